@@ -326,7 +326,7 @@ def test_rewards_that_never_come(tmp_path):
         600 - there,
         1.0,
     )
-    predictions = run_json("bandit", path, *ALL, "-q", "--time", "at", "--window", 6000)
+    predictions = run_json("bandit", path, *ALL, "-q", "--time", "at", "--window", "100m")
     assert (predictions["rows"], predictions["left_out"]["window"]) == (
         500,
         100,
@@ -377,7 +377,7 @@ REFUSED = {
     ),
     "two": ({}, (*ONE, "--probabilities", "p_*"), "--probability is given together with --probabilities"),
     "no column": ({}, (*NO_TASK, "--task", "usr"), "log.csv: there is no column 'usr' among"),
-    "window": ({}, (*ONE, "--window", 5), "--window needs --time"),
+    "window": ({}, (*ONE, "--window", "5s"), "--window needs --time"),
     "task": ({"user": ""}, ONE, "log.csv:5: column 'user': the task is missing"),
     "action": ({"offer": ""}, ONE, "log.csv:5: column 'offer': the action is missing"),
     "reward": ({"click": "often"}, ONE, "log.csv:5: column 'click': 'often' is not a number"),

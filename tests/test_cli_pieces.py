@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import rich.progress
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -139,15 +140,15 @@ def test_there_is_one_piece_of_advice_and_it_is_about_the_best_baseline(together
 def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr", Terminal())
     bars = []
-    made = progress._progress
 
-    def remembered(*columns):
-        bars.append(made(*columns))
-        return bars[-1]
+    class Remembered(rich.progress.Progress):
+        def __init__(self, *columns, **options):
+            super().__init__(*columns, **options)
+            bars.append(self)
 
-    monkeypatch.setattr(progress, "_progress", remembered)
+    monkeypatch.setattr("rich.progress.Progress", Remembered)
     reader = clicks(tmp_path, block_rows=100)
-    with progress.watching(reader, quiet=False) as on_round:
+    with progress.show_progress(reader, quiet=False) as on_round:
         learn(reader, {"a": LearnerExpression(None)}, on_round=on_round)
     (task,) = bars[0].tasks
     assert task.total == reader.bytes_total

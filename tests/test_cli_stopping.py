@@ -15,7 +15,7 @@ import pytest
 
 import coterie as ct
 from coterie.evaluation import interruption, learning
-from coterie.evaluation.interruption import Checkpoints, Interval, Stop, Stopped
+from coterie.evaluation.interruption import Checkpoints, SaveInterval, Stop, Stopped
 from coterie.expressions import LearnerExpression
 from coterie.inputs.encoding import Encoder
 from coterie.io.readers import read
@@ -82,7 +82,7 @@ def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, cod
         process.send_signal(number)
         out, err = process.communicate(timeout=120)
     assert process.returncode == code
-    predictions = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to go on: (.*)", err.splitlines()[-1])
+    predictions = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to continue: (.*)", err.splitlines()[-1])
     records = int(predictions[1].replace(",", ""))
     assert 2000 < records < 2100
     assert predictions[2] == f"coterie learn pipe.csv --from m.coterie --output m.coterie --skip {records}"
@@ -222,8 +222,8 @@ def interrupting(monkeypatch, small_blocks):
 
     def send(at=2, number=signal.SIGINT):
         predictions = at_block(at, number)
-        monkeypatch.setattr("coterie.cli.progress._Lines.add", lambda self, traces: predictions(traces))
-        monkeypatch.setattr("coterie.cli.progress._Lines.finish", lambda self: None)
+        monkeypatch.setattr("coterie.cli.progress._ProgressTable.add", lambda self, traces: predictions(traces))
+        monkeypatch.setattr("coterie.cli.progress._ProgressTable.finish", lambda self: None)
 
     return send
 
@@ -236,7 +236,7 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
         "--save-every", "1h", "--output", "m.coterie", "--json", code=130,
     )  # fmt: skip
     assert result.stderr.splitlines()[-1] == (
-        "coterie: stopped after 100 records; to go on: coterie learn 'my clicks' --from m.coterie --output m.coterie "
+        "coterie: stopped after 100 records; to continue: coterie learn 'my clicks' --from m.coterie --output m.coterie "
         "--skip 100 --format csv --on-error skip --delay 3 --json --save-every 1h"
     )
     predictions = json.loads(result.stdout)
@@ -251,7 +251,7 @@ def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
     interrupting(number=signal.SIGTERM)
     last = run("learn", clicks, "--from", "m.coterie", "--output", "m.coterie", "--skip", 100, *options, code=143)
     assert last.stderr.splitlines()[-1] == (
-        "coterie: stopped after 200 records; to go on: coterie learn clicks.csv --from m.coterie --output m.coterie "
+        "coterie: stopped after 200 records; to continue: coterie learn clicks.csv --from m.coterie --output m.coterie "
         "--skip 200 --task user --new-task grow"
     )
     run("learn", clicks, "--from", "m.coterie", "--output", "m.coterie", "--skip", 200, "-q")
@@ -298,7 +298,7 @@ def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatc
     assert last == "coterie: stopped at once; m.coterie is saved, and has learned all 380 records"
     assert ct.load("m.coterie").state_.rounds == 380
     noted = capfd.readouterr().err
-    assert "all records are learned, and what was asked for is being written (once more: stopping at once)" in noted
+    assert "all records are learned, the results are being written (once more: stopping at once)" in noted
 
 
 @pytest.mark.parametrize(("trouble", "code"), [("signals", 130), ("error", 1)])
@@ -314,7 +314,7 @@ def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypa
 
     monkeypatch.setattr(ct.MultitaskLogistic, "save", once)
     predictions = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 300, code=code).stderr
-    last = r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to go on: coterie learn"
+    last = r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to continue: coterie learn"
     assert re.search(last, predictions)
     assert "all 300 records" not in predictions
     assert ct.load("m.coterie").state_.rounds == 300
@@ -338,8 +338,8 @@ def test_a_bad_record_ends_a_run_as_a_stop_does(third, small_blocks):
     result = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2)
     predictions, error = result.stderr.splitlines()[-2:]
     go_on = "coterie learn third.csv --from m.coterie --output m.coterie --skip 150"
-    how = ", with the record mended or --on-error skip"
-    assert predictions == f"coterie: stopped after 150 records; to go on{how}: {go_on}"
+    how = ", with the record corrected or --on-error skip"
+    assert predictions == f"coterie: stopped after 150 records; to continue{how}: {go_on}"
     assert error.startswith("coterie: error: third.csv:182: column 'click': 'maybe' is a third label, after")
     assert result.stdout == ""
     run("learn", "good.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", 150, "-q")
@@ -354,7 +354,7 @@ def test_a_bad_record_among_the_first_saves_nothing(third):
 
 def test_a_bad_record_without_a_model_or_room_to_save_says_that_nothing_was_saved(third, monkeypatch, small_blocks):
     predictions = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
-    assert predictions == "coterie: stopped after 150 records: nothing was saved, as no --output was given"
+    assert predictions == "coterie: stopped after 150 records: nothing was saved, because no --output was given"
     monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
     *predictions, last = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2).stderr.splitlines()[-3:]
     assert predictions == ["coterie: stopped after 150 records", "coterie: error: m.coterie: No space left on device"]
@@ -389,7 +389,7 @@ def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch, 
     failing, _ = failing_once(ct.MultitaskLogistic.save, 0)
     monkeypatch.setattr(ct.MultitaskLogistic, "save", failing)
     said = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 200).stderr
-    warning = "coterie: warning: m.coterie: No space left on device: not saved after 200 records, learning goes on"
+    warning = "coterie: warning: m.coterie: No space left on device: not saved after 200 records, learning continues"
     assert warning in said.splitlines()
     assert "saved m.coterie after 400 records" in said
     assert ct.load("m.coterie").state_.rounds == 400
@@ -429,11 +429,11 @@ def test_seconds_are_counted_too(now):
     assert checkpoints.is_due(20)
     checkpoints.save(None, 20)
     assert not checkpoints.is_due(30)
-    assert (Interval.from_text("1h").seconds, Interval.from_text("30s").seconds) == (3600, 30)
+    assert (SaveInterval.from_text("1h").seconds, SaveInterval.from_text("30s").seconds) == (3600, 30)
 
 
 OF_NO_USE = [
-    ("--save-every 5m", "--save-every saves where --output says: give --output"),
+    ("--save-every 5m", "--save-every needs --output, the path of the model"),
     *(
         (f"--save-every {text} --output m.c", f"--save-every is '{text}'; expected a number of records, or of secon")
         for text in ("0", "0m", "5d", "x", "-5", "1.5h")

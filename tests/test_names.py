@@ -157,7 +157,7 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
         ((words, "nothing"), "'nothing' is no record: give a JSON object, or FILE:PLACE with the line or row of one"),
         ((words, "clicks.csv:9999"), "clicks.csv: has no record in line or row 9999"),
         ((words, "{1"), "the record is no JSON object: "),
-        ((words, '{"price": 1.0}'), "the record does not say whose it is: name the task"),
+        ((words, '{"price": 1.0}'), "the record does not name its task: give --task"),
         ((words, '{"price": "z"}', "--task", "u1"), "'z'"),
         ((words, "--task", "nobody"), f"{words}: task 'nobody' was never seen: the model knows 5 tasks"),
         ((words, "--task", "u11"), "the model knows 5 tasks; did you mean 'u1'?"),

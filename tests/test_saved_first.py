@@ -60,12 +60,12 @@ def test_truth_values_then_whole_numbers_of_json_lose_no_model(tmp_path):
 
 STEPS = {
     "hints": ("coterie.io.readers.Reader.hints", property(lambda self: 1 / 0), 0),
-    "the last line of progress": ("coterie.cli.progress._Lines.finish", None, 0),
+    "the last line of progress": ("coterie.cli.progress._ProgressTable.finish", None, 0),
     "the summary": ("coterie.evaluation.summary.summarize", None, 1),
     "the report": ("coterie.report.write_report", None, 1),
     "lines of the summary": ("coterie.cli.printing.short_lines", None, 1),
     "printing": ("coterie.cli.printing.print_lines", None, 1),
-    "JSON": ("coterie.cli.printing.print_json", None, 1),
+    "JSON": ("coterie.cli.printing.print_result", None, 1),
     "a pipe that broke": ("coterie.cli.printing.print_lines", BrokenPipeError, 141),
     "a key that interrupts": ("coterie.cli.printing.print_lines", KeyboardInterrupt, 130),
 }

@@ -368,7 +368,7 @@ def test_a_service_of_labels_chooses_nothing(tmp_path):
 
 def test_options_that_do_not_go_together_are_refused(tmp_path):
     for options, said in (
-        (["--window", "5m"], "--window is of use where a bandit chooses: give --bandit"),
+        (["--window", "5m"], "--window is of use for bandits only: give --bandit"),
         (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
         (["--bandit", "--many-classes"], "--bandit: a classifier below a bandit needs probabilities of two classes"),
         (["--bandit", "--labels", "a,b"], "--labels: a service that chooses has no labels to declare"),

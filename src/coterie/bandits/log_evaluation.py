@@ -218,7 +218,7 @@ def evaluate(
     *,
     model: Any = None,
     policy: Bandit | None = None,
-    saved: str = "the policy",
+    policy_name: str = "the policy",
     window: float | None = None,
     reward_range: tuple[float, float] | None = None,
     for_new_tasks: bool = False,
@@ -240,8 +240,8 @@ def evaluate(
         What is below the bandit that shares, as in :class:`coterie.Bandit`.
     policy : Bandit, optional
         One that is to be valued as it is; it must not have learned this log.
-    saved : str
-        What it is called.
+    policy_name : str
+        Its name.
     window : float, optional
         Seconds until a reward that has not come counts as 0, by the last time of the log. Rows of the last window are
         left out, also those that have a reward: those that come soon would look better than they are. Without,
@@ -310,7 +310,7 @@ def evaluate(
         curves,
         rounds,
         going.bandits[SHARED],
-        saved if policy is not None else "",
+        policy_name if policy is not None else "",
         reader,
     )
 

@@ -1,4 +1,4 @@
-"""The command line: every command reads its options, makes one call to the library, and prints."""
+"""The command line: each command reads its options, calls the library once, and prints the result."""
 
 from __future__ import annotations
 
@@ -9,45 +9,40 @@ import signal
 import sys
 from types import FrameType
 
-#: Objects made between two garbage collections. What imports make is never garbage, and with Python's threshold of 700
-#: it is searched so often that a command of three seconds spends half a second on it. No start makes so many objects.
+#: Objects made between two garbage collections. The objects of imports are never garbage, and with Python's threshold
+#: of 700 they are searched so often that a command of three seconds spends half a second on it.
 GARBAGE = 500_000
 
-#: OpenBLAS's threads look for work for 2^n cycles before they sleep; by default that takes a tenth of a second each at
-#: the start. With this n they are still awake for a command that multiplies matrices one after the other.
+#: OpenBLAS's threads look for work for 2^n cycles before they sleep; by default that takes a tenth of a second at the
+#: start of each. With this n they are still awake for a command that multiplies matrices one after the other.
 AWAKE = "20"
 
 
 def main() -> None:
     """Run the command that the process was started with."""
-    _complete_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed: no file may get the number of its descriptor
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", AWAKE)  # before numpy is loaded
     gc.set_threshold(GARBAGE)
     atexit.register(gc.freeze)  # the process ends, and all its memory with it
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # not every system has both
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _terminated)
+            signal.signal(number, _stop)
     try:
         from .app import app
 
         if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
-            from .compiling import tell_of_compiling
+            from .compiling import announce_compiling
 
-            tell_of_compiling()
+            announce_compiling()
         app(prog_name="coterie")
-    except KeyboardInterrupt as stopped:  # before the command began; once it runs, it reports this itself
-        sys.exit(128 + getattr(stopped, "number", signal.SIGINT))
+    except KeyboardInterrupt as error:  # before the command began; later it is reported there
+        sys.exit(128 + getattr(error, "number", signal.SIGINT))
 
 
-def _complete_streams() -> None:
-    """Open the null device for each closed standard stream, so that no file gets the number of its descriptor."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
-
-
-def _terminated(number: int, frame: FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     """End as after Ctrl-C, so that no part of a file is left behind."""
     from coterie.evaluation.interruption import Stopped
 

@@ -2,159 +2,245 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from io import TextIOWrapper
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
-from coterie import spec
-
-from .failures import UsageError, tell_skipped, typed
-from .options import FORMAT, ON_ERROR, ColumnOptions, Files, Json, Quiet
-from .places import Force, naming, require_outputs
-from .spreading import OptionSet
+from .failures import UsageError, print_skipped, quote_path
+from .options import FORMAT, ON_ERROR, Files, Model, OnError, PrintOptions, option
 
 if TYPE_CHECKING:
-    from coterie.cli.querying import Wanted
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from coterie.io.readers import Reader
     from coterie.online import SelectiveSampling
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
+    Places = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class AskingOptions(OptionSet):
-    """Where the records go, how labels are asked for, and how the files are read."""
+@dataclass(frozen=True, kw_only=True)
+class AskOptions(PrintOptions):
+    """The output, the query strategy, and the form of the files."""
 
-    output: Path = spec.field(
-        metavar="OUT",
-        help="Where the records go: a CSV or TSV file, or JSON Lines for records of JSON, Parquet or Arrow.",
+    heading = "Options"
+
+    output: Path = option(
+        "OUT",
+        "The file for the records: CSV or TSV, or JSON Lines for records of JSON, Parquet or Arrow.",
+        MISSING,
+        "-o",
     )
-    by: str | None = spec.field(
-        default=None,
-        metavar="EXPRESSION",
-        help="How likely a label is asked for: `Margin(c=0.3)` (the default), `Below(0.1)`, `Randomly(0.2)`, "
-        "`Always()` or `RelationRow()` ([query strategies](labels.md)).",
+    by: str | None = option(
+        "EXPRESSION",
+        "The query strategy, which decides how likely a label is asked for: `Margin(c=0.3)` (the default), "
+        "`Below(0.1)`, `Randomly(0.2)`, `Always()` or `RelationRow()` ([query strategies](labels.md)).",
     )
-    budget: int | None = spec.field(
-        default=None, metavar="N", help="Ask for at most N labels: the first N that are wanted."
+    budget: int | None = option("N", "Ask for at most N labels: the first N that are wanted.")
+    window: int | None = option("N", "Apply the limits to any N consecutive records, not to all.")
+    per_task: float | None = option(
+        "N|S", "Ask for at most N labels per task, or a share S of the budget, such as 0.1."
     )
-    window: int | None = spec.field(
-        default=None, metavar="N", help="The limits are for any N records in a row, not for all."
+    seed: int = option("N", "Seed of the random numbers.", 0)
+    save: Path | None = option(
+        "MODEL", "Save the model here, possibly over the old one: its budget continues in later runs."
     )
-    per_task: str | None = spec.field(
-        default=None, metavar="N|S", help="At most N labels a task, or a share S of the budget, as 0.1."
-    )
-    seed: int = spec.field(default=0, metavar="N", help="Seed of the random numbers.")
-    save: Path | None = spec.field(
-        default=None,
-        metavar="MODEL",
-        help="Save the model here, which may be the one asked: its budget counts on in later runs.",
-    )
-    task: str | None = spec.field(
-        default=None, metavar="COLUMN", help="The column of the task, where it has another name."
-    )
-    label: str | None = spec.field(
-        default=None, metavar="COLUMN", help="The column to be filled in; the model's where none is named."
-    )
-    format: str | None = spec.field(FORMAT, default=None)
-    on_error: str = spec.field(ON_ERROR, default="stop")
-    force: Force = False
+    task: str | None = option("COLUMN", "The column of the task, if it has another name.", None, "-t")
+    label: str | None = option("COLUMN", "The column to fill in, if it has another name than in the model.", None, "-l")
+    format: str | None = option("NAME", FORMAT)
+    on_error: OnError = option("stop|skip", ON_ERROR)
 
 
-def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, quiet: Quiet = False) -> None:
-    """Write out the records without labels whose labels a saved model of two labels wants.
+def ask(model: Model, files: Files, options: AskOptions) -> None:
+    """Write out the unlabelled records whose labels a saved model of two labels asks for.
 
-    Nothing is learned. Somebody fills in the labels, and `coterie learn OUT --from MODEL` learns them. A model that
-    asked before asks as it did unless options say otherwise.
+    Nothing is learned. Fill in the labels, then `coterie learn OUT --from MODEL` learns them. A model that asked before
+    asks in the same way unless options say otherwise.
 
     For example:
-      coterie ask clicks.coterie new.csv --output ask.csv --budget 200
-      coterie ask clicks.coterie new.csv -o ask.csv --by "Margin(c=0.1)" --per-task 5 --save clicks.coterie
+
+        coterie ask clicks.coterie new.csv --output ask.csv --budget 200
+        coterie ask clicks.coterie new.csv -o ask.csv --by "Margin(c=0.1)" --per-task 5 --save clicks.coterie
     """
-    from coterie.cli.querying import require_file_of, wanted_records, write_wanted
-    from coterie.io.readers import detect_format
+    from coterie.io.readers import detect_format, read
     from coterie.io.sources import STDIN, find_paths
-    from coterie.persistence import replacing
 
     from .models import load_online
-    from .outputs import Written
-    from .printing import print_result
+    from .outputs import OutputWriter, open_output, require_outputs
+    from .printing import paragraph, print_lines, print_result
 
-    output, save = asking.output, asking.save
-    paths = find_paths(files)
-    require_outputs({"output": output}, [*paths, model], asking.force)
-    require_outputs({"save": save}, [*paths, output], asking.force, model)
+    output, paths = options.output, find_paths(files)
+    require_outputs({"output": output}, [*paths, model], options.force)
+    require_outputs({"save": options.save}, [*paths, output], options.force, model)
     if STDIN in paths:
         raise UsageError("records are read twice, so they must be in a file")
-    formats = {path: detect_format(path, asking.format) for path in paths}
-    require_file_of(str(output), list(formats.values()))
-    loaded: Any = load_online(model)
-    selective = _selective(loaded, asking)
-    columns = ColumnOptions(task=asking.task, format=asking.format, on_error=asking.on_error)
-    reader = columns.continued(files, loaded.encoder_, update=False)
-    wanted = wanted_records(selective, reader)
-    column = asking.label or loaded.encoder_.label
-    with naming(output), replacing(output) as raw:
-        file = TextIOWrapper(raw, encoding="utf-8", newline="")
-        write_wanted(file, wanted, formats, column, output.suffix.lower())
-        file.flush()
-        file.detach()
-    written = Written()
-    if save is not None:
-        written.model(selective, save)
-    there = written.there("output", save)
-    if json:
-        predictions = {"examples": wanted.examples, "labels": wanted.labels}
-        print_result("ask", predictions, {"output": output, "model": there, "rescued": written.rescued})
-    elif not quiet:
-        _print(wanted, column, output, there or model, selective.budget)
-    tell_skipped(reader)
-    written.require_all()
+    formats = {path: detect_format(path, options.format) for path in paths}
+    _require_suffix(output, formats)
+    trained: Any = load_online(model)
+    selective = _add_query_strategy(trained, options)
+    reader = read(
+        files,
+        encoder=trained.encoder_,
+        update=False,
+        task=options.task,
+        format=options.format,
+        on_error=options.on_error or "stop",
+    )
+    wanted = _find_wanted(selective, reader)
+    label = options.label or trained.encoder_.label
+    with OutputWriter() as writer:
+        with open_output(output) as file:
+            _write_records(file, wanted, formats, label, output.suffix.lower())
+        writer.save(selective, options.save)
+        saved = writer.paths.get("output")
+        if options.json:
+            counts = {"examples": wanted.examples, "labels": wanted.labels}
+            print_result("ask", counts, {"output": output, "model": saved, "rescued": writer.rescued})
+        elif not options.quiet:
+            file_name, model_name = quote_path(output), quote_path(saved or model)
+            command = f"coterie learn {file_name} --from {model_name} --output {model_name}"
+            following = [f"Next: fill in its column {label!r}, then {command}"] if wanted.labels else []
+            print_lines(paragraph(_summarize(wanted, output, selective.budget)), following)
+        print_skipped(reader)
 
 
-def _selective(model: Any, asking: AskingOptions) -> SelectiveSampling:
-    """Return a loaded model that asks as it did before, or as the options say."""
+def _summarize(wanted: _Wanted, output: Path, budget: int | None) -> str:
+    text = f"Of {wanted.examples:,} records, {wanted.labels:,} are worth a label: {output}."
+    if wanted.is_spent and not wanted.labels:
+        text += f" The budget of {budget:,} was spent in earlier runs: --budget begins a new one."
+    elif wanted.is_spent:
+        text += f" The budget was spent with {wanted.last}, and nothing after it is asked for: a smaller c in"
+        text += ' --by "Margin(c=...)" spreads the labels further.'
+    return text
+
+
+def _add_query_strategy(model: Any, options: AskOptions) -> SelectiveSampling:
+    """Return a loaded model that asks as before, or by the options."""
     from coterie.expressions import ExpressionError, part_of
     from coterie.inputs.errors import FieldError
     from coterie.online import SelectiveSampling
     from coterie.online.selective import base_model, is_askable
 
-    if not is_askable(base_model(model)):
-        kind = type(base_model(model)).__name__
-        raise UsageError(f"only models of two labels ask for labels, and this is no such one ({kind})")
-    limits: Any = {"budget": asking.budget, "window": asking.window}
-    limits |= {"per_task": _limit(asking.per_task), "seed": asking.seed}
-    if asking.by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
+    base = base_model(model)
+    if not is_askable(base):
+        raise UsageError(f"only models of two labels ask for labels, and this is no such one ({type(base).__name__})")
+    per_task: Any = options.per_task
+    if per_task is not None and per_task.is_integer():
+        per_task = int(per_task)
+    limits: Any = {"budget": options.budget, "window": options.window, "per_task": per_task, "seed": options.seed}
+    if options.by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
         return model
     try:
-        part = part_of("by", asking.by or "Margin()", "Margin(c=0.3)")
+        strategy = part_of("by", options.by or "Margin()", "Margin(c=0.3)")
     except ExpressionError as error:
         raise error.in_option("--by") from None
-    made = SelectiveSampling(base_model(model), part, **limits)
+    selective = SelectiveSampling(base, strategy, **limits)
     try:
-        made.__stream_model__()  # refuses what does not go together
+        selective.__stream_model__()  # checks the parameters
     except (TypeError, ValueError) as error:
         raise FieldError.from_error(error, {name: name for name in limits}) from None
-    return made
+    return selective
 
 
-def _limit(text: str | None) -> int | float | None:
-    try:
-        return None if text is None else int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        raise UsageError(f"--per-task is {text!r}; expected a whole number or a share below 1") from None
+class _Wanted(NamedTuple):
+    """The records whose labels are wanted: by file, their lines or rows in order.
+
+    ``is_spent`` is true if a budget for all records is spent, so that those after the last wanted one were not judged.
+    """
+
+    places: dict[str, Places]
+    examples: int
+    is_spent: bool
+
+    @property
+    def labels(self) -> int:
+        """The number of wanted labels."""
+        return sum(map(len, self.places.values()))
+
+    @property
+    def last(self) -> str:
+        """The place of the last record."""
+        return [f"{path}:{places[-1]}" for path, places in self.places.items() if len(places)][-1]
 
 
-def _print(wanted: Wanted, label: str, output: Path, model: Path, budget: int | None) -> None:
-    from .printing import paragraph, print_lines
+def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
+    """Find the records that a model wants to have labelled; its rounds pass."""
+    import numpy as np
 
-    said = f"Of {wanted.examples:,} records, {wanted.labels:,} are worth a label: {output}."
-    if wanted.spent and not wanted.labels:
-        said += f" The budget of {budget:,} was spent in earlier runs: --budget begins a new one."
-    elif wanted.spent:
-        said += f" The budget was spent with {wanted.last}, and nothing after it is asked for: a smaller c in"
-        said += ' --by "Margin(c=...)" spreads the labels further.'
-    goes_on = f"coterie learn {typed(output)} --from {typed(model)} --output {typed(model)}"
-    print_lines(paragraph(said), [f"Next: fill in its column {label!r}, then {goes_on}"] if wanted.labels else [])
+    from coterie.inputs.errors import InputError
+
+    from .predict import locate_error
+
+    places: dict[str, list[Places]] = {}
+    examples = 0
+    with closing(iter(reader)) as blocks:
+        for block in blocks:
+            if block.y is not None:
+                message = "has a label, and only records without one are asked about: learn from this file instead"
+                raise InputError(message, reader.path, int(block.place[0]))
+            try:
+                is_wanted = model.__stream_model__().wants_block(block)
+            except ValueError as error:
+                raise locate_error(model.model.__predict_block__, block, reader, error) from None
+            places.setdefault(reader.path, []).append(block.place[is_wanted])
+            examples += len(block)
+    joined = {path: np.concatenate(parts) for path, parts in places.items()}
+    return _Wanted(joined, examples, model.__stream_model__().spent)
+
+
+def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
+    """Refuse a file that cannot hold the records: text goes to CSV or TSV, records with types to JSON Lines."""
+    from coterie.io.readers import ROWS
+
+    for kind in formats.values():
+        if kind in ROWS:
+            raise UsageError(f"records of {kind} name no columns, so nobody could fill in a label: give a table")
+        expected = (".csv", ".tsv") if kind in ("csv", "tsv") else (".jsonl",)
+        if output.suffix.lower() not in expected:
+            endings = " or ".join(expected)
+            raise UsageError(f"{str(output)!r} cannot hold records of {kind}: name a file that ends in {endings}")
+
+
+def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], label: str, suffix: str) -> None:
+    """Write the records as they were read, with their places and empty labels."""
+    rows = (row for path, places in wanted.places.items() for row in _read_rows(path, formats[path], places, label))
+    if suffix == ".jsonl":
+        file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+        return
+    writer: csv.DictWriter[str] | None = None
+    for row in rows:
+        if writer is None:
+            delimiter = "\t" if suffix == ".tsv" else ","
+            writer = csv.DictWriter(file, list(row), delimiter=delimiter, lineterminator="\n", extrasaction="ignore")
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[dict[str, Any]]:
+    """Read the rows at these places, text as text and types as they are, and JSON with all its keys."""
+    import numpy as np
+
+    from coterie.inputs.faults import Faults
+    from coterie.io.lines import split_lines, text_records
+    from coterie.io.readers import open_table
+    from coterie.io.sources import Source
+
+    def read_places(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+        if kind == "jsonl":
+            for records in text_records(source, split_lines, Faults("skip")):
+                for row in np.flatnonzero(np.isin(records.line, places)).tolist():
+                    yield int(records.line[row]), json.loads(records.record(row))
+            return
+        table = open_table(kind, source, Faults("skip"), 8192)
+        for chunk in table.read_chunks(dict.fromkeys(table.names, "label")):  # columns of labels stay text
+            for row in np.flatnonzero(np.isin(chunk.place, places)).tolist():
+                yield int(chunk.place[row]), chunk.columns.slice(row, 1).to_pylist()[0]
+
+    with Source(path) as source:
+        for place, row in read_places(source):
+            key = next(name for n in range(len(row) + 1) if (name := "place" + "_" * n) not in row)
+            yield {key: f"{path}:{place}", label: None} | row | {label: None}

@@ -1,4 +1,4 @@
-"""A line on a terminal while code is compiled, which takes the first run on a machine half a minute."""
+"""A line on a terminal while code is compiled, which takes half a minute in the first run on a machine."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import threading
 import time
 from typing import Any
 
-from .failures import tell
+from .failures import print_message
 
-#: The line comes when so many seconds have passed since the first function began to be compiled, and so many have
-#: begun and ended: a single one takes a moment. Seconds between two looks.
+#: The line is printed after PATIENCE seconds of compiling and MANY events, because one function takes a moment only;
+#: PAUSE is the time between two looks in seconds.
 PATIENCE, MANY, PAUSE = 1.0, 20, 0.25
 
 
-def tell_of_compiling() -> None:
-    """Let a line say so, once, when this process compiles much; what compiles is not imported for that."""
+def announce_compiling() -> None:
+    """Print a line, once, if this process compiles much; numba is not imported for that."""
     threading.Thread(target=_watch, daemon=True).start()
 
 
 def _watch() -> None:
-    seen: Any = None
-    while seen is None or len(seen.buffer) < MANY or time.time() - seen.buffer[0][0] < PATIENCE:
+    listener: Any = None
+    while listener is None or len(listener.buffer) < MANY or time.time() - listener.buffer[0][0] < PATIENCE:
         time.sleep(PAUSE)
         events: Any = sys.modules.get("numba.core.event")
-        if seen is None and hasattr(events, "RecordingListener"):  # it has been imported whole
-            seen = events.RecordingListener()
-            events.register("numba:compile", seen)
-    tell("compiling for this machine: half a minute, once; what is compiled is kept")
+        if listener is None and hasattr(events, "RecordingListener"):  # its import has ended
+            listener = events.RecordingListener()
+            events.register("numba:compile", listener)
+    print_message("compiling for this machine: half a minute, once; the compiled code is stored")

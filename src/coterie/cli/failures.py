@@ -1,4 +1,4 @@
-"""Exceptions as one line on standard error and an exit code."""
+"""Errors of commands as one line on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -20,16 +20,24 @@ if TYPE_CHECKING:
 OTHER, BAD_INPUT, CLOSED_PIPE = 1, 2, 141
 DEBUG = "COTERIE_DEBUG"
 
-# typer shows neither class under a name of its own in all its versions
-UsageError: Any = typer.BadParameter.__mro__[1]
-ClickException: Any = UsageError.__mro__[1]
+# not every version of typer exports this class
+ClickException: Any = typer.BadParameter.__mro__[2]
+
+
+class UsageError(ValueError):
+    """Options that contradict each other, or a value of an option that is not supported."""
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn exceptions into a message and an exit; with COTERIE_DEBUG=1 they pass."""
+def handle_errors() -> Iterator[None]:
+    """Print exceptions and warnings in one line, and exit after an exception; with COTERIE_DEBUG=1 it propagates."""
+
+    def print_warning(message: Warning | str, *place: Any, **options: Any) -> None:
+        print_message(f"warning: {message}")
+
     try:
-        with told_warnings():
+        with warnings.catch_warnings():
+            warnings.showwarning = print_warning
             yield
         sys.stdout.flush()
     except (typer.Exit, typer.Abort):
@@ -37,62 +45,67 @@ def translated() -> Iterator[None]:
     except BaseException as error:
         if os.environ.get(DEBUG) == "1" and not isinstance(error, ClickException):
             raise
-        code = complain(error)
-        _discard(sys.stdout)
+        code = report_error(error)
+        _flush_or_discard(sys.stdout)
         raise typer.Exit(code) from None
     finally:
-        _discard(sys.stderr)
+        _flush_or_discard(sys.stderr)
 
 
-@contextmanager
-def told_warnings() -> Iterator[None]:
-    """Print warnings in one line, without the place in the program."""
-
-    def show(message: Warning | str, *place: Any, **more: Any) -> None:
-        tell(f"warning: {message}")
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
-
-
-def complain(error: BaseException) -> int:
-    """Print the error where that helps, and return the exit code."""
+def report_error(error: BaseException) -> int:
+    """Print an error, and return the exit code."""
     from coterie.wording import visible
 
     if isinstance(error, KeyboardInterrupt):
-        tell("interrupted")
+        print_message("interrupted")
         return 128 + getattr(error, "number", signal.SIGINT)
     if isinstance(error, BrokenPipeError) or (
         isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # of rich, which prints help
     ):
         return CLOSED_PIPE
     for line in getattr(error, "shown", ()):  # an expression, and a caret under the position of the error
-        remark(f"  {visible(line)}")
-    tell(f"error: {_message(error)}")
+        print_line(f"  {visible(line)}")
+    print_message(f"error: {describe_error(error)}")
     return BAD_INPUT if isinstance(error, (ClickException, ValueError, FileNotFoundError)) else OTHER
 
 
-def tell(message: str) -> None:
-    """Print a line on standard error, even if that is closed; names in it command no terminal."""
+def describe_error(error: BaseException) -> str:
+    """Return the message of an error on one line, with arguments named as options."""
+    from coterie.inputs.errors import FieldError, InputError
+
+    if isinstance(error, ClickException):
+        context = getattr(error, "ctx", None)
+        text = " ".join(str(error.format_message()).split())
+        return text if context is None else f"{text} (see {context.command_path} --help)"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'standard output'}: {error.strerror}"
+    text = error.worded(option_name) if isinstance(error, (FieldError, InputError)) else str(error)
+    text = " ".join(text.split())
+    if isinstance(error, (ValueError, ImportError, OSError)):
+        return text
+    return f"{type(error).__name__}: {text} (set {DEBUG}=1 to see where)"
+
+
+def print_message(message: str) -> None:
+    """Print a line on standard error, with control characters escaped."""
     from coterie.wording import visible
 
-    remark(f"coterie: {visible(message)}")
+    print_line(f"coterie: {visible(message)}")
 
 
-def tell_skipped(reader: Reader) -> None:
-    """Print how many bad records a reader has left out, and the first, on standard error."""
+def print_skipped(reader: Reader) -> None:
+    """Print the number of bad records that a reader has skipped, and the first of them."""
     if reader.skipped:
-        tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
+        print_message(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 
 
-def remark(line: str) -> None:
-    """Print a line on standard error as it is; a run does not end because standard error cannot be written."""
-    print(line, file=Remarks(sys.stderr), flush=True)
+def print_line(line: str) -> None:
+    """Print a line on standard error; errors of writing are ignored."""
+    print(line, file=LossyStream(sys.stderr), flush=True)
 
 
-class Remarks:
-    """A stream from which errors of writing do not come: its reader is gone, its terminal closed, its disk full."""
+class LossyStream:
+    """A text stream without errors of writing, such as a closed terminal or a full disk."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -107,57 +120,33 @@ class Remarks:
         return len(text)
 
     def flush(self) -> None:
-        """Flush what can be written."""
+        """Flush the text that can be written."""
         with suppress(OSError):
             self._stream.flush()
 
 
-def _message(error: BaseException) -> str:
-    if isinstance(error, ClickException):
-        return _usage(error)
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'standard output'}: {error.strerror}"
-    text = " ".join(in_options(error).split())
-    known = isinstance(error, (ValueError, ImportError, OSError))
-    return text if known else f"{type(error).__name__}: {text} (set {DEBUG}=1 to see where)"
+def option_name(field: str) -> str:
+    """Return the option that sets a field; other words are returned unchanged.
 
-
-def in_options(error: BaseException) -> str:
-    """Return the message of an error, arguments named as options: each option has the name of its field."""
-    from coterie.inputs.errors import FieldError, InputError
-
-    return error.worded(option) if isinstance(error, (FieldError, InputError)) else str(error)
-
-
-def option(field: str) -> str:
-    """Return the option that gives a field.
-
-    >>> option("budget_size"), option("the demo")
-    ('--budget-size', 'the demo')
+    >>> option_name("budget_size"), option_name("from_"), option_name("the demo")
+    ('--budget-size', '--from', 'the demo')
     """
-    return f"--{field.replace('_', '-')}" if field.isidentifier() else field
+    return f"--{field.rstrip('_').replace('_', '-')}" if field.isidentifier() else field
 
 
-def typed(path: object) -> str:
-    """Return a path as it is to be typed in a shell, as a word that is no option.
+def quote_path(path: object) -> str:
+    """Quote a path for a shell, such that it is not taken for an option.
 
-    >>> typed("clicks.csv"), typed("my clicks.csv"), typed("-odd.csv"), typed("-")
+    >>> quote_path("clicks.csv"), quote_path("my clicks.csv"), quote_path("-odd.csv"), quote_path("-")
     ('clicks.csv', "'my clicks.csv'", './-odd.csv', '-')
     """
     name = str(path)
     return shlex.quote(f"./{name}" if name.startswith("-") and name != "-" else name)
 
 
-def _usage(error: Any) -> str:
-    """Return the message of a usage error, and the command whose help to read."""
-    context = getattr(error, "ctx", None)
-    text = " ".join(str(error.format_message()).split())
-    return text if context is None else f"{text} (see {context.command_path} --help)"
-
-
-def _discard(stream: IO[str]) -> None:
-    """Flush a standard stream; if nothing can be written to it, discard the rest, on which Python's exit would fail."""
-    with suppress(OSError, ValueError, AttributeError):  # closed, or None where there is no such stream
+def _flush_or_discard(stream: IO[str]) -> None:
+    """Flush a standard stream; if that fails, discard its buffer, so that the exit of the process does not fail."""
+    with suppress(OSError, ValueError, AttributeError):  # closed, or None if there is no such stream
         try:
             stream.flush()
         except OSError as error:

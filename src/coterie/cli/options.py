@@ -1,49 +1,140 @@
-"""The options that commands share."""
+"""The options of commands, declared as fields of dataclasses that commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
 
 import typer
 
-from coterie import spec
-from coterie.settings import Setting
-
-from .failures import UsageError, option
-from .spreading import GROUPS, OptionSet
+from .failures import UsageError, option_name
 
 if TYPE_CHECKING:
     from coterie.expressions import LearnerExpression
     from coterie.inputs.encoding import Encoder
     from coterie.io.readers import Reader
 
-#: The options that shape an encoder and have no default.
-_SHAPING = ("features", "ignore", "text", "categorical", "log", "scale", "bits")
+#: The headings of options in help pages.
+READING, LEARNING, OUTPUTS = "What to read", "How it learns", "What comes out"
 
-FORMAT = Setting(
-    metavar="NAME", help="`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, `svmlight` or `vw`, where the name does not tell."
-)
-ON_ERROR = Setting(
-    metavar="stop|skip", help="Stop at the first bad record, or leave bad records out, count them and show the first."
-)
-OUTPUT = Setting(metavar="OUT", help="Save the model here, whole or not at all.")
-LEARNER = Setting(
-    metavar="EXPRESSION",
-    help="The model, as the Python expression that makes it: `MultitaskLogistic(TaskGraph.read('edges.csv'))` "
-    "([all there are](cli.md#learners)).",
-    shown="AdaptiveSharingClassifier()",
-)
-LEARNERS = replace(LEARNER, help=f"{LEARNER.help} May be repeated, to compare several.")
-REGRESSION = Setting(
-    kind="flag", help="Labels are numbers: predict how much, not which of two ([outputs](outputs.md))."
-)
-MANY_CLASSES = Setting(
-    kind="flag",
-    help="Labels are classes, any number of them; new ones may appear later ([outputs](outputs.md#onevsrest)).",
-)
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
+
+class OptionSet:
+    """Options that belong together: a dataclass with an `option` for each field."""
+
+    heading: ClassVar[str] = "Options"
+
+
+def option(metavar: str | None, text: str, default: Any = None, *names: str, **settings: Any) -> Any:
+    """Declare an option as a field of an `OptionSet`.
+
+    Parameters
+    ----------
+    metavar : str or None
+        The placeholder of the value in help pages; None for a flag.
+    text : str
+        The help of the option, in Markdown.
+    default
+        Its default; ``MISSING`` if the option is required.
+    *names : str
+        Short names; the long one is that of the field.
+    **settings
+        Further arguments of ``typer.Option``.
+    """
+    settings |= {"metavar": metavar, "help": text}
+    return field(default=default, metadata={"names": names, "settings": settings})
+
+
+def spread_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace parameters of a command that are option sets by one parameter for each option.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Size(OptionSet):
+    ...     width: int = option("N", "The width.", 1)
+    >>> @spread_options
+    ... def draw(name: str, size: Size) -> None:
+    ...     print(name, size)
+    >>> list(inspect.signature(draw).parameters)
+    ['name', 'width']
+    >>> draw(name="a", width=2)
+    a Size(width=2)
+    """
+    hints = get_type_hints(command, include_extras=True)
+    sets = {name: _parameters(hint) for name, hint in hints.items() if _is_option_set(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        parameters += sets.get(name, [parameter.replace(annotation=hints[name], kind=_KEYWORD)])
+
+    @wraps(command)
+    def run_command(**values: Any) -> None:
+        for name, options in sets.items():
+            values[name] = hints[name](**{option.name: values.pop(option.name) for option in options})
+        command(**values)
+
+    run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run_command
+
+
+def _is_option_set(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, OptionSet)
+
+
+def _parameters(options: Any) -> list[inspect.Parameter]:
+    hints, parameters = get_type_hints(options), []
+    for declared in sorted(fields(options), key=lambda declared: declared.name not in options.__annotations__):
+        names, settings = declared.metadata["names"], declared.metadata["settings"]
+        declaration = typer.Option(
+            option_name(declared.name), *names, **{"rich_help_panel": options.heading} | settings
+        )
+        default = inspect.Parameter.empty if declared.default is MISSING else declared.default
+        annotation: Any = Annotated[hints[declared.name], declaration]
+        parameters.append(inspect.Parameter(declared.name, _KEYWORD, default=default, annotation=annotation))
+    return parameters
+
+
+def refuse_options(options: Mapping[str, object], reason: str) -> None:
+    """Raise UsageError if one of the options is given: it cannot be given, with the reason."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"{option_name(name)} cannot be given {reason}")
+
+
+def parse_duration(text: str) -> float:
+    """Read seconds, minutes or hours as a number of seconds.
+
+    >>> parse_duration("5m")
+    300.0
+    """
+    match = re.fullmatch(r"([1-9]\d*)([smh])", text, re.ASCII)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is not a duration; expected seconds, minutes or hours, such as 30s or 24h")
+    return float(int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]])
+
+
+# -- options that several commands share ------------------------------------------------------------------------------
+
+FORMAT = "`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, `svmlight` or `vw`, if the name of the file does not tell."
+ON_ERROR = "Stop at the first bad record (the default), or skip bad records, count them and show the first."
+FORCE = "Replace files that exist already."
+JSON = "Print the result as JSON instead of text ([keys](cli.md#json))."
+LEARNER = (
+    "The model, as the Python expression that makes it: `MultitaskLogistic(TaskGraph.read('edges.csv'))` "
+    "([all classes](cli.md#learners))."
+)
+DELAY = "Labels come N records late, if it takes time until an outcome is known."
+OnError = Literal["stop", "skip"] | None
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -53,185 +144,156 @@ Files = Annotated[
         "text, also compressed (gz, bz2, zst, lz4) ([formats](data.md)).",
     ),
 ]
-Delay = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        min=0,
-        help="Labels come N records late, as where an outcome takes time to be known.",
-        rich_help_panel=GROUPS["reading"],
-    ),
-]
-Json = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        help="Print the result as JSON instead of text ([keys](cli.md#json)).",
-        rich_help_panel=GROUPS["outputs"],
-    ),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option(
-        "--quiet",
-        "-q",
-        help="Print nothing but errors, and the JSON that `--json` asks for.",
-        rich_help_panel=GROUPS["outputs"],
-    ),
-]
 
 
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        help="Print all measures (F1, AUC, log loss, examples/s), intervals, and the tasks that gain or lose most.",
-        rich_help_panel=GROUPS["outputs"],
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class PrintOptions(OptionSet):
+    """The form of the printed result."""
+
+    heading = OUTPUTS
+
+    json: bool = option(None, JSON, False)
+    quiet: bool = option(None, "Print only errors, and the JSON of `--json`.", False, "-q")
+    force: bool = option(None, FORCE, False)
 
 
-@dataclass(frozen=True)
-class ColumnOptions(OptionSet):
-    """The columns to read, and how they are encoded."""
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(PrintOptions):
+    """The files to write, and the form of the printed result."""
 
-    group = "reading"
-
-    task: str | None = spec.field(
-        default=None,
-        metavar="COLUMN",
-        help="The column that says whose record it is (a user, a sensor); for `vw` a namespace. Not needed for "
-        "`svmlight` (`qid:`).",
+    output: Path | None = option("OUT", "Save the model here, whole or not at all.", None, "-o")
+    report: Path | None = option("OUT.html", "Write the [report](verdict.md): one HTML page that works offline.")
+    verbose: bool = option(
+        None,
+        "Print all measures (F1, AUC, log loss, examples/s), intervals, and the tasks that gain or lose most.",
+        False,
     )
-    label: str | None = spec.field(
-        default=None,
-        metavar="COLUMN",
-        help="The column to predict: it holds two values, unless `--many-classes` or `--regression` is given. Not "
-        "needed for `svmlight` and `vw`.",
-    )
-    weight: str | None = spec.field(
-        default=None,
-        metavar="COLUMN",
-        help="The column of numbers that says how much each record counts; 0 for a record that is predicted and "
-        "not learned. `vw` has importances.",
-    )
-    features: list[str] | None = spec.field(
-        default=None, metavar="COLUMN", help="Use this column and no others but those named so; may be repeated."
-    )
-    ignore: list[str] | None = spec.field(
-        default=None, metavar="COLUMN", help="Leave this column out; may be repeated."
-    )
-    text: list[str] | None = spec.field(
-        default=None, metavar="COLUMN", help="Split this column into words; may be repeated."
-    )
-    categorical: list[str] | None = spec.field(
-        default=None,
-        metavar="COLUMN",
-        help="Treat the values of this column as names, even if they are numbers (a zip code); may be repeated.",
-    )
-    time: str | None = spec.field(
-        default=None,
-        metavar="COLUMN",
-        help="The column of dates or numbers by which the records are sorted: a record earlier than the one "
-        "before it is a bad record. The column is also a feature, unless it is ignored.",
-    )
-    log: list[str] | None = spec.field(
-        default=None,
-        metavar="COLUMN",
-        help="Take the logarithm of this column of numbers before it is scaled ([sign(x)·log(1 + |x|)]"
-        "(data.md#logarithms)): for skewed amounts and counts; may be repeated.",
-    )
-    scale: str | None = spec.field(
-        default=None,
-        metavar="HOW",
-        help="`auto` (the default: numbers to z-scores over the records so far, then records to length one), "
-        "`standard`, `unit` or `none`.",
-    )
-    bits: int | None = spec.field(
-        default=None,
-        metavar="N",
-        shown="18",
-        help="Hash words and categories into 2^N features; where there are few different ones, 12 makes smaller "
-        "models.",
-    )
-    no_names: bool = spec.field(
-        default=False,
-        help="Keep no names of hashed words and categories in the model (it keeps the first 65,536, which "
-        "`explain` prints).",
-    )
-    format: str | None = spec.field(FORMAT, default=None)
-    on_error: str = spec.field(ON_ERROR, default="stop")
-
-    def reader(self, files: list[str], **given: Any) -> Reader:
-        """Open the files with an encoder of their own, or with a ``given`` one."""
-        from coterie.io.readers import read
-
-        return read(files, **self.reading, **given)
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """The options as arguments of `coterie.read` for a new model."""
-        shaped: dict[str, Any] = {"scale": self.scale, "bits": self.bits}
-        shaped = {name: value for name, value in shaped.items() if value is not None} | {"names": not self.no_names}
-        return self._said() | shaped
+    def repeated(self) -> dict[str, bool]:
+        """The options that the command of a continued run repeats."""
+        return {"json": self.json, "quiet": self.quiet, "verbose": self.verbose}
 
-    def again(self, continued: bool) -> dict[str, Any]:
-        """The options that the command of a resumed run must repeat; names of columns only if this is one itself."""
-        named = {"task": self.task, "label": self.label} if continued else {}
-        return (
-            named
-            | {"weight": self.weight, "time": self.time}
-            | {"format": self.format, "on_error": None if self.on_error == "stop" else self.on_error}
-        )
+    def require(self, inputs: Iterable[str | Path], updated: Path | None = None) -> None:
+        """Refuse outputs that cannot be written or exist; see `coterie.cli.outputs.require_outputs`."""
+        from .outputs import require_outputs
 
-    def continued(self, files: list[str], encoder: Encoder, update: bool = True, skip: int = 0) -> Reader:
-        """Open the files with the encoder of a model, whose label may be missing unless it is named."""
+        require_outputs({"output": self.output, "report": self.report}, inputs, self.force, updated)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions(OptionSet):
+    """The columns to read, and their encoding."""
+
+    heading = READING
+
+    task: str | None = option(
+        "COLUMN",
+        "The column of tasks (users, sensors, ...); for `vw` a namespace. `svmlight` needs none (`qid:`).",
+        None,
+        "-t",
+    )
+    label: str | None = option(
+        "COLUMN",
+        "The column to predict. It has two values, unless `--many-classes` or `--regression` is given. `svmlight` and "
+        "`vw` need none.",
+        None,
+        "-l",
+    )
+    weight: str | None = option(
+        "COLUMN",
+        "The column of record weights; a record of weight 0 is predicted and not learned. `vw` has importances.",
+    )
+    features: list[str] | None = option("COLUMN", "Use only this column as a feature; may be repeated.")
+    ignore: list[str] | None = option("COLUMN", "Ignore this column; may be repeated.")
+    text: list[str] | None = option("COLUMN", "Split this column into words; may be repeated.")
+    categorical: list[str] | None = option(
+        "COLUMN",
+        "Treat the values of this column as categories, even if they are numbers (a zip code); may be repeated.",
+    )
+    time: str | None = option(
+        "COLUMN",
+        "The column of dates or numbers by which the records are sorted: a record earlier than the one before it is a "
+        "bad record. The column is also a feature, unless it is ignored.",
+    )
+    log: list[str] | None = option(
+        "COLUMN",
+        "Take the logarithm of this column of numbers before it is scaled ([sign(x)·log(1 + "
+        "|x|)](data.md#logarithms)): for skewed amounts and counts; may be repeated.",
+    )
+    scale: str | None = option(
+        "HOW",
+        "`auto` (the default: numbers to z-scores over the records so far, then records to length one), `standard`, "
+        "`unit` or `none`.",
+    )
+    bits: int | None = option(
+        "N",
+        "Hash words and categories into 2^N features; the default is 18, and 12 makes smaller models if there are few "
+        "different ones.",
+    )
+    no_names: bool = option(
+        None,
+        "Do not store names of hashed words and categories in the model. By default the first 65,536 are stored, and "
+        "`explain` prints them.",
+        False,
+    )
+    format: str | None = option("NAME", FORMAT)
+    on_error: OnError = option("stop|skip", ON_ERROR)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `coterie.read` for a new model."""
+        values = {column.name: getattr(self, column.name) for column in fields(self)}
+        names = {"names": False} if values.pop("no_names") else {}
+        return {name: value for name, value in values.items() if value is not None and value != []} | names
+
+    def open_continued(self, files: list[str], encoder: Encoder, skip: int) -> Reader:
+        """Open the files with the encoder of a saved model."""
         from coterie.io.readers import read
 
-        refuse(
-            {name: getattr(self, name) for name in _SHAPING} | {"no_names": self.no_names or None},
-            "the model reads as it first did",
-        )
-        for name, held in (("task", encoder.task), ("label", encoder.label)):
-            given = getattr(self, name)
-            if given is not None and held is not None and given != held:
-                raise UsageError(f"{option(name)} cannot be given with --from: the model has its {name} in {held!r}")
-        if not update:
-            unread = {"label": None, "weight": None, "time": None}
-            return read(files, encoder=encoder, update=False, **self._said() | unread)
-        # a label that is only the encoder's may be missing, which is right for prediction
-        return read(files, encoder=encoder, skip=skip, **self._said() | {"label": self.label or encoder.label})
+        shaping = ("features", "ignore", "text", "categorical", "log", "scale", "bits", "no_names")
+        refuse_options({name: getattr(self, name) for name in shaping}, "with --from: the model reads as it first did")
+        for name, column in (("task", encoder.task), ("label", encoder.label)):
+            if column is not None and getattr(self, name) not in (None, column):
+                raise UsageError(f"--{name} cannot be given with --from: the model has its {name} in {column!r}")
+        # a label that only the encoder names may be missing, which is right for predictions only
+        return read(files, encoder=encoder, skip=skip, **{"label": encoder.label} | self.arguments)
 
-    def require_named(self, files: list[str]) -> None:
-        """Refuse tables whose column of labels or of tasks is not named."""
+    def require_columns(self, files: list[str]) -> None:
+        """Refuse tables without a column of labels or of tasks."""
         from coterie.io.readers import TABLES, detect_format
         from coterie.io.sources import find_paths
 
-        for path in find_paths(files):
-            if detect_format(path, self.format) in TABLES:
-                named = (("label", "to predict"), ("task", "that says whose record it is"))
-                for name, what in named:
-                    if getattr(self, name) is None:
-                        raise UsageError(f"--{name} is missing: name the column {what}")
-
-    def _said(self) -> dict[str, Any]:
-        said = {name: getattr(self, name) for name in ("label", "task", "weight", "time", "format", "on_error")}
-        several = {name: getattr(self, name) or () for name in ("ignore", "text", "categorical", "log")}
-        return said | several | {"features": self.features or None}
+        if any(detect_format(path, self.format) in TABLES for path in find_paths(files)):
+            if self.label is None:
+                raise UsageError("--label is missing: name the column to predict")
+            if self.task is None:
+                raise UsageError("--task is missing: name the column of tasks")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LearningOptions(OptionSet):
     """The options that choose a model."""
 
-    group = "learning"
+    heading = LEARNING
 
-    learner: str | None = spec.field(LEARNER, default=None)
-    regression: bool = spec.field(REGRESSION, default=False)
-    many_classes: bool = spec.field(MANY_CLASSES, default=False)
+    learner: str | None = option("EXPRESSION", f"{LEARNER} The default is `AdaptiveSharingClassifier()`.")
+    regression: bool = option(
+        None, "Labels are numbers: predict how much, not which of two ([outputs](outputs.md)).", False
+    )
+    many_classes: bool = option(
+        None,
+        "Labels are classes, any number of them; new ones may appear later ([outputs](outputs.md#onevsrest)).",
+        False,
+    )
 
-    def expression(self, text: str | None = None, model: Any = None) -> LearnerExpression:
-        """Return the model asked for, or that of a text; ``model`` is a saved one that continues."""
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are given."""
+        return {name: value for name, value in vars(self).items() if value}
+
+    def parse_learner(self, text: str | None = None, model: Any = None) -> LearnerExpression:
+        """Return the expression of the learner; its name ``model`` stands for a saved model that continues."""
         from coterie.expressions import ExpressionError, LearnerExpression
 
         try:
@@ -239,39 +301,25 @@ class LearningOptions(OptionSet):
         except ExpressionError as error:
             raise error.in_option("--learner") from None
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options that were given."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
 
-    def refuse(self, other: str = "--from", reason: str = "the model continues as it is") -> None:
-        """Refuse options that would change a model that has learned, which the argument ``other`` names."""
-        refuse(self.given, reason, other)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SeveralLearners(LearningOptions):
     """The options that choose one or more models."""
 
-    learner: list[str] | None = spec.field(LEARNERS, default=None)  # type: ignore[assignment]
+    learner: list[str] | None = option(  # type: ignore[assignment]
+        "EXPRESSION",
+        f"{LEARNER} May be repeated, to compare several. The default is `AdaptiveSharingClassifier()`.",
+    )
 
-    def expressions(self) -> dict[str, LearnerExpression]:
-        """Return the models asked for, by their text."""
+    def parse_learners(self) -> dict[str, LearnerExpression]:
+        """Return the expressions of the learners by their text."""
         texts: list[str] | list[None] = self.learner or [None]
-        made = [self.expression(text) for text in texts]
-        return {each.text: each for each in made}
+        return {learner.text: learner for learner in map(self.parse_learner, texts)}
 
-    def asking(self) -> str | None:
-        """Return the expression by which a saved model is to ask for labels; refuse any other one."""
+    def read_query_strategy(self) -> str | None:
+        """Return the expression by which a saved model asks for labels; refuse every other learner."""
         texts = self.learner or []
         if len(texts) == 1 and texts[0].replace(" ", "").startswith("SelectiveSampling(model"):
             return texts[0]
-        self.refuse()
+        refuse_options(self.given, "with --from: the model continues as it is")
         return None
-
-
-def refuse(given: Mapping[str, object], why: str, beside: str = "--from") -> None:
-    """Refuse options that do not go with another one."""
-    for name, value in given.items():
-        if value is not None and value != []:
-            raise UsageError(f"{option(name)} cannot be given with {beside}: {why}")

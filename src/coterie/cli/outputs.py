@@ -1,4 +1,4 @@
-"""The results of a pass over files: a model, a report, and a summary as text or JSON."""
+"""The outputs of commands: checked before a record is read, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,213 +6,160 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
+from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
 from signal import Signals
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
-from coterie import spec
 from coterie.wording import listed
 
-from .failures import complain, tell
-from .options import OUTPUT, Json, Quiet, Verbose
-from .places import Force, naming, require_outputs
-from .spreading import OptionSet
+from .failures import UsageError, option_name, print_message, report_error
 
 if TYPE_CHECKING:
     from coterie.evaluation.learning import LearningOutcome
     from coterie.evaluation.summary import Summary
-    from coterie.inputs.hints import Hint
-    from coterie.io.readers import Reading
 
+    from .options import OutputOptions
     from .stopping import InterruptibleRun
 
-#: What ends a summary of which nothing was kept.
-NEXT = "Next: --output OUT keeps the model; --report OUT.html and --verbose tell more."
+#: The endings of report names.
+PAGES = (".html", ".htm")
 
 
-@dataclass(frozen=True)
-class OutputOptions(OptionSet):
-    """The files to write, and how much to print."""
-
-    group = "outputs"
-
-    output: Path | None = spec.field(OUTPUT, default=None)
-    report: Path | None = spec.field(
-        default=None,
-        metavar="OUT.html",
-        help="Write the [report](verdict.md): one HTML page that works offline.",
-    )
-    json: Json = False
-    quiet: Quiet = False
-    verbose: Verbose = False
-    force: Force = False
-
-    @property
-    def again(self) -> dict[str, bool]:
-        """The options that the command of a resumed run must repeat."""
-        return {"json": self.json, "quiet": self.quiet, "verbose": self.verbose}
-
-    @property
-    def silent(self) -> bool:
-        """True if no summary is needed."""
-        return self.quiet and not self.json and self.report is None
-
-    def require(self, read: Iterable[str | Path], *, over: Path | None = None) -> None:
-        """Refuse, before an hour of learning, files that cannot be written or exist.
-
-        ``read`` is what the command reads, ``over`` a file that may be replaced.
-        """
-        require_outputs({"output": self.output, "report": self.report}, read, self.force, over)
+# -- files ------------------------------------------------------------------------------------------------------------
 
 
-def finish(
-    command: str,
-    outcome: LearningOutcome,
-    outputs: OutputOptions,
-    run: InterruptibleRun,
-    *notes: str,
-    title: str | None = None,
+def require_outputs(
+    outputs: Mapping[str, Path | None], inputs: Iterable[str | Path], force: bool, updated: Path | None = None
 ) -> None:
-    """Save, write and print what was asked for; `notes` end the summary.
+    """Refuse outputs that are inputs too, exist already, or cannot be written.
 
-    What cannot be written does not keep the rest from being written and printed; it is raised in the end. Of a run that
-    was stopped, a line says how to go on; also where a record that cannot be learned has ended it, which is raised.
+    Parameters
+    ----------
+    outputs : mapping of str to Path or None
+        The files to write, by the names of their options.
+    inputs : iterable of paths
+        All files that the command reads.
+    force : bool
+        Whether existing files may be replaced.
+    updated : Path or None
+        A model that may be replaced without ``force``, even if it is read.
     """
-    run.over = outcome.stopped is None and outcome.failed is None
-    written = Written()
-    if outputs.output is not None:
-        with run.saving(outcome.reading.rows):
-            written.model(outcome.model, outputs.output)
-    with written.complaining():
-        if outcome.failed is not None:
-            tell(run.ended(outcome.reading.rows, "output" in written.missing, failed=True))
-            raise outcome.failed
-        if not (outputs.silent or outcome.one_label):
-            _summarize(command, outcome, outputs, written, notes, title)
-    if outcome.stopped is not None:
-        tell(run.ended(outcome.reading.rows, "output" in written.missing))
-    written.require_all()
-    if outcome.stopped is not None:
-        raise typer.Exit(128 + outcome.stopped)
+    from coterie.persistence import require_local, require_writable
+
+    model = None if updated is None else updated.resolve()
+    used = {Path(path).resolve() for path in inputs} - {model}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        start, target = f"{option_name(name)}: {str(path)!r}", path.resolve()
+        require_local(path, f"{option_name(name)}: ")
+        if name == "report":
+            _require_page(path)
+        if target in used:
+            raise UsageError(f"{start} is read or written by this command already: name another file")
+        if target.is_dir():
+            raise UsageError(f"{start} is a folder: name a file")
+        if not target.parent.is_dir():
+            raise UsageError(f"{option_name(name)}: there is no folder {str(path.parent)!r}")
+        if target.is_file() and target != model and not force:
+            raise UsageError(f"{start} exists: name another file, or give --force")
+        used.add(target)
+        require_writable(path)
 
 
-def _summarize(
-    command: str,
-    outcome: LearningOutcome,
-    outputs: OutputOptions,
-    written: Written,
-    notes: tuple[str, ...],
-    title: str | None,
-) -> None:
-    """Write the report and print the summary."""
-    from coterie.evaluation.summary import summarize
-
-    summary = summarize(outcome.comparison, outcome.learner)
-    report = outputs.report
-    if report is not None:
-        written.file("report", lambda: _write_report(report, outcome, summary, title))
-    lost: dict[str, Any] = dict.fromkeys(written.missing)
-    there = replace(outputs, **lost)
-    if outputs.json or not outputs.quiet:
-        outcome = replace(outcome, reading=with_hints(outcome.reading, outcome.hints))
-    if outputs.json:
-        _print_json(command, outcome, summary, there, written.rescued)
-    elif not outputs.quiet:
-        _print_text(outcome, summary, there, notes)
+def _require_page(path: Path) -> None:
+    if path.suffix.lower() not in PAGES:
+        raise UsageError(f"--report is {str(path)!r}; expected a name that ends in {' or '.join(PAGES)}")
+    if find_spec("plotly") is None:
+        raise ImportError('--report needs plotly: pip install "coterie[report]"')
 
 
-def with_hints(reading: Reading, hints: Callable[[], Iterable[Hint]]) -> Reading:
-    """Add hints to a summary of what was read; if they cannot be computed, warn and return it unchanged."""
+@contextmanager
+def name_errors(path: Path) -> Iterator[None]:
+    """Add the name of the file to errors of the operating system."""
     try:
-        return replace(reading, hints=tuple(hints()))
-    except Exception as error:
-        tell(f"warning: no hints about columns: {type(error).__name__}: {error}")
-        return reading
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
-def save_unchanged(model: Any, outputs: OutputOptions, run: InterruptibleRun, reason: str) -> None:
-    """Save a model that has nothing to learn, and print the reason."""
-    written = Written()
-    if outputs.output is not None:
-        written.model(model, outputs.output)
-    if outputs.json:
-        from .printing import print_result
+@contextmanager
+def open_output(path: Path) -> Iterator[IO[str]]:
+    """Open a text file that is written whole or not at all; devices and pipes are written to directly."""
+    from coterie.persistence import replacing
 
-        print_result("learn", {"examples": 0, "model": written.there("output", outputs.output)})
-    elif not outputs.quiet:
-        tell(f"{reason}{'' if outputs.output is None else '; the model is saved'}")
-    written.require_all()
+    with name_errors(path), path.open("wb") if path.exists() and not path.is_file() else replacing(path) as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        yield text
+        text.flush()
+        text.detach()
 
 
-class Written:
-    """Files that a command writes in the end, of which some may fail.
+class OutputWriter:
+    """A context in which outputs are written; their errors are raised at its end, after the summary.
 
     Attributes
     ----------
-    missing : list of str
-        The outputs that could not be written, by the names of their options.
-    rescued : str or None
-        Where the model is instead, if it could not be saved where it should.
+    paths : dict of str to Path
+        The outputs that were written, by the names of their options.
+    rescued : Path or None
+        The temporary file of the model if it could not be saved to its path.
     """
 
     def __init__(self) -> None:
-        self.missing: list[str] = []
-        self.rescued: str | None = None
+        self.paths: dict[str, Path] = {}
+        self.rescued: Path | None = None
         self._errors: list[Exception] = []
 
-    def there(self, name: str, path: Path | None) -> Path | None:
-        """The path of an output that was asked for and written."""
-        return None if name in self.missing else path
+    def __enter__(self) -> OutputWriter:
+        return self
 
-    def file(self, name: str, write: Callable[[], object]) -> None:
-        """Write a file, or remember why that failed."""
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        last = self._errors.pop() if error is None and self._errors else None
+        for other in self._errors if last or isinstance(error, Exception) else ():
+            report_error(other)
+        if last is not None:
+            raise last
+
+    def write(self, name: str, path: Path | None, write: Callable[[Path], object]) -> None:
+        """Write an output, or record the error."""
+        if path is None:
+            return
         try:
-            write()
+            with name_errors(path):
+                write(path)
+            self.paths[name] = path
         except BrokenPipeError:
             raise
         except Exception as error:
-            self.missing.append(name)
             self._errors.append(error)
 
-    def model(self, model: Any, path: Path) -> None:
-        """Save a model; where that fails, somewhere else, so that an hour of learning is not lost."""
-        try:
-            with naming(path):
+    def save(self, model: Any, path: Path | None, name: str = "output") -> None:
+        """Save a model; if that fails, to a temporary folder, so that an hour of learning is not lost."""
+
+        def save_model(path: Path) -> None:
+            try:
                 model.save(path)
-        except OSError as error:
-            self.missing.append("output")
-            rescued = _rescue(model, path.name)
-            self.rescued = None if rescued is None else str(rescued)
-            said = "" if rescued is None else f"; the model was saved as {rescued} instead"
-            self._errors.append(OSError(error.errno, f"{error.strerror}{said}", str(path)))
-        except Exception as error:
-            self.missing.append("output")
-            self._errors.append(error)
+            except OSError as error:
+                self.rescued = _rescue(model, path.name)
+                if self.rescued is None:
+                    raise
+                text = f"{error.strerror}; the model was saved as {self.rescued} instead"
+                raise OSError(error.errno, text, str(path)) from None
 
-    @contextmanager
-    def complaining(self) -> Iterator[None]:
-        """Tell the errors if another one is raised."""
-        try:
-            yield
-        except Exception:
-            for error in self._errors:
-                complain(error)
-            raise
-
-    def require_all(self) -> None:
-        """Raise the last error, after the others have been told."""
-        for error in self._errors[:-1]:
-            complain(error)
-        for error in self._errors[-1:]:
-            raise error
+        self.write(name, path, save_model)
 
 
 def _rescue(model: Any, name: str) -> Path | None:
-    """Save a model in a new temporary folder, None if that fails as well."""
+    """Save a model in a new temporary folder; return None if that fails as well."""
     import tempfile
 
     with suppress(Exception):
@@ -226,6 +173,81 @@ def _rescue(model: Any, name: str) -> Path | None:
     return None
 
 
+# -- the results of learning ------------------------------------------------------------------------------------------
+
+
+def finish_learning(
+    command: str,
+    outcome: LearningOutcome,
+    outputs: OutputOptions,
+    run: InterruptibleRun,
+    *notes: str,
+    title: str | None = None,
+) -> None:
+    """Save the model, write the report, and print the summary, the notes last.
+
+    An output that cannot be written does not prevent the others; its error is raised at the end. If the run was
+    interrupted, or a record could not be learned, a line tells how to continue.
+    """
+    stopped, rows = outcome.stopped, outcome.reading.rows
+    run.finished = stopped is None and outcome.failed is None
+    with OutputWriter() as writer:
+        with run.recording_save(rows):
+            writer.save(outcome.model, outputs.output)
+        unsaved = outputs.output is not None and not writer.paths
+        if outcome.failed is not None:
+            print_message(run.describe_end(rows, unsaved, failed=True))
+            raise outcome.failed
+        if (outputs.json or outputs.report or not outputs.quiet) and not outcome.one_label:
+            _summarize(command, outcome, outputs, writer, notes, title)
+        if stopped is not None:
+            print_message(run.describe_end(rows, unsaved))
+    if stopped is not None:
+        raise typer.Exit(128 + stopped)
+
+
+def _summarize(
+    command: str,
+    outcome: LearningOutcome,
+    outputs: OutputOptions,
+    writer: OutputWriter,
+    notes: tuple[str, ...],
+    title: str | None,
+) -> None:
+    """Write the report and print the summary."""
+    from coterie.evaluation.summary import summarize
+
+    from . import printing
+
+    summary = summarize(outcome.comparison, outcome.learner)
+    writer.write("report", outputs.report, lambda path: _write_report(path, outcome, summary, title))
+    if outputs.quiet and not outputs.json:
+        return
+    reading = outcome.reading
+    try:
+        reading = replace(reading, hints=tuple(outcome.hints()))
+    except Exception as error:
+        print_message(f"warning: no hints about columns: {type(error).__name__}: {error}")
+    model, report = writer.paths.get("output"), writer.paths.get("report")
+    if outputs.json:
+        parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
+        details = {"parameters": parameters, "reading": reading.to_json(), "seconds": outcome.seconds}
+        stopped = None if outcome.stopped is None else Signals(outcome.stopped).name
+        files = {"model": model, "report": report, "rescued": writer.rescued}
+        printing.print_result(command, summary.to_json(), details, {"stopped": stopped}, files)
+        return
+    if not writer.paths and summary.against:
+        notes = (*notes, "Next: --output OUT saves the model; --report OUT.html and --verbose show more.")
+    lines = printing.summary_lines if outputs.verbose else printing.short_lines
+    printing.print_lines(
+        lines(summary),
+        printing.reading_lines(reading),
+        [] if model is None else [printing.saved_line(model, outcome.model)],
+        [] if report is None else [printing.report_line(report)],
+        [line for note in notes for line in printing.paragraph(note)],
+    )
+
+
 def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title: str | None) -> None:
     from coterie.report import write_report
 
@@ -234,7 +256,7 @@ def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title:
 
 
 def page_facts(source: str, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Say what a page is about: what was read, when, and by which command."""
+    """Yield the origin of a report: the data, the date and the command."""
     yield "data", source
     for role in ("label", "task"):
         if names := columns.get(role):
@@ -242,27 +264,3 @@ def page_facts(source: str, columns: Mapping[str, Sequence[str]]) -> Iterator[tu
     yield "made", date.today().isoformat()
     if Path(sys.argv[0]).stem in ("coterie", "__main__"):
         yield "command", shlex.join(["coterie", *sys.argv[1:]])
-
-
-def _print_json(
-    command: str, outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, rescued: str | None
-) -> None:
-    from .printing import print_result
-
-    parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
-    predictions = {"parameters": parameters, "reading": outcome.reading.to_json(), "seconds": outcome.seconds}
-    stopped = None if outcome.stopped is None else Signals(outcome.stopped).name
-    written = {"model": outputs.output, "report": outputs.report, "rescued": rescued}
-    print_result(command, summary.to_json(), predictions, {"stopped": stopped}, written)
-
-
-def _print_text(outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, notes: tuple[str, ...]) -> None:
-    from .printing import paragraph, print_lines, reading_lines, saved_line, short_lines, summary_lines
-
-    lines = summary_lines if outputs.verbose else short_lines
-    if outputs.output is None and outputs.report is None and summary.against:
-        notes = (*notes, NEXT)
-    saved = [] if outputs.output is None else [saved_line(outputs.output, outcome.model)]
-    drawn = [] if outputs.report is None else [f"Report: {outputs.report} (open it in a browser)"]
-    said = [line for note in notes for line in paragraph(note)]
-    print_lines(lines(summary), reading_lines(outcome.reading), saved + drawn, said)

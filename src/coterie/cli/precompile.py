@@ -2,35 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 import typer
 
-What = Annotated[
+KINDS = ("tables", "texts", "numbers", "python")
+Kinds = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[tables|texts|numbers|python]",
-        help="For which streams: files of columns, with texts, with numbers for labels; records in Python.  "
-        "[default: all]",
+        help="The kinds of streams: files of columns, files with texts or sparse records, files with numbers as "
+        "labels, and arrays and dictionaries in Python. All kinds by default.",
     ),
 ]
+_ROWS = 400
 
 
-def precompile(what: What = None) -> None:
-    """Compile the default learner ahead, as when the image of a container is built.
+def precompile(kinds: Kinds = None) -> None:
+    """Compile the default learner in advance, for example when a container image is built.
 
-    Compiled code is kept on disk, where the environment variable NUMBA_CACHE_DIR says or beside the package. Without
-    this, the first run compiles what it needs, which takes about half a minute.
+    Compiled code is stored on disk, in the folder of the environment variable NUMBA_CACHE_DIR or next to the package.
+    Without this, the first run compiles the code that it needs, which takes about half a minute.
 
     For example:
-      coterie precompile
-      coterie precompile tables
+
+        coterie precompile
+        coterie precompile tables
     """
-    from coterie.cli.precompiling import WHAT
-    from coterie.cli.precompiling import precompile as compiled
     from coterie.inputs.errors import require_one_of
 
-    for name in what or ():
-        require_one_of("what to compile", name, WHAT)
-    for name, seconds in compiled(tuple(what or WHAT)):
-        typer.echo(f"{name}: {seconds:.0f} s")
+    for kind in kinds or ():
+        require_one_of("the kind", kind, KINDS)
+    with TemporaryDirectory() as folder:
+        for kind in kinds or KINDS:
+            start = time.perf_counter()
+            if kind == "python":
+                _learn_in_python()
+            else:
+                _learn_file(Path(folder, f"{kind}.csv"), kind)
+            typer.echo(f"{kind}: {time.perf_counter() - start:.0f} s")
+
+
+def _learn_file(path: Path, kind: str) -> None:
+    """Learn and predict a file of records of four tasks with a number, a word and a text."""
+    import numpy as np
+
+    from coterie.evaluation.learning import learn
+    from coterie.expressions import LearnerExpression
+    from coterie.io.readers import read
+
+    from .predict import predict_records
+
+    rng, regression = np.random.default_rng(0), kind == "numbers"
+    lines = ["task,label,size,colour,words"]
+    for i, size in enumerate(rng.normal(size=_ROWS).tolist()):
+        words = " ".join(f"word{j}" for j in rng.integers(50, size=3))
+        label = f"{i % 7}.5" if regression else "yes" if i % 2 else "no"
+        lines.append(f"task{i % 4},{label},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options: dict[str, Any] = {"text" if kind == "texts" else "ignore": "words"}
+    reader = read(path, task="task", label="label", **options)
+    model = learn(reader, {"together": LearnerExpression(None, regression)}).model
+    for _ in predict_records(model, read(path, encoder=model.encoder_, update=False)):
+        pass
+
+
+def _learn_in_python() -> None:
+    import numpy as np
+
+    from coterie.online import AdaptiveSharingClassifier
+
+    rng = np.random.default_rng(0)
+    X, tasks = rng.normal(size=(_ROWS, 5)), np.arange(_ROWS) % 4
+    AdaptiveSharingClassifier().fit(X, X[:, 0] > 0, tasks).predict_proba(X, tasks)
+    model = AdaptiveSharingClassifier()
+    for i, (x, task) in enumerate(zip(X[:20].tolist(), tasks[:20].tolist(), strict=True)):
+        record = {"size": x[0], "width": x[1], "colour": "red" if x[2] > 0 else "blue"}
+        model.learn_one(record, i % 2 == 0, task)
+        model.predict_one(record, task)
+        model.predict_proba_one(record, task)

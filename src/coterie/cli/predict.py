@@ -6,116 +6,112 @@ import csv
 import json as jsonlib
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass
-from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from coterie import spec
-from coterie.wording import listed
-
-from .failures import UsageError, tell, tell_skipped, typed
-from .options import FORMAT, ON_ERROR
-from .places import Force, naming, require_outputs
-from .spreading import OptionSet
+from .failures import UsageError, print_message, print_skipped, quote_path
+from .options import FORCE, FORMAT, ON_ERROR, Model, OnError, OptionSet, option
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-    from coterie.cli.predicting import PredictedRecords
+    from coterie.inputs.block import Block
+    from coterie.io.readers import Reader
+
+Columns = dict[str, list[Any]]
 
 File = Annotated[
     str,
     typer.Argument(metavar="FILE", help="Records to predict: a path, a URL, a quoted glob, or `-` for standard input."),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
 
 
-@dataclass(frozen=True)
-class PredictionOptions(OptionSet):
-    """Where predictions go, what they tell, and how the file is read."""
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(OptionSet):
+    """The output, the columns of predictions, and the form of the file."""
 
-    output: str = spec.field(
-        default="-",
-        metavar="OUT.csv|-",
-        help="Where to: a file, which is there whole at the end or not at all, or `-`, standard output.",
+    output: str = option(
+        "OUT.csv|-", "A file, which is written whole or not at all, or `-`, standard output.", "-", "-o"
     )
-    task: str | None = spec.field(
-        default=None, metavar="COLUMN", help="The column of the task, where it has another name than in learning."
+    task: str | None = option("COLUMN", "The column of the task, if it has another name than in learning.", None, "-t")
+    level: float | None = option(
+        "P",
+        "The probability with which a number lies in its interval, 0.9 by default; for models that predict intervals.",
     )
-    level: float | None = spec.field(
-        default=None,
-        metavar="P",
-        help="The probability with which a number lies in its interval, 0.9 by default; for models that predict "
-        "intervals.",
+    threshold: float | None = option(
+        "P",
+        "The probability from which the larger of the two labels is predicted, 0.5 by default. A lower one finds more "
+        "of its records, with more false alarms.",
     )
-    threshold: float | None = spec.field(
-        default=None,
-        metavar="P",
-        help="The probability from which the larger of the two labels is predicted, 0.5 by default: a lower one "
-        "finds more of its records, with more false alarms.",
+    probabilities: bool = option(None, "Write the probability of each label, a column for each.", False)
+    keep: list[str] | None = option(
+        "COLUMN", "Copy this column of the records to the predictions, unchanged; may be repeated."
     )
-    probabilities: bool = spec.field(default=False, help="Write the probability of each label, a column for each.")
-    keep: list[str] | None = spec.field(
-        default=None,
-        metavar="COLUMN",
-        help="Copy this column of the records to the predictions, unchanged; may be repeated.",
-    )
-    format: str | None = spec.field(FORMAT, default=None)
-    on_error: str = spec.field(ON_ERROR, default="stop")
-    json: bool = spec.field(default=False, help="JSON Lines instead of CSV.")
-    force: Force = False
+    format: str | None = option("NAME", FORMAT)
+    on_error: OnError = option("stop|skip", ON_ERROR)
+    json: bool = option(None, "JSON Lines instead of CSV.", False)
+    force: bool = option(None, FORCE, False)
 
 
-def predict(model: Model, file: File, options: PredictionOptions) -> None:
+def predict(model: Model, file: File, options: PredictOptions) -> None:
     """Predict records with a saved model, in bounded memory.
 
-    Writes a line for each record: its place (line or row, of a glob's files FILE:LINE), its task, the label predicted,
-    the margin, positive for the larger of the two labels, and that label's probability where there is one; of numbers,
-    the ends of an interval in which they lie, where the model has such. A label in the file is not looked at. A task
-    that the model has never seen is predicted by what its relation says of it, or refused, as the model was told when
-    it was learned. A column of features that a file lacks is taken as missing values, with a warning.
+    The output has one line for each record: its place (line or row, FILE:LINE if there are several files), its task,
+    the predicted label, the margin, which is positive for the larger of the two labels, and the probability of that
+    label if the model has one. For numbers it has the ends of an interval if the model has one. A label in the file is
+    ignored. An unseen task is predicted by the relation, or refused, as decided when the model was learned. A column of
+    features that a file lacks is taken as missing values, with a warning.
 
     For example:
-      coterie predict clicks.coterie today.csv --output predicted.csv
-      coterie predict clicks.coterie today.csv --keep order --keep price
-      zcat today.csv.gz | coterie predict clicks.coterie - --format csv --json
+
+        coterie predict clicks.coterie today.csv --output predicted.csv
+        coterie predict clicks.coterie today.csv --keep order --keep price
+        zcat today.csv.gz | coterie predict clicks.coterie - --format csv --json
     """
-    from coterie.cli.predicting import predict_records
     from coterie.io.readers import read
     from coterie.io.sources import find_paths
+    from coterie.scale import load
+    from coterie.wording import listed
 
-    from .models import load_model
+    from .models import load_model, refuse_service
+    from .outputs import open_output, require_outputs
 
-    if not model.is_dir() and _is_model(Path(file)) and not _is_model(model):
-        raise UsageError(f"the model comes first: coterie predict {typed(file)} {typed(model)}")
-    output = options.output
+    is_folder, path = model.is_dir(), Path(options.output)
+    if not is_folder and _is_model(Path(file)) and not _is_model(model):
+        raise UsageError(f"the model comes first: coterie predict {quote_path(file)} {quote_path(model)}")
     # a device or a pipe is written to and not replaced
-    if output != "-" and (Path(output).is_dir() or Path(output).is_file() or not Path(output).exists()):
-        require_outputs({"output": Path(output)}, [*find_paths(file), model], options.force)
-    learned = load_model(model)
+    if options.output != "-" and (path.is_dir() or path.is_file() or not path.exists()):
+        require_outputs({"output": path}, [*find_paths(file), model], options.force)
+    refuse_service(model)
+    trained: Any = load(model) if is_folder else load_model(model)
     reader = read(
         file,
         task=options.task,
         format=options.format,
-        on_error=options.on_error,
-        encoder=learned.encoder_,
+        on_error=options.on_error or "stop",
+        encoder=trained.encoder_,
         update=False,
         keep=options.keep or (),
     )
-    if model.is_dir():  # each shard encodes its records
+    if is_folder:  # each shard encodes its records
         reader = reader.raw()
-    made = predict_records(learned, reader, options.level, options.threshold, options.probabilities)
-    with closing(made) as predictions, _opened(output) as out:
-        (_write_json if options.json else _write_csv)(predictions, out)
-    for path, lacking in reader.lacking.items():
-        names = listed(list(map(repr, lacking)))
-        tell(f"warning: {path} has no column {names}, which the model has learned from: taken as missing")
-    tell_skipped(reader)
+    write = _write_json if options.json else _write_csv
+    with closing(predict_records(trained, reader, options.level, options.threshold, options.probabilities)) as blocks:
+        if options.output == "-":
+            write(blocks, _Terminal(sys.stdout) if sys.stdout.isatty() else sys.stdout)
+        else:
+            with open_output(path) as out:
+                write(blocks, out)
+    for name, columns in reader.lacking.items():
+        words = listed(list(map(repr, columns)))
+        print_message(f"warning: {name} has no column {words}, which the model has learned from: taken as missing")
+    print_skipped(reader)
 
 
 def _is_model(path: Path) -> bool:
@@ -124,83 +120,161 @@ def _is_model(path: Path) -> bool:
     return path.is_file() and begins_as_model(path)
 
 
-def _write_csv(predictions: Iterable[PredictedRecords], out: SupportsWrite[str]) -> None:
+# -- predictions ------------------------------------------------------------------------------------------------------
+
+
+class PredictedBlock(NamedTuple):
+    """The predictions for a block of records.
+
+    Attributes
+    ----------
+    columns : dict of str to list
+        The columns ``place`` (of several files ``"FILE:LINE"``), ``task``, ``prediction``, ``margin``, ``probability``
+        (of the second class), ``low`` and ``high``, if the model has them.
+    probabilities : dict of label to list, or None
+        The probabilities of each label, if they are wanted.
+    copied : dict of str to list
+        The columns that the reader copies.
+    """
+
+    columns: Columns
+    probabilities: dict[Any, list[float]] | None
+    copied: Columns
+
+
+def predict_records(
+    model: Any,
+    reader: Reader,
+    level: float | None = None,
+    threshold: float | None = None,
+    all_labels: bool = False,
+) -> Generator[PredictedBlock]:
+    """Predict the records of files block by block, in bounded memory; without records, there is one empty block.
+
+    Parameters
+    ----------
+    model : estimator
+        With its encoder.
+    reader : Reader
+        Made with the model's encoder and ``update=False``.
+    level : float, optional
+        The probability with which numbers are to lie in their intervals, by default 0.9.
+    threshold : float, optional
+        The probability from which the larger of two labels is predicted, by default 0.5.
+    all_labels : bool, default False
+        Add the probability of each label.
+
+    Raises
+    ------
+    InputError
+        With file and line, for a record that cannot be read, or a task that the model refuses.
+    FieldError
+        If an option is out of range, or the model has no such predictions.
+    """
+    from coterie.inputs.errors import FieldError
+
+    _check_options(model, level, threshold, all_labels)
+    with closing(iter(reader)) as blocks:
+        first = next(blocks, None)
+        for block in chain([reader.empty_block() if first is None else first], blocks):
+            try:
+                result = model.__predict_block__(block, 0.9 if level is None else level, all_labels)
+            except ValueError as error:
+                raise locate_error(model.__predict_block__, block, reader, error) from None
+            if level is not None and result.low is None:
+                raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
+            if threshold is not None:
+                if result.probability is None or model._many_classes or len(model.classes_) != 2:
+                    message = "{} cannot be given: {kind} has no probability of one of two labels"
+                    raise FieldError(message, "threshold", kind=type(model).__name__)
+                result = result._replace(prediction=model.classes_[(result.probability >= threshold).astype(int)])
+            places = block.place.tolist()
+            if len(reader.paths) > 1:
+                places = [f"{reader.path}:{place}" for place in places]
+            columns = {name: values.tolist() for name, values in result._asdict().items() if values is not None}
+            labels = None
+            if columns.pop("probabilities", None) is not None:
+                labels = dict(zip(model.classes_.tolist(), result.probabilities.T.tolist(), strict=True))
+            yield PredictedBlock(
+                {"place": places} | columns, labels, {name: values.tolist() for name, values in block.kept.items()}
+            )
+
+
+def _check_options(model: Any, level: float | None, threshold: float | None, all_labels: bool) -> None:
+    from coterie.inputs.errors import FieldError
+
+    kind = type(model).__name__
+    if level is not None and not 0.0 < level < 1.0:
+        raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
+    if threshold is not None and not 0.0 <= threshold <= 1.0:
+        raise FieldError("{} must be from 0 to 1, got {threshold!r}", "threshold", threshold=threshold)
+    if all_labels and not hasattr(model, "predict_proba"):
+        raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=kind)
+
+
+def locate_error(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:
+    """Return the error of the first record of a block that raises one, with its place."""
+    from coterie.inputs.errors import InputError
+
+    for i in range(len(block)):
+        try:
+            decide(block.piece(i, i + 1))
+        except ValueError as first:
+            column = next((name for name, role in reader.columns.items() if role == "task"), None)
+            return InputError(str(first), reader.path, int(block.place[i]), column)
+    return error
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _write_csv(blocks: Iterable[PredictedBlock], out: SupportsWrite[str]) -> None:
     writer = csv.writer(out, lineterminator="\n")
-    head: list[str] = []
-    for block in predictions:
-        columns = _columns(block)
-        by_label = columns.pop("probabilities", {})
-        columns |= {f"probability_{label}": column.tolist() for label, column in by_label.items()}
-        columns |= {name: list(map(_cell, values)) for name, values in _kept(block, columns).items()}
-        if not head:
-            head = list(columns)
-            writer.writerow(head)
+    for number, block in enumerate(blocks):
+        probabilities = {f"probability_{label}": values for label, values in (block.probabilities or {}).items()}
+        columns = _add_copied(block.columns | probabilities, block.copied, _to_cell)
+        if number == 0:
+            writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 
 
-def _write_json(predictions: Iterable[PredictedRecords], out: SupportsWrite[str]) -> None:
-    from .printing import harmless
+def _write_json(blocks: Iterable[PredictedBlock], out: SupportsWrite[str]) -> None:
+    from .printing import escape_json
 
-    for block in predictions:
-        columns = _columns(block)
-        by_label = columns.pop("probabilities", None)
-        if by_label is not None:
-            labels = [label if isinstance(label, str | int | float) else str(label) for label in by_label]
-            rows = zip(*(column.tolist() for column in by_label.values()), strict=True)
+    for block in blocks:
+        columns = dict(block.columns)
+        if block.probabilities is not None:
+            labels = [label if isinstance(label, str | int | float) else str(label) for label in block.probabilities]
+            rows = zip(*block.probabilities.values(), strict=True)
             columns["probabilities"] = [dict(zip(labels, row, strict=True)) for row in rows]
-        columns |= {name: list(map(_finite, values)) for name, values in _kept(block, columns).items()}
+        columns = _add_copied(columns, block.copied, _to_finite)
         for row in zip(*columns.values(), strict=True):
             line = jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=str)
-            out.write(harmless(line) + "\n")
+            out.write(escape_json(line) + "\n")
 
 
-def _columns(block: PredictedRecords) -> dict[str, Any]:
-    """Return the columns of predictions that there are, as lists of plain values; those of labels as they are."""
-    held = {name: column for name, column in block._asdict().items() if column is not None and name != "kept"}
-    return {name: column if name == "probabilities" else column.tolist() for name, column in held.items()}
-
-
-def _kept(block: PredictedRecords, columns: Iterable[str]) -> Mapping[str, list[Any]]:
-    """Return the columns of the records; refuse names that columns of predictions have."""
-    for name in columns:
-        if name in block.kept:
+def _add_copied(columns: Columns, copied: Columns, convert: Callable[[Any], Any]) -> Columns:
+    for name in copied:
+        if name in columns:
             raise UsageError(f"--keep {name}: the predictions have a column of this name")
-    return {name: values.tolist() for name, values in block.kept.items()}
+    return columns | {name: list(map(convert, values)) for name, values in copied.items()}
 
 
-def _cell(value: Any) -> Any:
+def _to_cell(value: Any) -> Any:
     return jsonlib.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else value
 
 
-def _finite(value: Any) -> Any:
-    """The value as JSON has it: null for what is no finite number."""
+def _to_finite(value: Any) -> Any:
+    """Replace numbers that are not finite by None, for JSON."""
     if isinstance(value, list):
-        return list(map(_finite, value))
+        return list(map(_to_finite, value))
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _to_finite(item) for key, item in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@contextmanager
-def _opened(output: str) -> Iterator[SupportsWrite[str]]:
-    """Open the output: standard output, a device or pipe, or a file that is written whole or not at all."""
-    from coterie.persistence import replacing
-
-    if output == "-":
-        yield _Terminal(sys.stdout) if sys.stdout.isatty() else sys.stdout
-        return
-    path = Path(output)
-    with naming(path):
-        held = path.open("wb") if path.exists() and not path.is_file() else replacing(path)
-        with held as file:
-            text = TextIOWrapper(file, encoding="utf-8", newline="")
-            yield text
-            text.flush()
-            text.detach()
-
-
 class _Terminal:
-    """A terminal as standard output: control characters in names of tasks and labels are not sent to it."""
+    """Standard output on a terminal, with control characters in names of tasks and labels escaped."""
 
     def __init__(self, out: IO[str]) -> None:
         self._out = out

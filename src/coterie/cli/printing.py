@@ -1,4 +1,4 @@
-"""Summaries as text and as JSON."""
+"""Results as text and as JSON."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.filesize import decimal
 
 from coterie.evaluation.metrics import measured, written
 from coterie.wording import COMMANDING, counted, listed, table, visible
 
-from .failures import typed
+from .failures import quote_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,43 +33,38 @@ if TYPE_CHECKING:
     from coterie.online.estimator import OnlineEstimator
 
 _SHOWN_TASKS, _SHOWN_COLUMNS = 5, 3
-#: What columns hold, in words: of one, and of several.
+#: The words for one column of a kind, and for several.
 _KINDS = {"numeric": ("number", "numbers"), "categorical": ("category", "categories"), "date": ("date", "dates")}
 
 
-def print_json(data: object) -> None:
-    """Print data as JSON, in which no sign commands the terminal."""
-    print(harmless(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)))
-
-
 def print_result(command: str, *parts: Mapping[str, object]) -> None:
-    """Print what a command tells as one JSON object: its name, the version, then the parts; paths are text."""
+    """Print the result of a command as one JSON object: its name, the version, and the parts."""
     from coterie import __version__
 
-    predictions: dict[str, object] = {"command": command, "version": __version__}
+    result: dict[str, object] = {"command": command, "version": __version__}
     for part in parts:
-        predictions |= part
-    print_json(predictions)
+        result |= part
+    print(escape_json(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False, default=_to_json)))
 
 
-def harmless(text: str) -> str:
-    r"""Return JSON of the same meaning, with JSON's own escapes for signs that command a terminal.
+def escape_json(text: str) -> str:
+    r"""Escape the control characters in JSON, without a change of its meaning.
 
-    JSON has them for all below the space anyhow; what it leaves are deletions, the C1 set and marks of direction.
+    JSON has escapes for all below the space anyhow; the others are deletions, the C1 set and marks of direction.
 
-    >>> print(harmless('["ann\x9b31m"]'))
+    >>> print(escape_json('["ann\x9b31m"]'))
     ["ann\u009b31m"]
     """
     return COMMANDING.sub(lambda sign: "\n" if sign[0] == "\n" else f"\\u{ord(sign[0]):04x}", text)
 
 
-def _plain(value: object) -> object:
-    """Convert a task or label that JSON has no form of: to a plain number, else to text."""
+def _to_json(value: object) -> object:
+    """Convert a value without a form in JSON to a plain number or to text."""
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def short_lines(summary: Summary) -> Iterator[str]:
-    """Yield what was decided, the errors behind it, and for how many tasks it holds."""
+    """Yield the advice, the errors behind it, and the number of tasks that it holds for."""
     if not summary.against:
         yield from paragraph(" ".join(summary.sentences))
         return
@@ -78,8 +74,8 @@ def short_lines(summary: Summary) -> Iterator[str]:
         yield from paragraph(advice)
         advice = ""
     yield f"{advice:{names}}  {head:>{numbers}}"
-    for name, value, beside in rows:
-        yield f"  {name:{names - 2}}  {value:>{numbers}}  {beside}".rstrip()
+    for name, value, remark in rows:
+        yield f"  {name:{names - 2}}  {value:>{numbers}}  {remark}".rstrip()
     yield from paragraph(" ".join(summary.notes))
 
 
@@ -94,13 +90,13 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     yield from learner_table(summary)
     if not summary.against or len(summary.verdict.tasks) == 1:
         return
-    predictions = summary.verdict
+    verdict = summary.verdict
     heads, rows = summary.sizes
     if rows:
-        yield from ("", f"{predictions.loss.gain.capitalize()} by size of task, on average")
+        yield from ("", f"{verdict.loss.gain.capitalize()} by size of task, on average")
         yield from (f"  {line}" for line in table(heads, rows))
     for outcome, title in (("helped", "Tasks helped"), ("hurt", "Tasks hurt")):
-        yield from _tasks(predictions, predictions.ordered(outcome), f"{title}, the surest first", summary)
+        yield from _task_table(verdict, verdict.ordered(outcome), f"{title}, the surest first", summary)
 
 
 def learner_table(summary: Summary) -> Iterator[str]:
@@ -111,107 +107,87 @@ def learner_table(summary: Summary) -> Iterator[str]:
     if summary.against:
         heads += [f"{summary.learner}: {summary.verdict.loss.gain}", summary.verdict.level, "helps", "hurts"]
     heads.append("examples/s")
-    yield from table(heads, [_row(summary, name, metrics, measures) for name, metrics in summary.metrics.items()])
+    yield from table(heads, [_learner_row(summary, name, measures) for name in summary.metrics])
 
 
-def reading_lines(reading: Reading) -> Iterator[str]:
-    """Yield how columns were read, what was left out, which were not used, and which might be read better."""
-    yield from column_lines(reading.columns)
-    if reading.unlabelled:
-        predictions = reading.unlabelled + reading.skipped + reading.rows
-        yield f"{reading.unlabelled:,} of {predictions:,} records have no label: left out"
-    if reading.skipped:
-        yield f"Skipped {reading.skipped:,} of {reading.unlabelled + reading.skipped + reading.rows:,} records:"
-        yield from (f"  {example}" for example in reading.skipped_examples)
-        if reading.skipped > len(reading.skipped_examples):
-            yield "  ..."
-    yield from dropped_lines(reading.dropped)
-    for hint in reading.hints:
-        tried = "try " + " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
-        yield f"Hint: {hint.column} has {hint.seen}: {tried}"
-
-
-def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield how columns of features were read, by their kinds."""
-    kinds = [(kind, names) for kind, names in columns.items() if names and kind not in ("label", "task")]
-    if kinds:
-        held = (f"{listed(names, _SHOWN_COLUMNS)} ({_kind(kind, len(names))})" for kind, names in kinds)
-        yield from paragraph(f"Columns: {'; '.join(held)}.")
-
-
-def dropped_lines(dropped: Mapping[str, str]) -> Iterator[str]:
-    """Yield the columns that were not used, with the reasons."""
-    for name, reason in dropped.items():
-        yield f"Not used: {name} ({reason})"
-
-
-def _kind(kind: str, number: int) -> str:
-    """A kind of columns, or of so many.
-
-    >>> _kind("numeric", 1), _kind("categorical", 3)
-    ('number', 'categories')
-    """
-    one, several = _KINDS.get(kind, (kind, kind))
-    return one if number == 1 else several
-
-
-def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
-    """Return the line that names the saved model and the next command."""
-    size = f"{_bytes(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
-    normalized_input = typed(path)
-    if hasattr(model, "n_rewards_"):
-        return f"Model: {path} ({size}). Next, with a later log: coterie bandit FILE ... --policy {normalized_input}"
-    return f"Model: {path} ({size}). Next: coterie predict {normalized_input} FILE"
-
-
-def paragraph(text: str) -> list[str]:
-    """Wrap text to lines that fit the terminal."""
-    width = min(shutil.get_terminal_size().columns, 100)
-    # textwrap breaks at no other space than ASCII's: a number stays with its unit
-    held = textwrap.wrap(visible(text).replace(" %", "\u00a0%"), width, break_long_words=False, break_on_hyphens=False)
-    return [line.replace("\u00a0%", " %") for line in held]
-
-
-def print_lines(*groups: Iterable[str]) -> None:
-    """Print groups of lines with a blank line between them; empty groups are left out.
-
-    A line stays one, and commands no terminal, whatever names of tasks, files and columns are in it.
-    """
-    text = "\n\n".join(filter(None, ("\n".join(map(visible, group)) for group in groups)))
-    print(text, file=sys.stdout)
-
-
-def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
+def _learner_row(summary: Summary, name: str, measures: Sequence[Measure]) -> list[str]:
+    metrics: Metrics = summary.metrics[name]
     error = metrics.words.value(metrics.micro["error"], 2)
     labels = [f"{summary.labels[name]:,}"] if summary.asks else []
     gain = summary.gain_cells(name) if summary.against else []
     return [name, error, *written(metrics, measures), *labels, *gain, summary.speed_cell(name)]
 
 
-def _tasks(predictions: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
-    """Yield the table of the first of some tasks."""
+def _task_table(verdict: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
+    """Yield a table of the first chosen tasks."""
     if not len(chosen):
         return
-    heads = [
-        "task",
-        "examples",
-        *predictions.error_heads(summary.alone, summary.learner),
-        predictions.loss.gain,
-        predictions.level,
-    ]
-    rows = [predictions.row(i)[:-1] for i in chosen[:_SHOWN_TASKS].tolist()]
+    heads = ["task", "examples", *verdict.error_heads(summary.alone, summary.learner), verdict.loss.gain, verdict.level]
+    rows = [verdict.row(i)[:-1] for i in chosen[:_SHOWN_TASKS].tolist()]
     yield from ("", f"{title} ({len(rows)} of {len(chosen):,})" if len(chosen) > len(rows) else title)
     yield from (f"  {line}" for line in table(heads, rows))
 
 
-def _bytes(size: float) -> str:
-    """Return a size in readable units.
+def reading_lines(reading: Reading) -> Iterator[str]:
+    """Yield the columns that were read, the records and columns left out, and hints for better reading."""
+    records = reading.unlabelled + reading.skipped + reading.rows
+    yield from column_lines(reading.columns)
+    if reading.unlabelled:
+        yield f"{reading.unlabelled:,} of {records:,} records have no label: left out"
+    if reading.skipped:
+        yield f"Skipped {reading.skipped:,} of {records:,} records:"
+        yield from (f"  {example}" for example in reading.skipped_examples)
+        if reading.skipped > len(reading.skipped_examples):
+            yield "  ..."
+    yield from dropped_lines(reading.dropped)
+    for hint in reading.hints:
+        options = " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
+        yield f"Hint: {hint.column} has {hint.seen}: try {options}"
 
-    >>> _bytes(999), _bytes(1_234_567)
-    ('999 B', '1.2 MB')
+
+def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the columns of features by their kinds."""
+    kinds = [
+        f"{listed(names, _SHOWN_COLUMNS)} ({_KINDS.get(kind, (kind, kind))[len(names) > 1]})"
+        for kind, names in columns.items()
+        if names and kind not in ("label", "task")
+    ]
+    if kinds:
+        yield from paragraph(f"Columns: {'; '.join(kinds)}.")
+
+
+def dropped_lines(dropped: Mapping[str, str]) -> Iterator[str]:
+    """Yield the columns that were not used, with the reasons."""
+    return (f"Not used: {name} ({reason})" for name, reason in dropped.items())
+
+
+def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
+    """Return the line that names the saved model and the next command."""
+    size = f"{decimal(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
+    file = quote_path(path)
+    if hasattr(model, "n_rewards_"):
+        return f"Model: {path} ({size}). Next, with a later log: coterie bandit FILE ... --policy {file}"
+    return f"Model: {path} ({size}). Next: coterie predict {file} FILE"
+
+
+def report_line(path: Path) -> str:
+    """Return the line that names the report."""
+    return f"Report: {path} (open it in a browser)"
+
+
+def paragraph(text: str) -> list[str]:
+    """Wrap text to lines that fit the terminal."""
+    width = min(shutil.get_terminal_size().columns, 100)
+    # textwrap breaks at no other space than ASCII's: a number stays with its unit
+    text = visible(text).replace(" %", "\u00a0%")
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0%", " %") for line in lines]
+
+
+def print_lines(*groups: Iterable[str]) -> None:
+    """Print groups of lines with a blank line between them; empty groups are left out.
+
+    A line stays one and controls no terminal, because names of tasks, files and columns are escaped.
     """
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    raise AssertionError("no size is larger than every unit")
+    text = "\n\n".join(filter(None, ("\n".join(map(visible, group)) for group in groups)))
+    print(text, file=sys.stdout)

@@ -1,13 +1,13 @@
-"""Progress of a command: a line at every doubling of the examples, and a bar on a terminal."""
+"""Progress of a command: a line at each doubling of the examples, and a bar on a terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
-from .failures import Remarks, remark, tell
+from .failures import LossyStream, print_line, print_message
 
 if TYPE_CHECKING:
     from coterie.evaluation.learning import OnRound
@@ -16,24 +16,22 @@ if TYPE_CHECKING:
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
 
-Write = Callable[[str], None]
-#: So many columns are named before learning.
-_NAMED = 5
+_NAMED_COLUMNS = 5
 
 
 @contextmanager
-def watching(reader: Reader, quiet: bool, late: int = 0) -> Iterator[OnRound | None]:
-    """Provide a function to call after each block of a reader; None if no progress is shown.
+def show_progress(reader: Reader, quiet: bool, delay: int = 0) -> Iterator[OnRound | None]:
+    """Provide a function to call after each block of a reader; None if ``quiet``.
 
-    Of the first ``late`` records, which are predicted before a label has come, there are no lines. Columns that may
-    have to be left out are named before anything is learned.
+    The first ``delay`` records, which are predicted before the first label, have no lines. Columns that may have to be
+    ignored are named before the first block is learned.
     """
     if quiet:
         yield None
         return
-    reader.before_first(name_columns)
-    with _bar(reader) as (write, advance):
-        lines = _Lines(write, late)
+    reader.before_first(_name_columns)
+    with _show_bar(reader) as (write, advance):
+        lines = _ProgressTable(write, delay)
 
         def on_round(traces: Mapping[str, Trace]) -> None:
             lines.add(traces)
@@ -43,72 +41,68 @@ def watching(reader: Reader, quiet: bool, late: int = 0) -> Iterator[OnRound | N
         try:
             lines.finish()
         except Exception as error:  # the model is not saved yet
-            tell(f"warning: no last line of progress: {type(error).__name__}: {error}")
+            print_message(f"warning: no last line of progress: {type(error).__name__}: {error}")
 
 
-def name_columns(found: list[Hint]) -> None:
-    """Name, in one line, the columns that may have to be left out."""
-    named = "; ".join(f"{hint.column} has {hint.seen}" for hint in found[:_NAMED])
-    more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    tell(f"columns to look at: {named}{more}")
+def _name_columns(hints: list[Hint]) -> None:
+    names = "; ".join(f"{hint.column} has {hint.seen}" for hint in hints[:_NAMED_COLUMNS])
+    rest = f"; and {len(hints) - _NAMED_COLUMNS} more" if len(hints) > _NAMED_COLUMNS else ""
+    print_message(f"columns to look at: {names}{rest}")
 
 
-class _Lines:
-    """Running totals as lines of a table, whose columns follow from the first block."""
+class _ProgressTable:
+    """Running totals as the rows of a table; the first block decides its columns."""
 
-    def __init__(self, write: Write, late: int = 0) -> None:
+    def __init__(self, write: Callable[[str], None], delay: int = 0) -> None:
         from coterie.evaluation.costs import RATES
         from coterie.evaluation.totals import RunningTotals
 
-        self._write, self._totals, self._late = write, RunningTotals(), late
+        self._write, self._totals, self._delay = write, RunningTotals(), delay
         self._last, self._words = 0, RATES
 
     def add(self, traces: Mapping[str, Trace]) -> None:
         self._words = next(iter(traces.values())).words
         if self._last == 0:
             first, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
-            self._write(_line("examples", "tasks", first, "since last", *others))
-        for predictions in self._totals.add(traces):
-            self._last = predictions.examples
-            if predictions.examples > self._late:
-                self._tell(predictions)
+            self._write(format_row("examples", "tasks", first, "since last", *others))
+        for totals in self._totals.add(traces):
+            self._last = totals.examples
+            if totals.examples > self._delay:
+                self._write_row(totals)
 
     def finish(self) -> None:
-        predictions = self._totals.now()
-        if predictions.examples > self._last:
-            self._tell(predictions)
+        totals = self._totals.now()
+        if totals.examples > self._last:
+            self._write_row(totals)
 
-    def _tell(self, predictions: Totals) -> None:
-        (first, *others), since = predictions.error.values(), next(iter(predictions.since.values()))
+    def _write_row(self, totals: Totals) -> None:
+        (first, *others), since = totals.error.values(), next(iter(totals.since.values()))
         errors = (self._words.value(error, 2) for error in (first, since, *others))
-        self._write(_line(f"{predictions.examples:,}", f"{predictions.tasks:,}", *errors))
+        self._write(format_row(f"{totals.examples:,}", f"{totals.tasks:,}", *errors))
 
 
-def _line(*cells: str) -> str:
+def format_row(*cells: str) -> str:
+    """Format a row of a table of progress."""
     from coterie.wording import visible
 
     return "".join(f"{visible(cell):>13}" for cell in cells)
 
 
 @contextmanager
-def _bar(reader: Reader) -> Iterator[tuple[Write, Callable[[], None]]]:
-    """Provide functions that write a line and move the bar, which needs a terminal and a known size of files."""
+def _show_bar(reader: Reader) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
+    """Provide functions that write a line and move the bar; a bar needs a terminal and a known file size."""
     if not (sys.stderr.isatty() and reader.bytes_total):
-        yield remark, lambda: None
+        yield print_line, lambda: None
         return
-    from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TimeRemainingColumn
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
-    with _progress(BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
+    # the thread that draws the bar could not report errors of writing
+    console = Console(file=cast("IO[str]", LossyStream(sys.stderr)))
+    columns = BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=reader.bytes_total)
         yield (
             lambda line: bar.console.print(line, markup=False, highlight=False),
             lambda: bar.update(task, completed=reader.bytes_read),
         )
-
-
-def _progress(*columns: Any) -> Any:
-    """Return a bar that drops errors of writing to standard error: the thread that draws it could not report them."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    return Progress(*columns, console=Console(file=cast("IO[str]", Remarks(sys.stderr))), transient=True)

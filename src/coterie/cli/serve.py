@@ -8,8 +8,8 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -17,135 +17,121 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie import spec
-from coterie.persistence import SNAPSHOT
-
-from .failures import UsageError, option, tell
-from .options import LearningOptions
-from .spreading import OptionSet
+from .failures import UsageError, option_name, print_message
+from .options import LearningOptions, OptionSet, option, parse_duration, refuse_options
 
 if TYPE_CHECKING:
-    from coterie.evaluation.interruption import Interval
     from coterie.serve.engine import Engine
     from coterie.serve.service import Service
 
-#: Seconds that requests under way have to end when the service does.
+#: Seconds that open requests have to end when the service does.
 GRACE = 10
-_SET = "since the service began: leave it out, or begin a new folder"
+_FIXED = "since the service began: leave it out, or begin a new folder"
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 Model = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="MODEL", help="A saved model to start from; without it, a new model that has learned nothing."
-    ),
+    typer.Argument(metavar="MODEL", help="A saved model to start from; without it, a new model."),
 ]
 
 
-@dataclass(frozen=True)
-class ServiceOptions(OptionSet):
-    """Where a service listens, what it keeps, what it refuses, and when it alarms."""
+def parse_size(text: str) -> int:
+    """Read a number of bytes, such as 8388608 or 8MiB."""
+    match = re.fullmatch(r"(\d{1,12})(|KiB|MiB|GiB)", text)
+    if match is None or int(match[1]) == 0:
+        raise typer.BadParameter(f"{text!r} is not a size; expected bytes, such as 8388608 or 8MiB")
+    return int(match[1]) * _SIZES[match[2]]
 
-    data: Path = spec.field(metavar="DIR", help="Where the service keeps everything; made if it is not there.")
-    host: str = spec.field(default="127.0.0.1", metavar="ADDRESS", help="Where to listen.")
-    port: int = spec.field(
-        default=8000, metavar="N", at_least=0, at_most=65535, help="The port; 0 takes one that is free."
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions(OptionSet):
+    """The address, the storage, the limits and the alarms of a service."""
+
+    data: Path = option("DIR", "The folder of the service; created if it does not exist.", MISSING)
+    host: str = option("ADDRESS", "The address to listen on.", "127.0.0.1")
+    port: int = option("N", "The port; 0 for a free one.", 8000, min=0, max=65535)
+    allowed_host: list[str] | None = option(
+        "NAME",
+        "Without --token-file, answer requests for this host name, too, as a proxy sends them; by default only for "
+        "localhost and addresses of this machine. May be repeated.",
     )
-    allowed_host: list[str] | None = spec.field(
-        default=None,
-        metavar="NAME",
-        help="Without --token-file, answer requests for this host name, too, as a proxy sends them; else only for "
-        "localhost and addresses of this machine for itself. May be repeated.",
+    token_file: Path | None = option(
+        "FILE", "A file with the secret that requests must carry; without it, the service listens only on this machine."
     )
-    token_file: Path | None = spec.field(
-        default=None,
-        metavar="FILE",
-        help="A file with the secret that requests must carry; without it, the service listens only on this machine.",
+    expire: float | None = option(
+        "24h",
+        "The time that a predicted record waits for its label, in seconds, minutes or hours; a day by default.",
+        parser=parse_duration,
     )
-    expire: str | None = spec.field(
-        default=None,
-        metavar="24h",
-        help="How long a predicted record waits for its label: seconds, minutes or hours; a day by default.",
+    remember: int | None = option("N", "Learn each id at most once among the last N ids; a million by default.", min=1)
+    snapshot: str = option(
+        "N|5m",
+        "Write a snapshot after N records, or after a time; a start learns the records since the last snapshot again.",
+        "5m",
     )
-    remember: int | None = spec.field(
-        default=None,
-        metavar="N",
-        at_least=1,
-        help="Learn each id at most once among the last N ids; a million by default.",
+    max_body: int = option("8MiB", "Refuse longer requests.", "8MiB", parser=parse_size)
+    max_records: int = option("N", "Refuse requests with more records.", 4096, min=1)
+    max_waiting: int = option("N", "Refuse requests while more than N records wait to be written.", 20_000, min=1)
+    no_verdict: bool = option(
+        None,
+        "Train no baselines (such as one model per task): half the memory and time, but no verdict on learning "
+        "together.",
+        False,
     )
-    snapshot: str = spec.field(
-        default="5m",
-        metavar="N|5m",
-        help="Write a snapshot after so many records, or so much time; at a start the records since the last "
-        "snapshot are learned again.",
+    alarm_error: float | None = option(
+        "X", "Alarm if the error of the last 1,000 records is X or more, such as 0.2.", min=0
     )
-    max_body: str = spec.field(default="8MiB", metavar="8MiB", help="Longer requests are refused.")
-    max_records: int = spec.field(
-        default=4096, metavar="N", at_least=1, help="More records in one request are refused."
+    alarm_silence: float | None = option(
+        "1h", "Alarm if records are predicted and no label has come for this time.", parser=parse_duration
     )
-    max_waiting: int = spec.field(
-        default=20_000,
-        metavar="N",
-        at_least=1,
-        help="Refuse requests while more records than this wait to be written.",
-    )
-    no_verdict: bool = spec.field(
-        default=False,
-        help="Train no baselines beside the model (such as one model per task): half the memory and time, but "
-        "no verdict on whether learning together helps.",
-    )
-    alarm_error: float | None = spec.field(
-        default=None, metavar="X", at_least=0, help="Alarm if the error of the last 1,000 records is X or more, as 0.2."
-    )
-    alarm_silence: str | None = spec.field(
-        default=None, metavar="1h", help="Alarm if records are predicted and no label has come for this long."
-    )
-    accept_loss: bool = spec.field(
-        default=False,
-        help="Go on although records that were acknowledged are missing or damaged: with what can be read; the rest is "
+    accept_loss: bool = option(
+        None,
+        "Continue although acknowledged records are missing or damaged: with those that can be read; the rest is "
         "deleted. Without it such a start is refused.",
+        False,
     )
-    labels: str | None = spec.field(
-        default=None,
-        metavar="yes,no",
-        help="The labels that there are; records with others are refused. A word that is JSON is read as that: `1`, "
-        "`true`. Without it, the first two labels seen are the two that the model learns, a typing error included.",
+    labels: str | None = option(
+        "yes,no",
+        "The possible labels; records with others are refused. A word that is JSON is read as JSON: `1`, `true`. "
+        "Without it, the first two labels are the two that the model learns, even if one is a typing error.",
     )
-    log_refused: Path | None = spec.field(
-        default=None,
-        metavar="FILE",
-        help="Append refused requests to this file as lines of JSON: at most 100 in ten seconds, 300 characters of "
-        "each text, two files of 16 MiB.",
+    log_refused: Path | None = option(
+        "FILE",
+        "Append refused requests to this file as lines of JSON: at most 100 in ten seconds, 300 characters of each "
+        "text, two files of 16 MiB.",
     )
-    bandit: bool = spec.field(
-        default=False,
-        help="Choose actions by /choose and learn from rewards by /reward, with the learner that the options say; a "
-        "MODEL that is a bandit does so by itself.",
+    bandit: bool = option(
+        None,
+        "Choose actions by /choose and learn from rewards by /reward, with the learner of the options; a MODEL that is "
+        "a bandit does so without this option.",
+        False,
     )
-    window: str | None = spec.field(
-        default=None,
-        metavar="30m",
-        help="Of a bandit: learn a choice with 0 if no reward has come for this long; by default nothing is learned.",
+    window: float | None = option(
+        "30m",
+        "For a bandit: learn a choice with reward 0 if no reward has come for this time; by default nothing is "
+        "learned.",
+        parser=parse_duration,
     )
 
 
 def serve(learning: LearningOptions, options: ServiceOptions, model: Model = None) -> None:
-    """Predict and learn over HTTP, and lose nothing that was acknowledged.
+    """Predict and learn over HTTP, without loss of acknowledged records.
 
-    A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when
-    it is on the disk. After a crash the same command goes on as if nothing had happened. The first start in a folder
-    sets MODEL or the learner, --bandit, --window, --expire, --remember and --no-verdict for good. All else holds for
-    one start, --labels as well. Ctrl-C or SIGTERM ends it with a snapshot. It wants `pip install
+    POST /predict predicts a record. POST /observe learns it once its label is known, and answers when the label is on
+    the disk. After a crash the same command continues as if nothing had happened. The first start in a folder fixes
+    MODEL or the learner, --bandit, --window, --expire, --remember and --no-verdict. All other options hold for one
+    start, --labels as well. Ctrl-C or SIGTERM ends the service with a snapshot. It needs `pip install
     "coterie[serve]"`.
 
     For example:
-      coterie serve --data state/
-      coterie serve clicks.coterie --data state/ --port 9000 --token-file secret
-      coterie serve --data state/ --regression --snapshot 1h
-      coterie serve --data state/ --bandit --window 30m
+
+        coterie serve --data state/
+        coterie serve clicks.coterie --data state/ --port 9000 --token-file secret
+        coterie serve --data state/ --regression --snapshot 1h
+        coterie serve --data state/ --bandit --window 30m
     """
     try:
-        import uvicorn  # noqa: F401 (the extra is whole)
+        import uvicorn  # noqa: F401 (the extra is complete)
 
         from coterie.serve.access import is_local
         from coterie.serve.app import make_app
@@ -153,115 +139,119 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         from coterie.serve.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
-    host, bandit = options.host, options.bandit
-    token = None if options.token_file is None else _token(options.token_file)
+    from coterie.evaluation.interruption import SaveInterval
+
+    host = options.host
+    token = None if options.token_file is None else _read_token(options.token_file)
     if token is not None and options.allowed_host:
         raise UsageError("--allowed-host is of no use with --token-file: requests that bear the secret name any host")
     if token is None and not is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
     if model is not None:
-        learning.refuse("MODEL")
-        if bandit:
-            raise UsageError("--bandit begins with a new one: MODEL says what it is")
-    every = _every(options.snapshot)
-    window, expire = _seconds("--window", options.window), _seconds("--expire", options.expire)
-    limits = Limits(options.alarm_error, _seconds("--alarm-silence", options.alarm_silence))
-    body = _bytes(options.max_body)
+        refuse_options(learning.given, "with MODEL: the model continues as it is")
+        refuse_options({"bandit": options.bandit}, "with MODEL, which decides that")
+    snapshot = SaveInterval.from_text(options.snapshot, "snapshot")
     if options.log_refused is not None:
-        options.log_refused.open("ab").close()  # what cannot be written is said now, and not missed later
-
-    declared = None if options.labels is None else [_label(word.strip()) for word in options.labels.split(",")]
+        options.log_refused.open("ab").close()  # a file that cannot be written is an error now, not later
+    labels = None if options.labels is None else [_parse_label(word.strip()) for word in options.labels.split(",")]
 
     def check(engine: Engine) -> None:
-        _require_as_begun(engine, options, expire, window)
-        _declare(engine.require_declared, declared)
+        _require_same_options(engine, options)
+        _declare(engine.require_declared, labels)
 
-    given: dict[str, Any] = {
-        "waiting": options.max_waiting,
-        "every_records": every.records,
-        "every_seconds": every.seconds,
-        "limits": limits,
-        "accept_loss": options.accept_loss,
-        "check": check,
-    }
-    with _Ending() as ending, _bound(host, options.port) as listening:
-        begin = partial(_engine, model, learning, options, expire, window)
-        service = Service(options.data, begin, **given)
+    with _SignalHandler() as handler, _bind_socket(host, options.port) as listening:
+        service = Service(
+            options.data,
+            partial(_make_engine, model, learning, options),
+            waiting=options.max_waiting,
+            every_records=snapshot.records,
+            every_seconds=snapshot.seconds,
+            limits=Limits(options.alarm_error, options.alarm_silence),
+            accept_loss=options.accept_loss,
+            check=check,
+        )
         try:
-            _tell_losses(service)
-            _declare(service.declare, declared)
-            hosts, log, most = [host, *(options.allowed_host or ())], options.log_refused, options.max_records
-            made = make_app(service, token=token, max_body=body, max_records=most, hosts=hosts, log=log)
-            _answer(service, made, _address(host), listening, ending, _unread(service, model, learning))
+            _print_losses(service)
+            _declare(service.declare, labels)
+            app = make_app(
+                service,
+                token=token,
+                max_body=options.max_body,
+                max_records=options.max_records,
+                hosts=[host, *(options.allowed_host or ())],
+                log=options.log_refused,
+            )
+            _run_server(
+                service, app, _quote_address(host), listening, handler, _describe_ignored(service, model, learning)
+            )
         finally:
             service.close()
     if service.failure is not None:
         raise service.failure
 
 
-class _Ending:
+class _SignalHandler:
     """The handler of signals: the first ends the server, or the start before there is one; later ones do nothing.
 
-    So however many come, requests under way are answered and the last snapshot is written.
+    However many come, requests under way are answered and the last snapshot is written.
     """
 
     def __init__(self) -> None:
         self.server: Any = None
-        self._came = False
-        self._before: dict[int, Any] = {}
+        self._has_signal = False
+        self._handlers: dict[int, Any] = {}
 
-    def __enter__(self) -> _Ending:
+    def __enter__(self) -> _SignalHandler:
         if threading.current_thread() is threading.main_thread():
             names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # not every system has all
             numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-            self._before = {number: signal.signal(number, self) for number in numbers}
+            self._handlers = {number: signal.signal(number, self) for number in numbers}
         return self
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         from coterie.evaluation.interruption import Stopped
 
-        if self._came:
+        if self._has_signal:
             return
-        self._came = True
+        self._has_signal = True
         if self.server is None:
             raise Stopped(number)
         self.server.should_exit = True
 
     def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():  # a process that ends is not ended once more on its way
-            signal.signal(number, signal.SIG_IGN if self._came else handler)
+        for number, handler in self._handlers.items():  # a process that ends is not ended again on its way
+            signal.signal(number, signal.SIG_IGN if self._has_signal else handler)
 
 
-def _tell_losses(service: Service) -> None:
-    """Tell what a start found that nobody expects: frames that are missing, or will be, or a clock that was wrong."""
+def _print_losses(service: Service) -> None:
+    """Print warnings of a start: about lost frames and about a wrong clock."""
     if service.accepted is not None:
-        tell(f"warning: a loss was accepted: {service.accepted}; it goes on from offset {service.engine.offset:,}")
+        offset = service.engine.offset
+        print_message(f"warning: a loss was accepted: {service.accepted}; it continues from offset {offset:,}")
     if service.reset:
-        ahead, waiting = service.reset / 3600, len(service.engine.waiting)
-        tell(
-            f"warning: time is set back, for the last event was {ahead:,.1f} hours ahead of this machine's clock; "
-            f"{waiting:,} records wait for their labels, at most --expire from now on"
+        print_message(
+            f"warning: time is set back, because the last event was {service.reset / 3600:,.1f} hours ahead of this "
+            f"machine's clock; {len(service.engine.waiting):,} records wait for their labels, at most --expire from now"
         )
     overdue = service.engine.overdue(service.clock())
     if overdue:
         late = (service.clock() - service.engine.at) / 3600
-        tell(
+        print_message(
             f"warning: this machine's clock is {late:,.1f} hours after the last event: {overdue:,} records that wait "
             "for their labels are given up with the next one"
         )
 
 
-def _unread(service: Service, model: Path | None, learning: LearningOptions) -> str | None:
-    """The sentence that names a given MODEL and options of the learner which a folder that exists already ignores."""
-    given = [*([] if model is None else [str(model)]), *map(option, learning.given)]
-    if service.new or not given:
+def _describe_ignored(service: Service, model: Path | None, learning: LearningOptions) -> str | None:
+    """Return the sentence about MODEL and options of the learner that an existing folder ignores."""
+    ignored = [*([] if model is None else [str(model)]), *map(option_name, learning.given)]
+    if service.new or not ignored:
         return None
-    return (
-        f"{service.folder} goes on with its own model: {', '.join(given)} is read by the first start in a folder only"
-    )
+    words = ", ".join(ignored)
+    return f"{service.folder} continues its own model: {words} is read by the first start in a folder only"
 
 
-def _label(word: str) -> Any:
+def _parse_label(word: str) -> Any:
     import msgspec
 
     try:
@@ -271,16 +261,15 @@ def _label(word: str) -> Any:
 
 
 def _declare(declare: Callable[[Sequence[Any]], None], labels: Sequence[Any] | None) -> None:
-    if labels is None:
-        return
-    try:
-        declare(labels)
-    except ValueError as error:
-        raise UsageError(f"--labels: {error}") from None
+    if labels is not None:
+        try:
+            declare(labels)
+        except ValueError as error:
+            raise UsageError(f"--labels: {error}") from None
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    """Bind a socket, before the folder is opened, so that an address in use changes nothing; it does not listen yet."""
+def _bind_socket(host: str, port: int) -> socket.socket:
+    """Bind a socket, which does not listen yet; before the folder is opened, so that an error changes nothing."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         if os.name == "posix":
@@ -288,19 +277,19 @@ def _bound(host: str, port: int) -> socket.socket:
         if ":" in host:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         bound.bind((host, port))
-    except OSError as error:  # which knows no name of what it failed at
+    except OSError as error:  # without the name of the address
         bound.close()
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise OSError(error.errno, why, f"{_address(host)}:{port}") from None
+        text = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise OSError(error.errno, text, f"{_quote_address(host)}:{port}") from None
     return bound
 
 
-def _address(host: str) -> str:
+def _quote_address(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _answer(
-    service: Service, app: Any, address: str, listening: socket.socket, ending: _Ending, unread: str | None
+def _run_server(
+    service: Service, app: Any, address: str, listening: socket.socket, handler: _SignalHandler, note: str | None
 ) -> None:
     """Answer requests until a signal comes, or the service fails."""
     import uvicorn
@@ -314,98 +303,68 @@ def _answer(
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    settings = uvicorn.Config(  # its warnings tell of requests only, which are counted and logged elsewhere
+    settings = uvicorn.Config(  # its warnings are about requests only, which are counted and logged elsewhere
         app, http=Connection, ws="none", log_level="error", access_log=False, timeout_graceful_shutdown=GRACE
     )
-    ending.server = server = Server(settings)
+    handler.server = server = Server(settings)
     service.on_failure = lambda error: setattr(server, "should_exit", True)
     listening.listen(2048)
-    known, offset = len(service.engine.tasks), service.engine.offset
-    tell(
-        f"{service.folder}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
-        f"listening on http://{address}:{listening.getsockname()[1]}"
+    engine = service.engine
+    print_message(
+        f"{service.folder}: {len(engine.tasks):,} tasks, offset {engine.offset:,}, {service.replayed:,} frames learned "
+        f"again; listening on http://{address}:{listening.getsockname()[1]}"
     )
-    if unread is not None:
-        tell(unread)
+    if note is not None:
+        print_message(note)
     app.state.app.compile()
     server.run(sockets=[listening])
 
 
-def _seconds(option: str, given: str | None) -> float | None:
-    from coterie.evaluation.interruption import Interval
-    from coterie.inputs.errors import FieldError
-
-    if given is None:
-        return None
-    with suppress(FieldError):
-        if (seconds := Interval.from_text(given).seconds) is not None:
-            return seconds
-    raise UsageError(f"{option} is {given!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
-
-
-def _every(given: str) -> Interval:
-    from coterie.evaluation.interruption import Interval
-    from coterie.inputs.errors import FieldError
-
-    try:
-        return Interval.from_text(given)
-    except FieldError as error:
-        raise UsageError(error.worded(lambda field: "--snapshot")) from None
-
-
-def _require_as_begun(engine: Engine, options: ServiceOptions, expire: float | None, window: float | None) -> None:
-    """Refuse options that contradict those with which the service first began."""
+def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
+    """Refuse options that contradict those of the first start."""
     if options.bandit and "chosen" not in engine.kinds:
         raise UsageError("--bandit comes too late: the service has learned labels since it began")
-    if window is not None and window != getattr(engine, "window", None):
-        raise UsageError(f"--window is another one, or none, {_SET}")
-    if expire is not None and expire != engine.expire:
-        raise UsageError(f"--expire is {engine.expire:.15g}s {_SET}")
+    if options.window is not None and options.window != getattr(engine, "window", None):
+        raise UsageError(f"--window is another one, or none, {_FIXED}")
+    if options.expire is not None and options.expire != engine.expire:
+        raise UsageError(f"--expire is {engine.expire:.15g}s {_FIXED}")
     if options.remember is not None and options.remember != engine.remember:
-        raise UsageError(f"--remember is {engine.remember:.15g} {_SET}")
+        raise UsageError(f"--remember is {engine.remember:.15g} {_FIXED}")
     if options.no_verdict and engine.live is not None:
         raise UsageError("--no-verdict comes too late: the service has compared since it began")
 
 
-def _engine(
-    model: Path | None, learning: LearningOptions, options: ServiceOptions, expire: float | None, window: float | None
-) -> Engine:
+def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceOptions) -> Engine:
     import coterie as ct
+    from coterie.persistence import SNAPSHOT
     from coterie.serve.choosing import BanditEngine
     from coterie.serve.engine import Engine
 
     from .models import load_any
 
     if options.bandit:
-        made: Any = ct.Bandit(learning.expression().make() if learning.given else None)
+        model: Any = ct.Bandit(learning.parse_learner().make() if learning.given else None)
     else:
-        made = learning.expression().make() if model is None else load_any(model)
-    given = (made, options.remember or 1_000_000, expire or 86_400.0, not options.no_verdict)
-    if isinstance(made, ct.Bandit):
+        model = learning.parse_learner().make() if path is None else load_any(path)
+    settings = (model, options.remember or 1_000_000, options.expire or 86_400.0, not options.no_verdict)
+    if isinstance(model, ct.Bandit):
         try:
-            return BanditEngine(*given, window)
+            return BanditEngine(*settings, options.window)
         except (ValueError, TypeError) as error:
-            raise UsageError(f"--{'window' if window else 'bandit'}: {error}") from None
-    if window is not None:
-        raise UsageError("--window is of use where a bandit chooses: give --bandit")
-    if isinstance(made, Engine):
-        raise UsageError(f"{model} {SNAPSHOT}; a folder with a copy of the file begins with it, without MODEL")
-    if not made._learns_streams:
+            raise UsageError(f"--{'window' if options.window else 'bandit'}: {error}") from None
+    if options.window is not None:
+        raise UsageError("--window is of use for bandits only: give --bandit")
+    if isinstance(model, Engine):
+        raise UsageError(f"{path} {SNAPSHOT}; a folder with a copy of the file begins with it, without MODEL")
+    if not model._learns_streams:
         raise UsageError(
-            f"{model} holds a {type(made).__name__}, which does not learn record by record, with one label each"
+            f"{path} holds a {type(model).__name__}, which does not learn record by record, with one label each"
         )
-    return Engine(*given)
+    return Engine(*settings)
 
 
-def _token(path: Path) -> str:
+def _read_token(path: Path) -> str:
     token = path.read_text().strip()
     if not token or not token.isascii() or len(token.split()) != 1:
         raise UsageError(f"--token-file {path} must hold one word of ASCII characters")
     return token
-
-
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,12})(|KiB|MiB|GiB)", text)
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"--max-body is {text!r}; expected bytes, as 8388608 or 8MiB")
-    return int(found[1]) * _SIZES[found[2]]

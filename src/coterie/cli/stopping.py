@@ -1,4 +1,4 @@
-"""Runs that are stopped: what was saved, and how to go on."""
+"""Runs of learning that can be interrupted and continued."""
 
 from __future__ import annotations
 
@@ -11,145 +11,137 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .failures import UsageError, option, tell, typed
-from .places import naming
+from .failures import UsageError, option_name, print_message, quote_path
+from .outputs import name_errors
 
 if TYPE_CHECKING:
     from coterie.evaluation.interruption import Checkpoints, Stop
 
-_NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
-_OVER = b"\ncoterie: all records are learned, and what was asked for is being written (once more: stopping at once)\n"
+_STOPPING = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
+_FINISHING = b"\ncoterie: all records are learned, the results are being written (once more: stopping at once)\n"
 
 
 class InterruptibleRun:
-    """A run of learning that can be stopped, and gone on with.
+    """A run of learning that can be interrupted and continued.
 
     Parameters
     ----------
     files : list of str
-        What it reads, as it was given.
+        The files to read, as on the command line.
     model : Path or None
-        Where it saves.
-    again : mapping of str to value
-        The options to be given again by one that goes on, if they have a value; ``quiet`` holds for this one, too.
+        The path of the saved model.
+    options : mapping of str to value
+        The options that the command of a continued run repeats, if they have a value.
     skip : int
-        Records left out at the beginning.
+        The number of records to skip at the start.
 
     Attributes
     ----------
     stop : Stop or None
-        Ends the pass over the records at a signal, within `stopping`.
+        Ends the pass over the records at a signal, within `handling_signals`.
     checkpoints : Checkpoints or None
-        Saves the model on the way.
-    over : bool
-        True once all records have been learned.
+        Saves the model during the run.
+    finished : bool
+        True if all records are learned.
     """
 
-    def __init__(self, files: list[str], model: Path | None, again: Mapping[str, Any], skip: int = 0) -> None:
-        self.files, self.skip, self.quiet = files, skip, bool(again.get("quiet"))
-        self.again = dict(again)
+    def __init__(self, files: list[str], model: Path | None, options: Mapping[str, Any], skip: int = 0) -> None:
+        self.files, self.skip, self.options = files, skip, dict(options)
         self.stop: Stop | None = None
         self.checkpoints: Checkpoints | None = None
-        self.over = False
+        self.finished = False
         self._model = model
-        self._saved: int | None = None
-        self._whole = self._ended = False
+        self._saved: int | None = None  # records that the saved model has learned
+        self._is_complete = self._has_ended = False
 
-    def save_every(self, often: str | None) -> None:
-        """Save the model to ``--output`` during the run, as often as the option says."""
+    def save_every(self, interval: str | None) -> None:
+        """Save the model to ``--output`` at an interval during the run."""
         from coterie.evaluation.interruption import Checkpoints
 
-        if often is None:
-            return
-        if self._model is None:
-            raise UsageError("--save-every saves where --output says: give --output")
-        self.again["save_every"] = often
-        self.checkpoints = Checkpoints(often, self._save)
+        if interval is not None:
+            if self._model is None:
+                raise UsageError("--save-every needs --output, the path of the model")
+            self.options["save_every"] = interval
+            self.checkpoints = Checkpoints(interval, self._save)
 
     def _save(self, model: Any, records: int) -> None:
-        """Save a checkpoint; a disk that is full now may not be at the next one.
-
-        It is reported even where nothing else is printed: to go on after a crash, one needs the number of records.
-        """
+        """Save a checkpoint; the message is printed even with ``--quiet``, because a crash leaves no other."""
         learned, path = self.skip + records, Path(str(self._model))
         try:
-            with naming(path), self.saving(records):
+            with name_errors(path), self.recording_save(records):
                 model.save(path)
-        except OSError as error:
-            tell(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning goes on")
-            return
-        tell(f"saved {path} after {learned:,} records")
+        except OSError as error:  # a disk that is full now may not be at the next one
+            print_message(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning continues")
+        else:
+            print_message(f"saved {path} after {learned:,} records")
 
     @contextmanager
-    def saving(self, records: int) -> Iterator[None]:
-        """Note whether the file of the model of so many records was replaced, even if saving is interrupted then."""
-        before = _identity(self._model)
+    def recording_save(self, records: int) -> Iterator[None]:
+        """Record that the model file was replaced, even if saving is interrupted right after."""
+        before = self._identify_file()
         try:
             yield
         finally:
-            if _identity(self._model) != before:
-                self._saved, self._whole = self.skip + records, self.over
+            if self._identify_file() != before:
+                self._saved, self._is_complete = self.skip + records, self.finished
+
+    def _identify_file(self) -> tuple[int, int] | None:
+        """The device and inode of the model file, which change if it is replaced."""
+        with suppress(OSError):
+            if self._model is not None:
+                status = self._model.stat()
+                return status.st_dev, status.st_ino
+        return None
 
     @contextmanager
-    def stopping(self) -> Iterator[None]:
-        """Handle signals; if the pass breaks off, print what was saved and how to go on."""
+    def handling_signals(self) -> Iterator[None]:
+        """Handle signals; if the pass is interrupted, print the saved state and the command to continue."""
         from coterie.evaluation.interruption import Stop, Stopped
 
-        with Stop(self._note) as self.stop:
+        with Stop(self._write_note) as self.stop:
             try:
                 yield
             except Stopped as stopped:
-                tell(self._broken_off(self.stop.begun))
+                if self._saved is None:
+                    when = "at once" if self.stop.begun else "before a record was learned"
+                    text = f"stopped {when}: nothing was saved"
+                elif self._is_complete:
+                    learned = self._saved - self.skip
+                    text = f"stopped at once; {self._model} is saved, and has learned all {learned:,} records"
+                else:
+                    text = f"stopped at once; {self._describe_saved(self._saved)}"
+                print_message(text)
                 raise typer.Exit(128 + stopped.number) from None
             except Exception:
-                if self._saved is not None and not (self._whole or self._ended):
-                    tell(f"{self._model} is as it was saved{self._after(self._saved)}")
+                if self._saved is not None and not (self._is_complete or self._has_ended):
+                    print_message(self._describe_saved(self._saved))
                 raise
 
-    def _note(self) -> None:
-        """Tell at a signal, in the middle of anything, that it was heard."""
+    def _write_note(self) -> None:
+        """Acknowledge a signal from its handler."""
         with suppress(OSError):
-            os.write(2, _OVER if self.over else _NOTE)
+            os.write(2, _FINISHING if self.finished else _STOPPING)
 
-    def _broken_off(self, begun: bool) -> str:
-        if self._saved is None:
-            return f"stopped {'at once' if begun else 'before a record was learned'}: nothing was saved"
-        if self._whole:
-            return f"stopped at once; {self._model} is saved, and has learned all {self._saved - self.skip:,} records"
-        return f"stopped at once; {self._model} is as it was saved{self._after(self._saved)}"
+    def _describe_saved(self, records: int) -> str:
+        return f"{self._model} is as it was saved after {records:,} records; to continue: {self._command(records)}"
 
-    def ended(self, records: int, missing: bool, failed: bool = False) -> str:
-        """Return the line that reports a pass that ended early, after so many records.
+    def describe_end(self, records: int, unsaved: bool, failed: bool = False) -> str:
+        """Return the line about a pass that ended early.
 
-        ``missing`` tells that the model could not be saved, ``failed`` that a record ended it and no signal.
+        ``unsaved`` is true if the model could not be saved, ``failed`` if a bad record ended the pass.
         """
-        learned, self._ended = self.skip + records, True
+        learned, self._has_ended = self.skip + records, True
+        text = f"stopped after {learned:,} records"
         if self._model is None:
-            return f"stopped after {learned:,} records: nothing was saved, as no --output was given"
-        if missing:
-            return f"stopped after {learned:,} records"
-        return f"stopped{self._after(learned, ', with the record mended or --on-error skip' if failed else '')}"
-
-    def _after(self, records: int, how: str = "") -> str:
-        return f" after {records:,} records; to go on{how}: {self._command(records)}"
+            return f"{text}: nothing was saved, because no --output was given"
+        advice = ", with the record corrected or --on-error skip" if failed else ""
+        return text if unsaved else f"{text}; to continue{advice}: {self._command(learned)}"
 
     def _command(self, records: int) -> str:
-        """Return the command that learns what has not been learned."""
-        model = typed(self._model)
-        resume = ["--from", model, "--output", model, "--skip", str(records)]
-        words = ["coterie", "learn", *map(typed, self.files), *resume]
-        for name, value in self.again.items():
-            if value is True:
-                words.append(option(name))
-            elif value:
-                words += [option(name), shlex.quote(str(value))]
+        """Return the command that learns the remaining records."""
+        model = quote_path(self._model)
+        words = ["coterie learn", *map(quote_path, self.files), "--from", model, "--output", model]
+        for name, value in {"skip": records, **self.options}.items():
+            if value:
+                words += [option_name(name)] if value is True else [option_name(name), shlex.quote(str(value))]
         return " ".join(words)
-
-
-def _identity(path: Path | None) -> tuple[int, int] | None:
-    """The device and inode of a file, which a model that replaces another one does not share with it."""
-    with suppress(OSError):
-        if path is not None:
-            found = path.stat()
-            return found.st_dev, found.st_ino
-    return None

@@ -105,20 +105,20 @@ class Stop:
         return result
 
 
-class Interval(NamedTuple):
+class SaveInterval(NamedTuple):
     """A number of records, or of seconds.
 
     Examples
     --------
-    >>> Interval.from_text("5m"), Interval.from_text("100000")
-    (Interval(records=None, seconds=300.0), Interval(records=100000, seconds=None))
+    >>> SaveInterval.from_text("5m"), SaveInterval.from_text("100000")
+    (SaveInterval(records=None, seconds=300.0), SaveInterval(records=100000, seconds=None))
     """
 
     records: int | None = None
     seconds: float | None = None
 
     @classmethod
-    def from_text(cls, text: str, name: str = "save_every") -> Interval:
+    def from_text(cls, text: str, name: str = "save_every") -> SaveInterval:
         """Read a number of records, or of seconds, minutes or hours: ``100000``, ``30s``, ``5m``, ``1h``.
 
         Raises
@@ -140,14 +140,14 @@ class Checkpoints:
     Parameters
     ----------
     interval : str
-        As for `Interval.from_text`. If saving takes longer than learning since the last time, the next one waits until
-        learning has taken as long.
+        As for `SaveInterval.from_text`. If saving takes longer than learning since the last time, the next one waits
+        until learning has taken as long.
     save : callable
         ``save(model, records)`` saves a model that has learned this number of records in this run.
     """
 
     def __init__(self, interval: str, save: Callable[[Any, int], None]) -> None:
-        self._interval, self._save = Interval.from_text(interval), save
+        self._interval, self._save = SaveInterval.from_text(interval), save
         self._records, self._pause = 0, 0.0
         self._start = self._end = time.monotonic()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.evaluation.baselines import CONSTANT, LabelBaselines, LabelCounts
-from coterie.evaluation.interruption import Interval, Stop
+from coterie.evaluation.interruption import SaveInterval, Stop
 from coterie.evaluation.learning import TOGETHER
 from coterie.evaluation.learning import learn as learn_new
 from coterie.evaluation.stream_model import stream_model_of
@@ -186,7 +186,7 @@ def learn(
     """
     if workers < 1:
         raise FieldError("{} is {n!r}; expected a whole number of 1 or more", "workers", n=workers)
-    Interval.from_text(save_every)
+    SaveInterval.from_text(save_every)
     choice = learner
     if not isinstance(learner, LearnerExpression):  # an estimator's repr is its expression
         choice = LearnerExpression(learner if isinstance(learner, str) else repr(learner))

@@ -32,7 +32,7 @@ class Shard:
     number : int
         The shard.
     every : str
-        How often it is saved; see :class:`coterie.evaluation.interruption.Interval`.
+        How often it is saved; see :class:`coterie.evaluation.interruption.SaveInterval`.
     """
 
     def __init__(self, run: str, number: int, every: str) -> None:
