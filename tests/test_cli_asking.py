@@ -96,7 +96,7 @@ def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, 
         ((model, clicks, "-o", out), "clicks.csv:2: has a label, and only records without one are asked about"),
         ((model, "-", "--format", "csv", "-o", out), "records are read twice"),
         ((model, new, "-o", "out.jsonl"), "name a file that ends in .csv or .tsv"),
-        ((model, new, "-o", out, "--per-task", "many"), "--per-task is 'many'; expected a whole number or a share"),
+        ((model, new, "-o", out, "--per-task", "many"), "Invalid value for '--per-task'"),
         ((model, new, "-o", out, "--window", 9), "--window=9 limits nothing"),
         ((model, new, "-o", tmp_path / "no" / "out.csv"), "there is no folder"),
     ):
