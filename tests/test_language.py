@@ -48,7 +48,20 @@ WORDS = 1800
 SLACK = 3
 
 #: Names for whatever a variable is; they are replaced by the noun.
-BANNED_VARIABLES = {"apart", "beside", "each", "found", "given", "held", "kept", "made", "said", "some", "taken", "told"}
+BANNED_VARIABLES = {
+    "apart",
+    "beside",
+    "each",
+    "found",
+    "given",
+    "held",
+    "kept",
+    "made",
+    "said",
+    "some",
+    "taken",
+    "told",
+}
 #: Functions without a verb or an object.
 BANNED_FUNCTIONS = BANNED_VARIABLES | {"at", "note", "of", "on", "put", "show", "tell", "with_"}
 #: Words that begin a clause in the place of a noun.
@@ -105,7 +118,12 @@ def repeated(names):
 def package_counts():
     """The numbers of repeated classes and modules, and the words of CONTRIBUTING.md without code."""
     paths = list(PACKAGE.rglob("*.py"))
-    classes = [node.name for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ClassDef)]
+    classes = [
+        node.name
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
     guide = re.sub(r"(?ms)^```.*?^```$", "", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))  # without its code
     words = len(guide.split())
     return repeated(classes), repeated(path.stem for path in paths), words
@@ -142,9 +160,13 @@ def lower():
         CEILINGS[room] = tuple(None if ceiling is None else min(count, ceiling) for count, ceiling in pairs)
     table = "".join(f'    "{room}": {ceilings},\n' for room, ceilings in sorted(CEILINGS.items()) if room in rooms())
     path = Path(__file__)
-    text = re.sub(r"(?ms)^CEILINGS = \{\n.*?^\}", lambda found: f"CEILINGS = {{\n{table}}}", path.read_text(encoding="utf-8"))
+    text = re.sub(
+        r"(?ms)^CEILINGS = \{\n.*?^\}", lambda found: f"CEILINGS = {{\n{table}}}", path.read_text(encoding="utf-8")
+    )
     numbers = ", ".join(map(str, map(min, package_counts(), (REPEATED_CLASSES, REPEATED_MODULES))))
-    path.write_text(re.sub(r"(?m)^(REPEATED_CLASSES, REPEATED_MODULES =) .*$", rf"\1 {numbers}", text), encoding="utf-8")
+    path.write_text(
+        re.sub(r"(?m)^(REPEATED_CLASSES, REPEATED_MODULES =) .*$", rf"\1 {numbers}", text), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -70,7 +70,9 @@ def test_what_was_learned_of_standard_input_is_saved_when_a_run_is_stopped(tmp_p
     process.send_signal(signal.SIGTERM)
     err = process.communicate(timeout=120)[1].decode()
     assert process.returncode == 128 + signal.SIGTERM
-    predictions = re.search(r"coterie: stopped after ([\d,]+) records; to continue: coterie learn - --from m.coterie", err)
+    predictions = re.search(
+        r"coterie: stopped after ([\d,]+) records; to continue: coterie learn - --from m.coterie", err
+    )
     n = int(predictions[1].replace(",", ""))
     Path("part.csv").write_bytes(b"\n".join(data.split(b"\n")[: n + 1]) + b"\n")
     run("learn", "part.csv", *WHO, *QUICK, "-q", "--output", "whole.coterie")
