@@ -7,7 +7,7 @@ import hashlib
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coterie.persistence import replacing
 
@@ -66,11 +66,17 @@ def write_report(
     OSError
         The file cannot be written.
     """
-    replace(Path(path), render(comparison, reading, learner, title=title, facts=facts))
+    replace(Path(path), render(comparison, reading, learner, title, facts))
     return Path(path)
 
 
-def render(comparison: Comparison, reading: Reading | None = None, learner: str | None = None, **heading: Any) -> str:
+def render(
+    comparison: Comparison,
+    reading: Reading | None = None,
+    learner: str | None = None,
+    title: str | None = None,
+    facts: Sequence[tuple[str, str]] = (),
+) -> str:
     """Return the page that `write_report` writes, as text."""
     summary = sections.summary_of(comparison, learner)
     parts = [
@@ -85,7 +91,7 @@ def render(comparison: Comparison, reading: Reading | None = None, learner: str 
         sections.weights(summary),
         sections.read(reading),
     ]
-    return assemble(heading.pop("title", None) or TITLE, parts, **heading)
+    return assemble(title or TITLE, parts, facts)
 
 
 def assemble(title: str, parts: list[PagePart], facts: Sequence[tuple[str, str]] = ()) -> str:

@@ -285,7 +285,14 @@ def _common_start(
     return State(models, outcome.reading.rows, sums, label_baselines)
 
 
-def _learn_shards(run: Path, split: Split, every: str, address: str | None, report: Any, warn: Any) -> None:
+def _learn_shards(
+    run: Path,
+    split: Split,
+    every: str,
+    address: str | None,
+    report: Callable[[Progress], None],
+    warn: Callable[[str], None],
+) -> None:
     total, shards = sum(split.records), len(split.records)
     if shards == 1 and address is None:
         error = Shard(str(run), 0, every).learn()

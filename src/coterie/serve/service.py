@@ -179,6 +179,35 @@ class Service:
         persistence.require_local(folder)
         self.folder, self.limits = Path(folder), limits or Limits()
         self._lock_path = self.folder / persistence.LOCK
+        self._open(make, segment, accept_loss, check)
+        self._most = waiting
+        self.clock = _steady_clock()
+        self.on_failure: Callable[[BaseException], Any] = lambda error: None
+        self.on_commit: Callable[[float, int], Any] = lambda seconds, records: None
+        self._queue: SimpleQueue[_Request | None] = SimpleQueue()  # None: look again for what else is to be done
+        self._snapshots = ThreadPoolExecutor(1, "coterie-snapshot")
+        self.depth, self._depth_lock = 0, threading.Lock()
+        self._every_records, self._every_seconds = every_records, every_seconds
+        self._wanted: Future[int] | None = None
+        self._saving: Future[int] | None = None
+        self._saved_at, self._since = time.monotonic(), 0
+        self._closed = False
+        self._writer = threading.Thread(target=self._write, name="coterie-writer", daemon=True)
+        self._purge_from = -math.inf  # a purge that an earlier process has promised is due
+        self._writer.start()
+        ahead = self.engine.at - self.clock()
+        if ahead > BEHIND:  # else nothing would expire for so long
+            result: Future[Any] = Future()
+            self._submit(Event("reset", self.clock(), []), msgspec.Raw(encode_frame([])), partial(resolve, result))
+            result.result()
+            self.reset = ahead
+
+    # -- opening
+
+    def _open(
+        self, make: Callable[[], Engine], segment: int, accept_loss: bool, check: Callable[[Engine], Any]
+    ) -> None:
+        """Lock the folder, read it, and begin to write; a refused start leaves it unchanged."""
         with ExitStack() as refused, ExitStack() as failed:
             if not self.folder.exists():
                 refused.callback(self._remove_folder)
@@ -207,29 +236,6 @@ class Service:
             if self.new:  # the initial state is part of what is replayed
                 self._save(self.engine.offset)
             failed.pop_all()
-        self._most = waiting
-        self.clock = _steady_clock()
-        self.on_failure: Callable[[BaseException], Any] = lambda error: None
-        self.on_commit: Callable[[float, int], Any] = lambda seconds, records: None
-        self._queue: SimpleQueue[_Request | None] = SimpleQueue()  # None: look again for what else is to be done
-        self._snapshots = ThreadPoolExecutor(1, "coterie-snapshot")
-        self.depth, self._depth_lock = 0, threading.Lock()
-        self._every_records, self._every_seconds = every_records, every_seconds
-        self._wanted: Future[int] | None = None
-        self._saving: Future[int] | None = None
-        self._saved_at, self._since = time.monotonic(), 0
-        self._closed = False
-        self._writer = threading.Thread(target=self._write, name="coterie-writer", daemon=True)
-        self._purge_from = -math.inf  # a purge that an earlier process has promised is due
-        self._writer.start()
-        ahead = self.engine.at - self.clock()
-        if ahead > BEHIND:  # else nothing would expire for so long
-            result: Future[Any] = Future()
-            self._submit(Event("reset", self.clock(), []), msgspec.Raw(encode_frame([])), partial(resolve, result))
-            result.result()
-            self.reset = ahead
-
-    # -- opening
 
     def _remove_folder(self) -> None:
         with suppress(OSError):
