@@ -56,4 +56,4 @@ axes.legend()
 plt.show()
 
 # %%
-# ``comparison.report("report.html", learner=best)`` writes all of this and more as a page.
+# ``coterie.report.write_report("report.html", comparison, learner=best)`` writes all of this and more as a page.

@@ -19,8 +19,8 @@ import samples
 from coterie.cli import progress
 from coterie.cli.printing import summary_lines
 from coterie.evaluation.learning import TOGETHER, continue_learning, learn
+from coterie.evaluation.metrics import RunningTotals
 from coterie.evaluation.summary import summarize
-from coterie.evaluation.totals import RunningTotals
 from coterie.evaluation.verdict import shown_gain
 from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import InputError

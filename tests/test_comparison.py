@@ -13,6 +13,7 @@ from coterie.evaluation.comparison import best_baseline
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.block import Block
+from coterie.report import write_report
 from coterie.report.sections import summary_of
 from streams import FORMS, linear_stream
 
@@ -131,7 +132,7 @@ def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     best = best_baseline(found.traces, "half")
     assert str(found.verdict("half", against="best")) == str(found.verdict("half", against=best))
     assert found.verdict(against="best").name in ("half", "mean of b", "single precision")
-    assert found.report(tmp_path / "r.html", title="Users").read_text().count("<h1>Users</h1>") == 1
+    assert write_report(tmp_path / "r.html", found, title="Users").read_text().count("<h1>Users</h1>") == 1
 
 
 def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():

@@ -72,12 +72,12 @@ def test_a_simplex_and_a_code_of_ones_own_predict_the_nearest():
 
 def test_probabilities_are_fitted_to_scores_of_rows_held_out():
     """By hand: learn on all folds but one, score that one, fit a sigmoid to all these scores."""
-    from coterie.batch.path import _dealt
+    from coterie.batch.path import _deal
     from coterie.batch.targets import sigmoid
 
     y = CLASS == "a"
     model = ct.batch.MultitaskKernelClassifier(alpha=0.3, calibration=4).fit(X, y, TASK)
-    dealt, scores = _dealt(4, y.astype(np.int64), N, 0), np.empty(N)
+    dealt, scores = _deal(4, y.astype(np.int64), N, 0), np.empty(N)
     for fold in range(4):
         out = dealt == fold
         part = ct.batch.MultitaskKernelClassifier(alpha=0.3).fit(X[~out], y[~out], TASK[~out], tasks=model.tasks_)

@@ -31,7 +31,7 @@ RNG = np.random.default_rng(0)
 def test_the_noise_of_two_labels_is_that_of_the_two_gains_that_may_be():
     positive, negative, p = RNG.normal(2, 0.5, 60), -RNG.uniform(0.1, 1, 60), RNG.uniform(0.01, 0.99, 60)
     task = RNG.integers(5, size=60)
-    found = OfLabels.of(positive, negative, p, np.where(p > 0.5, positive, negative), task, 5)
+    found = OfLabels.from_rounds(positive, negative, p, np.where(p > 0.5, positive, negative), task, 5)
     by_learner = np.array([reference.moments_of_two(*each) for each in zip(positive, negative, p, strict=True)])
     fair = [reference.probability_of_no_gain(*each) for each in zip(positive, negative, strict=True)]
     null = np.array([reference.moments_of_two(*each)[0] for each in zip(positive, negative, fair, strict=True)])
@@ -45,8 +45,8 @@ def test_p_values_of_two_labels_are_those_of_the_definition():
     task, gain = rng.integers(5, size=60), np.where(rng.random(60) < 0.3, positive, negative)
     nothing = np.array([[np.nan, 0.1, 0.0], [0.2, 0.1, 0.0]])  # rounds that tell nothing: no label, both gains, none
     padded = [np.r_[each, more] for each, more in zip((positive, negative), nothing, strict=True)]
-    found = OfLabels.of(*padded, np.full(63, 0.3), np.r_[gain, np.zeros(3)], np.r_[task, 0, 1, 2], 5)
-    judged = found.judged(Tally.of(gain, task, 5), 0.95)
+    found = OfLabels.from_rounds(*padded, np.full(63, 0.3), np.r_[gain, np.zeros(3)], np.r_[task, 0, 1, 2], 5)
+    judged = found.judged(Tally.from_values(gain, task, 5), 0.95)
     for k in range(5):
         sums = reference.NullSums(list(zip(positive[task == k], negative[task == k], strict=True)))
         total = gain[task == k].sum()
@@ -59,8 +59,8 @@ def test_p_values_of_numbers_are_those_of_the_definition(side):
     rng = np.random.default_rng(2)
     labels, ours, theirs = side * rng.gamma(0.5, 2, 60), rng.normal(side, 0.3, 60), rng.normal(side, 0.5, 60)
     task = rng.integers(5, size=60)
-    gains = Tally.of((labels - theirs) ** 2 - (labels - ours) ** 2, task, 5)
-    found = OfNumbers.of(labels - ours, labels - theirs, task, 5).judged(gains, 0.95)
+    gains = Tally.from_values((labels - theirs) ** 2 - (labels - ours) ** 2, task, 5)
+    found = OfNumbers.from_rounds(labels - ours, labels - theirs, task, 5).judged(gains, 0.95)
     of_tasks = [[each[task == k].tolist() for each in (labels, ours, theirs)] for k in range(5)]
     moments = [reference.residual_moments(*records) for records in of_tasks]
     of_all = tuple(np.average(moments, axis=0, weights=np.bincount(task)).tolist())
@@ -74,13 +74,13 @@ def test_p_values_of_numbers_are_those_of_the_definition(side):
 def test_p_values_of_many_classes_have_jumps_of_the_size_of_the_gains():
     gain = np.r_[np.full(30, 0.01), 2.0, np.full(30, -0.01), -2.0]
     task, zero = np.repeat([0, 1], 31), np.zeros(62)
-    one, other = (OfClasses.of(each, task, 2).judged(Tally.of(each, task, 2), 0.95) for each in (gain, -gain))
+    one, other = (OfClasses.from_rounds(each, task, 2).judged(Tally.from_values(each, task, 2), 0.95) for each in (gain, -gain))
     np.testing.assert_allclose(one.helped, other.hurt)
     variance, part = 30 * 0.01**2 + 4.0, 31 / (31 + 10)  # both tasks have the same squares
     fourth = part * (30 * 0.01**4 + 2.0**4) * (1 + 10 / 62)  # the other task has none
     far, jump = gain[:31].sum() / variance**0.5, fourth**0.5 / variance
     assert one.helped[0] == pytest.approx(jump_tail(np.array([far]), np.array([jump]))[0])
-    assert OfClasses.of(zero, task, 2).judged(Tally.of(zero, task, 2), 0.95).helped.tolist() == [0.5, 0.5]
+    assert OfClasses.from_rounds(zero, task, 2).judged(Tally.from_values(zero, task, 2), 0.95).helped.tolist() == [0.5, 0.5]
 
 
 #: The constant of the log-odds of streams of labels, and the share of positive labels that follows.
@@ -195,7 +195,7 @@ def test_sums_of_parts_are_those_of_the_whole(kind):
 
 def test_tasks_have_their_sums_in_whatever_order_blocks_have_them():
     ours, theirs = of_kind("labels")
-    whole, parts = Sums.of("ours", {"ours": ours, "theirs": theirs}), Sums("ours")
+    whole, parts = Sums.from_traces("ours", {"ours": ours, "theirs": theirs}), Sums("ours")
     for half in halves(ours.n):
         seen, task = np.unique(ours.task[half], return_inverse=True)
         named = {"tasks": tuple(ours.tasks[i] for i in seen[::-1]), "task": len(seen) - 1 - task}
@@ -310,7 +310,7 @@ def test_intervals_without_probabilities_hold(win, lose):
         rng = np.random.default_rng(seed)
         task, differ, drawn = np.repeat(np.arange(20), 12), rng.random(240) < 0.5, rng.random(240)
         gain = differ * np.where(drawn < win, 1.0, np.where(drawn < win + lose, -1.0, 0.0))
-        found = OfPredictions.of(differ, task, 20).judged(Tally.of(gain, task, 20), 0.9)
+        found = OfPredictions.from_rounds(differ, task, 20).judged(Tally.from_values(gain, task, 20), 0.9)
         expected = (win - lose) * np.bincount(task, differ) / 12
         held.append(((found.low <= expected) & (expected <= found.high)).mean())
     assert np.mean(held) >= 0.9

@@ -1,4 +1,4 @@
-"""Bandits: choosing among actions for each task, and what a policy is worth by a log of choices."""
+"""Bandits: choosing among actions for each task, and evaluating policies by a log of choices."""
 
 import lazy_loader
 

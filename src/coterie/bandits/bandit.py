@@ -1,4 +1,4 @@
-"""Bandits that share: choosing for each task, with what all have taught, and learning from what was shown."""
+"""Contextual bandits that share among tasks: choosing an action for a task, and learning from its reward."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What a bandit chose; it unpacks to the action and its probability.
+    """The choice of a bandit; it unpacks to the action and its probability.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ _UNIT = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """What a file has of a bandit beside its model's data."""
+    """The data of a bandit in a file, in addition to its model's."""
 
     rewards: int
     extremes: Extremes
@@ -93,7 +93,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Offered(NamedTuple):
-    """Actions that have been checked, and whether they are dictionaries of features."""
+    """Checked actions; ``featured`` is True for dictionaries of features."""
 
     actions: list[Action]
     featured: bool
@@ -102,7 +102,7 @@ class _Offered(NamedTuple):
 
 @spec.estimator
 class Bandit(Parameters):
-    r"""Chooses one of several actions for a task, and learns from the reward of what was chosen: a contextual bandit.
+    r"""A contextual bandit: choose one of several actions for a task, and learn from its reward.
 
     A record of the model below is a context x, such as a user's page, with an action a: all products of the features of
     x, and of a constant, with those of a. The model predicts the reward of each action, ŷ_a, and learns that of the one
@@ -198,9 +198,9 @@ class Bandit(Parameters):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance that has learned nothing."""
-        made = super().__new__(cls)
-        made._begin()
-        return made
+        bandit = super().__new__(cls)
+        bandit._begin()
+        return bandit
 
     def _begin(self) -> None:
         self.lock = RLock()
@@ -211,9 +211,9 @@ class Bandit(Parameters):
     def __getstate__(self) -> dict[str, Any]:
         """The state for copies and :mod:`pickle`: all but the lock, as at one moment, for the original learns on."""
         with self.lock:
-            held = {name: each for name, each in self.__dict__.items() if name not in ("lock", "_offered")}
-            held["_extremes"] = copy.deepcopy(self._extremes)
-            return held | ({"model_": copy.deepcopy(self.model_)} if "model_" in held else {})
+            state = {name: value for name, value in self.__dict__.items() if name not in ("lock", "_offered")}
+            state["_extremes"] = copy.deepcopy(self._extremes)
+            return state | ({"model_": copy.deepcopy(self.model_)} if "model_" in state else {})
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._begin()
@@ -227,9 +227,9 @@ class Bandit(Parameters):
         return AdaptiveSharingRegressor() if self.model is None else self.model
 
     def __baselines__(self) -> dict[str, Bandit]:
-        """Bandits like this one over the baselines of its model, by their names: what sharing is judged beside."""
-        given = self.get_params(deep=False)
-        return {name: Bandit(**(given | {"model": model})) for name, model in self._within.__baselines__().items()}
+        """Return bandits like this one over the baselines of its model, by name, to compare sharing with."""
+        parameters = self.get_params(deep=False)
+        return {name: Bandit(**(parameters | {"model": model})) for name, model in self._within.__baselines__().items()}
 
     def _check(self) -> OnlineEstimator:
         """The model as it is given: TypeError or ValueError for parameters that cannot be."""
@@ -240,8 +240,8 @@ class Bandit(Parameters):
             raise TypeError(f"model must be an online estimator of records with one vector each, got {model!r}")
         if model._kind == "classifier" and (model._many_classes or not hasattr(model, "predict_proba")):
             raise TypeError(f"a classifier below a bandit needs probabilities of two classes, got {model!r}")
-        for name, held in (("task_column", model.task_column), ("class_weight", model.class_weight)):
-            if held is not None:
+        for name, value in (("task_column", model.task_column), ("class_weight", model.class_weight)):
+            if value is not None:
                 raise ValueError(f"{name} cannot be had in a bandit: leave it out of {model!r}")
         knows = model._kind == "regressor" and model._make_learner().traits.has_variances
         if self.explore in _BY_VARIANCE and not knows:
@@ -258,21 +258,21 @@ class Bandit(Parameters):
     @property
     def _taught(self) -> OnlineModel:
         """The inner model of the estimator that learns, under the current parameters."""
-        held, given = self.__dict__.get("model_"), self._parameter_getter()(self)
-        if held is None:
-            held = self.model_ = self._check().__sklearn_clone__()
-            held._inner = OnlineModel(CrossedInput(self._scale))
-        elif any(now is not before for now, before in zip(given, self._checked, strict=True)):
+        estimator, values = self.__dict__.get("model_"), self._parameter_getter()(self)
+        if estimator is None:
+            estimator = self.model_ = self._check().__sklearn_clone__()
+            estimator._inner = OnlineModel(CrossedInput(self._scale))
+        elif any(now is not before for now, before in zip(values, self._checked, strict=True)):
             within = self._check()
-            if type(held) is not type(within):
-                raise TypeError(f"{held!r} has learned: make another bandit to learn by {within!r}")
-            source: Any = held._inner.input
+            if type(estimator) is not type(within):
+                raise TypeError(f"{estimator!r} has learned: make another bandit to learn by {within!r}")
+            source: Any = estimator._inner.input
             if source.scale != self._scale:
                 raise ValueError("scale cannot change once something is learned: make another bandit")
-            changed = {n: p for n, p in within.get_params(deep=False).items() if p is not getattr(held, n)}
-            held.set_params(**changed)
-        self._checked = given
-        return held._model
+            changed = {n: p for n, p in within.get_params(deep=False).items() if p is not getattr(estimator, n)}
+            estimator.set_params(**changed)
+        self._checked = values
+        return estimator._model
 
     @property
     def _scale(self) -> str:
@@ -281,7 +281,7 @@ class Bandit(Parameters):
 
     @property
     def _rates(self) -> bool:
-        """True where the model is a classifier, which predicts the rate of rewards of 1."""
+        """True if the model is a classifier, which predicts the rate of rewards of 1."""
         return self.model is not None and self.model._kind == "classifier"
 
     # -- choosing -------------------------------------------------------------------------------------------------
@@ -358,8 +358,10 @@ class Bandit(Parameters):
     ) -> list[float]:
         """The probability with which each action would be chosen now; nothing is drawn. See :meth:`choose`."""
         with self.lock:
-            made: list[float] = self._weighed({} if x is None else x, self._checked_actions(actions), task)[0].tolist()
-            return made
+            result: list[float] = self._weighed({} if x is None else x, self._checked_actions(actions), task)[
+                0
+            ].tolist()
+            return result
 
     def scores(
         self, x: Mapping[Any, Any] | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
@@ -367,8 +369,8 @@ class Bandit(Parameters):
         """The reward predicted for each action; 0.0 before anything is learned. See :meth:`choose`."""
         with self.lock:
             offered = self._checked_actions(actions)
-            made: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
-            return made
+            result: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
+            return result
 
     def _weighed(
         self, x: Mapping[Any, Any], offered: _Offered, task: Hashable
@@ -381,15 +383,15 @@ class Bandit(Parameters):
         if not np.isfinite(scores).all():
             raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
         if self.explore == "squarecb":
-            made = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
+            weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
         elif self.explore == "ucb":
             deviations = np.sqrt(np.diag(covariance))
-            made = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
+            weights = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
         elif self.explore == "thompson":
-            made = exploring.thompson(scores, self.width**2 * covariance)
+            weights = exploring.thompson(scores, self.width**2 * covariance)
         else:
-            made = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
-        return exploring.with_floor(made, self.floor), scores, predictions
+            weights = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
+        return exploring.with_floor(weights, self.floor), scores, predictions
 
     @property
     def _range(self) -> float:
@@ -411,31 +413,37 @@ class Bandit(Parameters):
                 source.form.contexts.read_one(x, False)  # refused now as later
                 return np.zeros(K), np.zeros((K, K)), None
             if self.explore not in _BY_VARIANCE:
-                made = self._predictions(model, source.form.rows(x, offered.actions), task)
-                predictions = made.predictions if model.learner.traits.mixes else None
-                margins = None if predictions is None or self._rates else made.outside(predictions.margins)
-                return self._rewards(model, made) if margins is None else margins, np.zeros((K, K)), predictions
+                predicted = self._predictions(model, source.form.rows(x, offered.actions), task)
+                predictions = predicted.predictions if model.learner.traits.mixes else None
+                margins = None if predictions is None or self._rates else predicted.outside(predictions.margins)
+                return self._rewards(model, predicted) if margins is None else margins, np.zeros((K, K)), predictions
             rows, unseen = source.form.rows_and_unknown(x, offered.actions)
-            made = self._predictions(model, rows, task)
+            predicted = self._predictions(model, rows, task)
             # what no record learned had varies as before any came, and with nothing else
             learner: Any = model.learner
             before = learner.prior_variances(model.state, model.population.run_of(_UNIT, _repeated(task, 1)))
-            covariance = np.diag(np.maximum(made.variances, 0.0))
+            covariance = np.diag(np.maximum(predicted.variances, 0.0))
             if self.explore == "thompson":
                 pairs = np.triu_indices(K, 1)
-                apart = self._predictions(model, _differences(rows, *pairs), task).variances
-                covariance[pairs] = (covariance[pairs[0], pairs[0]] + covariance[pairs[1], pairs[1]] - apart) / 2.0
+                variances = self._predictions(model, _differences(rows, *pairs), task).variances
+                covariance[pairs] = (covariance[pairs[0], pairs[0]] + covariance[pairs[1], pairs[1]] - variances) / 2.0
                 covariance += np.triu(covariance, 1).T
-            predictions = made.predictions if model.learner.traits.mixes else None
-            return made.margins, model.label_encoder.factor**2 * (covariance + np.diag(before * unseen)), predictions
+            predictions = predicted.predictions if model.learner.traits.mixes else None
+            return (
+                predicted.margins,
+                model.label_encoder.factor**2 * (covariance + np.diag(before * unseen)),
+                predictions,
+            )
 
     @staticmethod
     def _predictions(model: OnlineModel, rows: Csr, task: Hashable) -> ModelPredictions:
         return ModelPredictions(model, Records(rows, model.state.features, _repeated(task, rows.n_records)))
 
-    def _rewards(self, model: OnlineModel, made: ModelPredictions) -> Floats:
+    def _rewards(self, model: OnlineModel, predicted: ModelPredictions) -> Floats:
         """The rewards predicted: a classifier's are the probabilities of 1."""
-        return made.probabilities[:, list(model.label_encoder.ordered).index(1)] if self._rates else made.margins
+        return (
+            predicted.probabilities[:, list(model.label_encoder.ordered).index(1)] if self._rates else predicted.margins
+        )
 
     def predict_members(self, x: Mapping[Any, Any], action: Action, task: Hashable = None) -> Predictions | None:
         """Predict one action as :attr:`Choice.predictions`."""
@@ -498,14 +506,14 @@ class Bandit(Parameters):
         """
         contexts = contexts_of(X)
         n = len(contexts)
-        columns = [_column(name, held, n) for name, held in (("action", action), ("reward", reward))]
-        columns += [_column(name, held, n) for name, held in (("probability", probability), ("task", task))]
+        columns = [_column(name, column, n) for name, column in (("action", action), ("reward", reward))]
+        columns += [_column(name, column, n) for name, column in (("probability", probability), ("task", task))]
         self._learn(list(zip(contexts, *columns, strict=True)), sample_weight, one=False)
 
     def _learn(self, shown: list[tuple[Any, Any, Any, Any, Any]], weights: Any, one: bool) -> None:
         with self.lock:
             model = self._taught
-            taken, rewards = [], []
+            records, rewards = [], []
             for t, (x, action, reward, probability, _) in enumerate(shown):
                 where = "" if one else f" of row {t} (from 0)"
                 if probability is not None and not (_is_number(probability) and 0.0 < probability <= 1.0):
@@ -517,22 +525,22 @@ class Bandit(Parameters):
                 action = self._known_action(taken_of(action))
                 if not isinstance(x, Mapping):
                     raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
-                taken.append(Taken(x, action))
+                records.append(Taken(x, action))
             if not shown:
                 return
-            labels: list[Any] = [int(each) for each in rewards] if self._rates else rewards
-            predictions = self._predictions_before(model, [each[1] for each in shown])
+            labels: list[Any] = [int(row) for row in rewards] if self._rates else rewards
+            predictions = self._predictions_before(model, [row[1] for row in shown])
             if one and model.fitted and predictions is None:
-                model.learn_one(taken[0], labels[0], shown[0][4], weights)
+                model.learn_one(records[0], labels[0], shown[0][4], weights)
                 if model.lane is None and model.population.recency is None:
                     source: Any = model.input
                     model.lane = CrossedLane(model.version, model.population, source.form)
             else:
-                tasks = [each[4] for each in shown]
+                tasks = [row[4] for row in shown]
                 named = None if all(task is None for task in tasks) else tasks
                 weights = [weights] if one and weights is not None else weights
                 model.learn(
-                    taken,
+                    records,
                     labels,
                     named,
                     classes=[0, 1] if self._rates else None,
@@ -541,8 +549,8 @@ class Bandit(Parameters):
                 )
             learned = np.broadcast_to(np.asarray(1.0 if weights is None else weights, np.float64) > 0.0, len(shown))
             self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + int(learned.sum())
-            for each, reward in compress(zip(shown, rewards, strict=True), learned.tolist()):
-                self._extremes.add(tabular.ONLY_TASK if each[4] is None else each[4], reward, reward)
+            for row, reward in compress(zip(shown, rewards, strict=True), learned.tolist()):
+                self._extremes.add(tabular.ONLY_TASK if row[4] is None else row[4], reward, reward)
             if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
                 self._drop_extremes()
 
@@ -564,7 +572,7 @@ class Bandit(Parameters):
         )
 
     def _reward(self, reward: Any, where: str) -> float:
-        """A reward as a number: ValueError for what can be none."""
+        """Convert a reward to a number; raise ValueError for others than finite rewards within the range."""
         if not _is_number(reward) or not math.isfinite(reward):
             raise ValueError(f"the reward{where} must be a finite number, got {reward!r}")
         if self._rates and reward not in (0, 1):
@@ -575,25 +583,25 @@ class Bandit(Parameters):
 
     # -- actions --------------------------------------------------------------------------------------------------
 
-    def _checked_actions(self, given: Any) -> _Offered:
+    def _checked_actions(self, actions: Any) -> _Offered:
         """The actions offered: ValueError for none, equal ones, or a label that is none of the parameter's."""
-        if given is None:
+        if actions is None:
             if self.actions is None:
                 raise ValueError("there are no actions: give some with each choice, or once as the bandit's parameter")
             require_list(self.actions)
-            held = list(self.actions)
-            if self._offered is None or self._offered[0] != held:
-                self._offered = held, _checked(held)
+            own = list(self.actions)
+            if self._offered is None or self._offered[0] != own:
+                self._offered = own, _checked(own)
             return self._offered[1]
-        offered = _checked(given)
+        offered = _checked(actions)
         if self.actions is not None:
             for action in offered.actions:
                 self._known_action(action)
         return offered
 
-    def _known_action(self, given: Any) -> Action:
+    def _known_action(self, value: Any) -> Action:
         """An action as it is kept: ValueError for one that is none of the parameter's."""
-        action = _action(given)
+        action = _action(value)
         if self.actions is not None:
             known = self._checked_actions(None)
             featured = isinstance(action, Mapping)
@@ -611,10 +619,10 @@ class Bandit(Parameters):
         self._check_fitted()
         action = self._known_action(taken_of(action))
         with self.lock:
-            taken = Taken({} if x is None else x, action)
-            made = self._estimator.explain(taken, task)
-            assert isinstance(made, Explanation)  # noqa: S101 - of one number, or two classes
-            return made
+            record = Taken({} if x is None else x, action)
+            explanation = self._estimator.explain(record, task)
+            assert isinstance(explanation, Explanation)  # noqa: S101 - of one number, or two classes
+            return explanation
 
     @property
     def _estimator(self) -> OnlineEstimator:
@@ -629,7 +637,7 @@ class Bandit(Parameters):
         return self._estimator.tasks_
 
     def forget_task(self, task: Hashable) -> Self:
-        """Forget a task's own weights and its name; what others have learned through it stays."""
+        """Forget a task's own weights and its name; weights of other tasks that it changed stay."""
         return self.forget_tasks([task])
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
@@ -666,62 +674,66 @@ class Bandit(Parameters):
         return own | {"model": data}, arrays
 
     def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`: ValueError for what no bandit of these parameters can have learned."""
+        """Undo :meth:`__dump__`; raise ValueError for data that do not fit the parameters."""
         choices = data.get("choices", 0)
         require(type(choices) is int and choices >= 0, f"{choices!r} choices cannot have been made")
         self._choices = choices
         if "model" in data:
-            held = msgspec.convert(data, _Saved)
-            restore(self._taught, held.model, arrays)
-            for pairs in (held.extremes.lowest, held.extremes.highest):
+            content = msgspec.convert(data, _Saved)
+            restore(self._taught, content.model, arrays)
+            for pairs in (content.extremes.lowest, content.extremes.highest):
                 tasks = spec.labels_of([pair[0] for pair in pairs])
                 pairs[:] = [[task, float(pair[1])] for task, pair in zip(tasks, pairs, strict=True)]
-            low, high = held.extremes.low, held.extremes.high
-            require(held.rewards > 0 and (low <= high < math.inf or low > high), "the range of rewards is none")
-            self.n_rewards_, self._extremes = held.rewards, held.extremes
+            low, high = content.extremes.low, content.extremes.high
+            require(content.rewards > 0 and (low <= high < math.inf or low > high), "the range of rewards is none")
+            self.n_rewards_, self._extremes = content.rewards, content.extremes
         return self
 
 
 # -- what users give --------------------------------------------------------------------------------------------------
 
 
-def _is_number(held: Any) -> bool:
-    return isinstance(held, (int, float, Decimal, np.floating, np.integer, np.bool_))
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal, np.floating, np.integer, np.bool_))
 
 
-def taken_of(held: Any) -> Any:
-    """The action that was chosen, where a choice is given in its place."""
-    return held.action if isinstance(held, Choice) else held
+def taken_of(value: Any) -> Any:
+    """Return the action of a choice, or the action itself."""
+    return value.action if isinstance(value, Choice) else value
 
 
-def require_list(given: Any) -> None:
+def require_list(actions: Any) -> None:
     """Refuse actions that have no order of their own, or are something else than actions: TypeError."""
-    if isinstance(given, (str, bytes, Mapping, Set)) or hasattr(given, "columns") or not hasattr(given, "__iter__"):
-        shown = f"a {type(given).__name__}" if hasattr(given, "columns") else repr(given)
+    if (
+        isinstance(actions, (str, bytes, Mapping, Set))
+        or hasattr(actions, "columns")
+        or not hasattr(actions, "__iter__")
+    ):
+        shown = f"a {type(actions).__name__}" if hasattr(actions, "columns") else repr(actions)
         raise TypeError(f"actions are a list of labels or of dictionaries, got {shown}")
 
 
-def _action(held: Any) -> Action:
-    """An action as it is kept: a mapping, or a label as Python's own; ValueError or TypeError for what is neither."""
-    if type(held) is str or isinstance(held, Mapping):
-        return held
-    if isinstance(held, np.generic):
-        held = held.item()
-    if is_missing(held):
-        raise ValueError(f"an action is missing: {held!r}")
-    spec.check_labels([held], "action")
-    label: Hashable = held
+def _action(value: Any) -> Action:
+    """Return an action as a mapping or as a label of Python's own type; raise ValueError or TypeError for others."""
+    if type(value) is str or isinstance(value, Mapping):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_missing(value):
+        raise ValueError(f"an action is missing: {value!r}")
+    spec.check_labels([value], "action")
+    label: Hashable = value
     return label
 
 
-def _checked(given: Any) -> _Offered:
+def _checked(values: Any) -> _Offered:
     """Actions that are not none, and no two of which are equal: ValueError."""
-    require_list(given)
-    actions = [_action(each) for each in given]
+    require_list(values)
+    actions = [_action(value) for value in values]
     if not actions:
         raise ValueError("there must be an action to choose: got none")
     featured = isinstance(actions[0], Mapping)
-    if any(isinstance(each, Mapping) != featured for each in actions):
+    if any(isinstance(value, Mapping) != featured for value in actions):
         raise ValueError("actions are labels, or dictionaries of features: got both")
     twice = _twice(actions)
     if twice is not None:
@@ -734,10 +746,10 @@ def _twice(actions: list[Any]) -> Any:
     keys: list[Any] = actions
     if isinstance(actions[0], Mapping):
         try:
-            keys = [frozenset(each.items()) for each in actions]
+            keys = [frozenset(features.items()) for features in actions]
             len(set(keys))
         except TypeError:  # lists among the features
-            keys = [repr(sorted(each.items(), key=repr)) for each in actions]
+            keys = [repr(sorted(features.items(), key=repr)) for features in actions]
     if len(set(keys)) == len(keys):
         return None
     return next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
@@ -749,8 +761,8 @@ def _differences(rows: Csr, first: NDArray[np.intp], second: NDArray[np.intp]) -
 
     width = int(rows.features.max(initial=0)) + 1
     X = csr_array((rows.values, rows.features, rows.starts), shape=(rows.n_records, width))
-    made = csr_array(X[first] - X[second])
-    return Csr(made.data, made.indices.astype(np.int32), made.indptr.astype(np.int64))
+    differences = csr_array(X[first] - X[second])
+    return Csr(differences.data, differences.indices.astype(np.int32), differences.indptr.astype(np.int64))
 
 
 def _repeated(task: Hashable, n: int) -> NDArray[Any]:
@@ -767,19 +779,19 @@ def contexts_of(X: Any) -> list[Mapping[Any, Any]]:
         return []
     if hasattr(X, "ndim") and X.ndim == 2:
         rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-        return [{f"x{j}": held for j, held in enumerate(row)} for row in rows.tolist()]
+        return [{f"x{j}": value for j, value in enumerate(row)} for row in rows.tolist()]
     if isinstance(X, (str, Mapping)) or not hasattr(X, "__iter__"):
         raise TypeError(f"contexts are a frame, an array or a list of dictionaries, got {type(X).__name__}")
-    return [{} if each is None else each for each in X]
+    return [{} if context is None else context for context in X]
 
 
-def _column(name: str, held: Any, n: int) -> list[Any]:
-    """One entry a row: ValueError where there are others, TypeError for what has no entries."""
-    if held is None:
+def _column(name: str, values: Any, n: int) -> list[Any]:
+    """List one entry a row; raise ValueError for another number of entries, TypeError for no sequence."""
+    if values is None:
         return [None] * n
-    if isinstance(held, (str, bytes, Mapping)) or hasattr(held, "columns") or not hasattr(held, "__iter__"):
-        raise TypeError(f"{name} must have one entry a row, got a {type(held).__name__}")
-    entries = list(held.to_pylist() if hasattr(held, "to_pylist") else held)
+    if isinstance(values, (str, bytes, Mapping)) or hasattr(values, "columns") or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name} must have one entry a row, got a {type(values).__name__}")
+    entries = list(values.to_pylist() if hasattr(values, "to_pylist") else values)
     if len(entries) != n:
         raise ValueError(f"{name} must have one entry a row: got {len(entries)} for {n} rows")
     return entries
@@ -789,7 +801,7 @@ def _offers(actions: Any, n: int) -> list[Any]:
     """The actions of each of n rows: one list for all, or one a row."""
     if actions is not None:
         require_list(actions)
-    given = list(actions) if actions is not None else None
-    if given and isinstance(given[0], (list, tuple, np.ndarray)):
-        return _column("actions", given, n)
-    return [given] * n
+    offered = list(actions) if actions is not None else None
+    if offered and isinstance(offered[0], (list, tuple, np.ndarray)):
+        return _column("actions", offered, n)
+    return [offered] * n

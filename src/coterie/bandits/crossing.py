@@ -92,7 +92,7 @@ class Sizes:
         return rows._replace(values=values * np.sqrt(counts / np.where(squares > 0.0, squares, 1.0)))
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that undoes what is noted of actions from now on."""
+        """Return a function that restores the current sums."""
         self._before = []
         return self._undo
 
@@ -103,7 +103,7 @@ class Sizes:
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """What the data of a file say of contexts and actions: either labels or dictionaries."""
+    """The data of contexts and actions in a file; actions are labels or dictionaries."""
 
     contexts: dict[str, Any]
     actions: dict[str, Any]
@@ -139,7 +139,7 @@ class CrossedForm(Form):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for copies and :mod:`pickle`: all but the compiled call."""
-        return {name: held for name, held in self.__dict__.items() if name != "_cross"}
+        return {name: value for name, value in self.__dict__.items() if name != "_cross"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -163,7 +163,7 @@ class CrossedForm(Form):
         return self._crossed(left, self._vectors(actions, learning), learning, np.zeros(0))
 
     def rows_and_unknown(self, x: Mapping[Any, Any], actions: Sequence[Action]) -> tuple[Csr, NDArray[np.float64]]:
-        """The records as far as they have columns, and the squared length of what no record learned had of actions."""
+        """Return the known columns of records, and the squared length of the unknown features of actions."""
         left, _ = self.contexts.read_one(x, False)
         right, unknown = self._vectors(actions, False), np.zeros(len(actions))
         if isinstance(actions[0], Mapping):
@@ -186,20 +186,20 @@ class CrossedForm(Form):
         self._cross(self.pairs, left, right, *how, values, features, starts, unknown)
         return Csr(values[: starts[K]], features[: starts[K]], starts)
 
-    def known_row(self, taken: Taken) -> Csr | None:
+    def known_row(self, record: Taken) -> Csr | None:
         """The row to learn of a context of plain names and an action in which nothing is new; None for all others.
 
         Nothing is changed then. It takes a third of the time of what has to look for something new.
         """
-        x, j, words = taken.x, None, self.contexts
+        x, j, words = record.x, None, self.contexts
         if (
             type(x) is dict
             and "" not in x
             and not words.dates
             and not words.preparation.log
-            and not isinstance(taken.action, Mapping)
+            and not isinstance(record.action, Mapping)
         ):
-            j = self.labels.get(taken.action)
+            j = self.labels.get(record.action)
         if j is None:
             return None
         n, scales = len(x), words.preparation
@@ -237,17 +237,17 @@ class CrossedForm(Form):
 
     def read(self, X: Sequence[Taken], learning: Any) -> tuple[Csr, int]:
         """Rows and width of contexts with the actions taken."""
-        each = np.broadcast_to(learning, len(X)).tolist()
+        learned = np.broadcast_to(learning, len(X)).tolist()
         with ExitStack() as stack:
-            if any(each) and len(X) != 1:
+            if any(learned) and len(X) != 1:
                 for words in (self.contexts, self.actions):
                     stack.enter_context(words.preparation.as_one())
-            made = [self._numbered(t, taken, each[t]) for t, taken in enumerate(X)]
-        return concatenated(made), max(self.features, 1)
+            rows = [self._numbered(t, record, learned[t]) for t, record in enumerate(X)]
+        return concatenated(rows), max(self.features, 1)
 
-    def _numbered(self, t: int, taken: Taken, learning: bool) -> Csr:
+    def _numbered(self, t: int, record: Taken, learning: bool) -> Csr:
         try:
-            return self.rows(taken.x, [taken.action], learning)
+            return self.rows(record.x, [record.action], learning)
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"record {t} (from 0): {error}") from None
@@ -278,14 +278,14 @@ class CrossedForm(Form):
     # -- refused records, and files -------------------------------------------------------------------------------
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that undoes what is noted of records from now on."""
+        """Return a function that restores the current vocabularies, moments and pairs."""
         known, labels = self.features, len(self.labels)
         noting = [self.contexts, *([] if labels else [self.actions, self.sizes])]
-        undoing = [each.snapshot() for each in noting if each is not None]
+        undoing = [part.snapshot() for part in noting if part is not None]
 
         def undo() -> None:
-            for each in undoing:
-                each()
+            for part in undoing:
+                part()
             self.pairs = self.pairs.cut(known)
             while len(self.labels) > labels:
                 self.labels.popitem()
@@ -339,9 +339,9 @@ class CrossedForm(Form):
 
 
 def _followed(rows: Csr, values: Sequence[NDArray[np.float64]]) -> Csr:
-    """Records with further values, whose features are unknown."""
+    """Append values of unknown features to records."""
     ends = rows.starts[1:]
-    more = [len(each) for each in values]
+    more = [len(numbers) for numbers in values]
     places = np.repeat(ends, more)
     return Csr(
         np.insert(rows.values, places, np.concatenate(values)),
@@ -406,7 +406,7 @@ class CrossedInput(Input):
         return Records(rows, width, task), y
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:
-        """A function that undoes what was noted of records since this call, for records that are refused."""
+        """Return a function that restores the current form, for records that are refused."""
         undo: Callable[[], None] = self.form.snapshot()
         return undo
 

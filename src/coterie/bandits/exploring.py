@@ -31,10 +31,10 @@ def squarecb(scores: Floats, steepness: float) -> Floats:
     Inverse gap weighting: Abe and Long (1999); Foster and Rakhlin (2020), algorithm 1.
     """
     best = int(scores.argmax())
-    made = 1.0 / (len(scores) + steepness * (scores[best] - scores))
-    made[best] = 0.0
-    made[best] = 1.0 - made.sum()
-    return np.asarray(made)
+    probabilities = 1.0 / (len(scores) + steepness * (scores[best] - scores))
+    probabilities[best] = 0.0
+    probabilities[best] = 1.0 - probabilities.sum()
+    return np.asarray(probabilities)
 
 
 def thompson(scores: Floats, covariance: Floats) -> Floats:
@@ -65,8 +65,8 @@ def _independent(scores: Floats, deviations: Floats) -> Floats:
     below = log_ndtr((at[:, :, None] - scores) / spread)  # that another score is below these points
     own = np.arange(len(scores))
     below[own, :, own] = 0.0
-    made = np.exp(below.sum(axis=2) - points * points / 2.0).sum(axis=1)
-    return np.asarray(made / made.sum())
+    densities = np.exp(below.sum(axis=2) - points * points / 2.0).sum(axis=1)
+    return np.asarray(densities / densities.sum())
 
 
 def with_floor(probabilities: Floats, floor: float) -> Floats:

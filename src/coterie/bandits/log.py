@@ -1,4 +1,4 @@
-"""A log of choices: what came, what was shown, how probable that was, and what reward followed."""
+"""A log of choices: contexts, actions shown, their probabilities, and rewards."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ class BanditLog:
         if (probability is None) == (probabilities is None):
             had = "neither" if probability is None else "both"
             raise ValueError(f"a log needs the probability of what was shown, or the probabilities of all, got {had}")
-        chosen = [taken_of(each) for each in _listed(action)]
+        chosen = [taken_of(value) for value in _listed(action)]
         n = len(chosen)
         if not n:
             raise ValueError("the log is empty: expected at least one choice")
         self.x = [{}] * n if x is None else contexts_of(x)
         self.task = [None] * n if task is None else _listed(task)
         rewards = _listed(reward)
-        for name, held in (("x", self.x), ("reward", rewards), ("task", self.task)):
-            _refuse_length(name, held, n)
+        for name, column in (("x", self.x), ("reward", rewards), ("task", self.task)):
+            _refuse_length(name, column, n)
         self.reward = _numbers("reward", rewards)
         _refuse_rows("reward", self.reward, np.isfinite(self.reward), "expected a finite number")
         self.weight = None
@@ -111,16 +111,16 @@ class BanditLog:
             _refuse_rows("weight", self.weight, fine, "expected a finite number above 0")
         self.actions = _actions(chosen, actions, probabilities)
         self.shown = np.array(
-            [_place(i, each, among) for i, (each, among) in enumerate(zip(chosen, self.actions, strict=True))]
+            [_place(i, value, among) for i, (value, among) in enumerate(zip(chosen, self.actions, strict=True))]
         )
         self.probabilities = None
         if probabilities is not None:
             self.probabilities = distributions("probabilities", probabilities, self.actions)
             self.probability = self.probabilities[np.arange(n), self.shown]
         else:
-            given = _listed(probability)
-            _refuse_length("probability", given, n)
-            self.probability = _numbers("probability", given)
+            shown_probability = _listed(probability)
+            _refuse_length("probability", shown_probability, n)
+            self.probability = _numbers("probability", shown_probability)
         fine = (self.probability > 0) & (self.probability <= 1)
         _refuse_rows("the probability of the action shown", self.probability, fine, "expected above 0 and at most 1")
 
@@ -128,44 +128,44 @@ class BanditLog:
         return len(self.reward)
 
     def __repr__(self) -> str:
-        sizes = {len(each) for each in self.actions}
+        sizes = {len(offered) for offered in self.actions}
         among = counted(max(sizes), "action") if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} actions"
         known = "of what was shown" if self.probabilities is None else "of all"
         return f"BanditLog of {counted(len(self), 'choice')} among {among}, with the probabilities {known}"
 
 
-def distributions(name: str, given: Any, actions: Sequence[Sequence[Any]]) -> Floats:
-    """Distributions over each row's actions as an array, 0 beyond them; refuse what is none.
+def distributions(name: str, values: Any, actions: Sequence[Sequence[Any]]) -> Floats:
+    """Convert distributions over each row's actions to an array, 0 beyond them; raise ValueError for others.
 
     >>> distributions("pi", [[0.5, 0.5], [1]], [["a", "b"], ["b"]])
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    made = matrix(name, given, actions)
-    _refuse_rows(name, made, np.all((made >= 0) & (made <= 1), axis=1), "expected numbers between 0 and 1")
-    sums = made.sum(axis=1)
+    result = matrix(name, values, actions)
+    _refuse_rows(name, result, np.all((result >= 0) & (result <= 1), axis=1), "expected numbers between 0 and 1")
+    sums = result.sum(axis=1)
     _refuse_rows(f"the sum of {name}", sums, np.abs(sums - 1.0) <= ROUNDED, "expected 1")
-    return made
+    return result
 
 
-def matrix(name: str, given: Any, actions: Sequence[Sequence[Any]]) -> Floats:
+def matrix(name: str, values: Any, actions: Sequence[Sequence[Any]]) -> Floats:
     """A number for each of each row's actions as an array, 0 beyond them.
 
     The columns of a frame are taken by the names of the actions, if these are the same in all rows.
     """
-    if hasattr(given, "columns") and all(each is actions[0] for each in actions):
-        given = _by_label(name, given, actions[0])
-    rows = [_listed(each) for each in _listed(given)]
+    if hasattr(values, "columns") and all(row_actions is actions[0] for row_actions in actions):
+        values = _by_label(name, values, actions[0])
+    rows = [_listed(row_actions) for row_actions in _listed(values)]
     _refuse_length(name, rows, len(actions))
     for i, (row, among) in enumerate(zip(rows, actions, strict=True)):
         if len(row) != len(among):
             raise ValueError(
                 f"{name} of row {i}: {counted(len(row), 'number')}, expected one for each of {len(among)} actions"
             )
-    made = np.zeros((len(rows), max(map(len, actions))))
+    result = np.zeros((len(rows), max(map(len, actions))))
     for i, row in enumerate(rows):
-        made[i, : len(row)] = _numbers(f"{name} of row {i}", row)
-    return made
+        result[i, : len(row)] = _numbers(f"{name} of row {i}", row)
+    return result
 
 
 def _actions(chosen: Sequence[Any], actions: Sequence[Any] | None, probabilities: Any) -> Sequence[Sequence[Any]]:
@@ -173,22 +173,22 @@ def _actions(chosen: Sequence[Any], actions: Sequence[Any] | None, probabilities
     if actions is None and hasattr(probabilities, "columns"):
         actions = _names(probabilities)
     if actions is None:
-        if probabilities is not None or any(isinstance(each, Mapping) for each in chosen):
+        if probabilities is not None or any(isinstance(action, Mapping) for action in chosen):
             raise ValueError("actions: expected from which was chosen, in the order of the probabilities")
         actions = list(dict.fromkeys(chosen))
     require_list(actions)
-    given = _listed(actions)
-    if not any(isinstance(each, list) for each in given):
-        _refuse_equal("actions", given)
-        return [given] * len(chosen)
-    _refuse_length("actions", given, len(chosen))
+    lists = _listed(actions)
+    if not any(isinstance(action, list) for action in lists):
+        _refuse_equal("actions", lists)
+        return [lists] * len(chosen)
+    _refuse_length("actions", lists, len(chosen))
     known: dict[Any, list[Any]] = {}
     rows = []
-    for i, each in enumerate(map(_listed, given)):
-        labels = None if any(isinstance(one, Mapping) for one in each) else tuple(each)
-        row = each if labels is None else known.setdefault(labels, each)
-        if row is each:
-            _refuse_equal(f"actions of row {i}", each)
+    for i, action in enumerate(map(_listed, lists)):
+        labels = None if any(isinstance(one, Mapping) for one in action) else tuple(action)
+        row = action if labels is None else known.setdefault(labels, action)
+        if row is action:
+            _refuse_equal(f"actions of row {i}", action)
         rows.append(row)
     return rows
 
@@ -197,9 +197,9 @@ def _refuse_equal(name: str, actions: list[Any]) -> None:
     """Refuse none, or the same action twice."""
     if not actions:
         raise ValueError(f"{name}: got none, expected at least one")
-    for k, each in enumerate(actions):
-        if actions.index(each) < k:
-            raise ValueError(f"{name}: {each!r} comes twice, expected different ones")
+    for k, action in enumerate(actions):
+        if actions.index(action) < k:
+            raise ValueError(f"{name}: {action!r} comes twice, expected different ones")
 
 
 def _place(i: int, action: Any, among: Sequence[Any]) -> int:
@@ -216,31 +216,31 @@ def _names(frame: Any) -> list[Any]:
 
 
 def _by_label(name: str, frame: Any, actions: Sequence[Any]) -> list[list[Any]]:
-    """The rows of a frame whose columns are actions, in the order of these."""
+    """The rows of a frame with a column per action, in the order of the actions."""
     names = _names(frame)
     if set(names) != set(actions):
         raise ValueError(f"{name}: its columns are {listed(names)}, expected the actions {listed(actions)}")
-    return list(map(list, zip(*(_listed(frame[each]) for each in actions), strict=True)))
+    return list(map(list, zip(*(_listed(frame[action]) for action in actions), strict=True)))
 
 
 def _listed(values: Any) -> list[Any]:
     """The entries of an array, a column or a list, as Python's own."""
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, method):
-            made = getattr(values, method)()
-            return made if isinstance(made, list) else [made]
+            entries = getattr(values, method)()
+            return entries if isinstance(entries, list) else [entries]
     return list(values)
 
 
 def _numbers(name: str, values: Any) -> Floats:
     """Numbers as an array."""
     try:
-        made = np.array([np.nan if each is None else each for each in values], np.float64)
+        result = np.array([np.nan if value is None else value for value in values], np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected numbers, one a row") from None
-    if made.ndim != 1:
+    if result.ndim != 1:
         raise ValueError(f"{name}: expected numbers, one a row")
-    return made
+    return result
 
 
 def _refuse_length(name: str, values: Any, n: int) -> None:

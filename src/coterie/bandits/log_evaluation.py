@@ -115,8 +115,8 @@ class BanditOutcome:
         """A policy in a sentence."""
         if name == SINGLE:
             return f"always {self.named_single}"
-        each = {SHARED: "a shared policy", POOLED: "one policy for all tasks", ALONE: "one policy per task"}
-        return each.get(name, self.saved if name == SAVED else name)
+        phrases = {SHARED: "a shared policy", POOLED: "one policy for all tasks", ALONE: "one policy per task"}
+        return phrases.get(name, self.saved if name == SAVED else name)
 
     def row_name(self, name: str) -> str:
         """A policy in a table."""
@@ -127,7 +127,7 @@ class BanditOutcome:
         """The best single action as text."""
         if isinstance(self.single, Mapping):
             return (
-                " ".join(f"{name}={held}" for name, held in self.single.items())[:60] or "the action without features"
+                " ".join(f"{name}={value}" for name, value in self.single.items())[:60] or "the action without features"
             )
         return repr(self.single)
 
@@ -144,7 +144,9 @@ class BanditOutcome:
             headline = f"Keep what was done: {policy} is worth {against}"
         else:
             headline = f"Undecided: {policy} is worth {against}"
-        alike = [self.spoken(name) for name, each in self.gains[chosen].items() if name != DONE and not each.clear]
+        alike = [
+            self.spoken(name) for name, gain_over in self.gains[chosen].items() if name != DONE and not gain_over.clear
+        ]
         return [headline, *([f"No clear difference from {' or '.join(alike)}."] if alike else []), *self._reserves]
 
     @property
@@ -175,18 +177,18 @@ class BanditOutcome:
     @property
     def counts(self) -> str:
         """How many rows of which there were, and how many were left out."""
-        sizes = {len(each) for each in self.log.actions}
+        sizes = {len(offered) for offered in self.log.actions}
         among = counted(max(sizes), "action") if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} actions"
         tasks = self.log.tasks
         whose = "" if tasks == [None] else f" of {counted(len(tasks), 'task')}"
-        said = [f"{counted(len(self.log.rows), 'choice')}{whose} among {among}."]
+        sentences = [f"{counted(len(self.log.rows), 'choice')}{whose} among {among}."]
         if self.log.zeros:
-            said.append(f"{self.log.zeros:,} rewards never came, and count as 0.")
+            sentences.append(f"{self.log.zeros:,} rewards never came, and count as 0.")
         if self.log.young:
-            said.append(f"{counted(self.log.young, 'row')} left out, whose window had not passed.")
+            sentences.append(f"{counted(self.log.young, 'row')} left out, whose window had not passed.")
         if self.log.unrewarded:
-            said.append(f"{counted(self.log.unrewarded, 'row')} without a reward left out.")
-        return " ".join(said)
+            sentences.append(f"{counted(self.log.unrewarded, 'row')} without a reward left out.")
+        return " ".join(sentences)
 
     def to_json(self) -> dict[str, Any]:
         """All of it for JSON."""
@@ -282,7 +284,7 @@ def evaluate(
     }
     mu = _matrix([row.probabilities or [] for row in rows], going.width) if log.known else p
     shown, q = np.array(going.shown), _matrix(going.scores, going.width)
-    pis = {name: _matrix(made, going.width) for name, made in going.made.items()}
+    pis = {name: _matrix(chosen, going.width) for name, chosen in going.made.items()}
     for name, pi in pis.items():
         _refuse_never_shown(log, name, pi)
     values = {name: policy_value(reward, shown, mu, pi, q, **options) for name, pi in pis.items()}
@@ -297,9 +299,9 @@ def evaluate(
                 gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, **options)
         predictions = gains[name][DONE]
         gains[DONE][name] = PolicyGain(-predictions.value, -predictions.high, -predictions.low, predictions.warning)
-    each = np.arange(len(rows))
-    missed = reward - q[each, shown]
-    phis = {name: (pi * q).sum(1) + pi[each, shown] / p * missed for name, pi in pis.items()}
+    places = np.arange(len(rows))
+    missed = reward - q[places, shown]
+    phis = {name: (pi * q).sum(1) + pi[places, shown] / p * missed for name, pi in pis.items()}
     rounds = np.unique(np.linspace(1, len(rows), min(_POINTS, len(rows))).round().astype(np.int64))
     curves = {name: _running(phi, weight, rounds) for name, phi in (phis | {DONE: reward}).items()}
     return BanditOutcome(
@@ -339,14 +341,14 @@ class _Going:
     def _numbered(self, actions: list[Any]) -> NDArray[np.int64]:
         """The numbers of a row's actions among all of the log."""
         if id(actions) not in self._of_lists:
-            made = []
+            numbers = []
             for action in actions:
                 key = _key(action)
                 if key not in self._numbers:
                     self._numbers[key] = len(self._actions)
                     self._actions.append(action)
-                made.append(self._numbers[key])
-            self._of_lists[id(actions)] = np.array(made)
+                numbers.append(self._numbers[key])
+            self._of_lists[id(actions)] = np.array(numbers)
         return self._of_lists[id(actions)]
 
     def run(self, on_rows: OnRows | None) -> None:
@@ -376,8 +378,8 @@ class _Going:
         if not np.isfinite(q).all():
             raise ValueError(f"a predicted reward is not finite: {q.tolist()}")
         self.scores.append(q)
-        for name, made in probabilities.items():
-            self.made[name].append(made)
+        for name, chosen in probabilities.items():
+            self.made[name].append(chosen)
         error = (reward - q[at]) / row.probability
         self._sums[self.offered[i]] += row.weight * q
         self._sums[self.offered[i][at]] += row.weight * error
@@ -385,7 +387,7 @@ class _Going:
         weight = None if row.weight == 1.0 else row.weight
         for bandit in self.bandits.values():
             bandit.learn(row.x, row.action, reward, row.probability, task=row.task, sample_weight=weight)
-        return {name: float(made @ q + made[at] * error) for name, made in probabilities.items()} | {DONE: reward}
+        return {name: float(chosen @ q + chosen[at] * error) for name, chosen in probabilities.items()} | {DONE: reward}
 
     def _leading(self, i: int) -> Floats:
         """The action of the best value in the rows before, as probabilities; all alike where none is known."""
@@ -394,9 +396,9 @@ class _Going:
         if not counts.any():
             return np.full(len(offered), 1.0 / len(offered))
         means = np.where(counts > 0, self._sums[offered] / np.where(counts > 0, counts, 1.0), -np.inf)
-        made = np.zeros(len(offered))
-        made[int(means.argmax())] = 1.0
-        return made
+        best = np.zeros(len(offered))
+        best[int(means.argmax())] = 1.0
+        return best
 
     @property
     def leader(self) -> Any:
@@ -412,8 +414,8 @@ def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
     shared.scores({}, [""])  # what cannot be the model of a bandit is refused before the first row
     if tasks < 2:
         return {SHARED: shared}
-    beside = shared.__baselines__()
-    return {SHARED: shared, POOLED: beside["pooled"], ALONE: beside["independent"]}
+    baselines = shared.__baselines__()
+    return {SHARED: shared, POOLED: baselines["pooled"], ALONE: baselines["independent"]}
 
 
 # -- the rows -------------------------------------------------------------------------------------------------------
@@ -454,18 +456,18 @@ def _with_actions(
     if rows[0].actions is None:
         actions = list(dict.fromkeys(row.action for row in all_rows))
         return rows, [actions] * len(rows)
-    held = [row.actions or [] for row in rows]
-    if all(_only_name(action) is not None for actions in held for action in actions):
+    lists = [row.actions or [] for row in rows]
+    if all(_only_name(action) is not None for actions in lists for action in actions):
         rows = [row._replace(action=_only_name(row.action)) for row in rows]
-        held = [[_only_name(action) for action in actions] for actions in held]
+        lists = [[_only_name(action) for action in actions] for actions in lists]
     known: dict[Any, list[Any]] = {}
-    for row, actions in zip(rows, held, strict=True):
+    for row, actions in zip(rows, lists, strict=True):
         keys = tuple(map(_key, actions))
         if len(set(keys)) < len(keys):
             twice = next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
             raise InputError(f"the action {twice!r} is there twice", *row.place)
         known.setdefault(keys, actions)
-    return rows, [known[tuple(map(_key, actions))] for actions in held]
+    return rows, [known[tuple(map(_key, actions))] for actions in lists]
 
 
 def _only_name(action: Any) -> Any:
@@ -474,31 +476,31 @@ def _only_name(action: Any) -> Any:
         return action
     if len(action) != 1:
         return None
-    (held,) = action.values()
-    if isinstance(held, list) and len(held) == 1:
-        return held[0]
-    return held if isinstance(held, str) else None
+    (value,) = action.values()
+    if isinstance(value, list) and len(value) == 1:
+        return value[0]
+    return value if isinstance(value, str) else None
 
 
 def _key(action: Any) -> Hashable:
     """What is the same for equal actions."""
     if not isinstance(action, Mapping):
         return (type(action).__name__, action)
-    return frozenset((name, tuple(held) if isinstance(held, list) else held) for name, held in action.items())
+    return frozenset((name, tuple(value) if isinstance(value, list) else value) for name, value in action.items())
 
 
 def _place(actions: Sequence[Any], action: Any) -> int:
     """The place of an action among those offered."""
     key = _key(action)
-    return next(place for place, each in enumerate(actions) if _key(each) == key)
+    return next(place for place, offered in enumerate(actions) if _key(offered) == key)
 
 
 def _matrix(rows: Sequence[Any], width: int) -> Floats:
     """Rows as an array, 0 beyond them."""
-    made = np.zeros((len(rows), width))
+    result = np.zeros((len(rows), width))
     for i, row in enumerate(rows):
-        made[i, : len(row)] = row
-    return made
+        result[i, : len(row)] = row
+    return result
 
 
 def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:

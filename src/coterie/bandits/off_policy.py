@@ -1,4 +1,4 @@
-r"""What a policy is worth by a log of what another one chose.
+r"""Off-policy evaluation: the value of a policy by a log of the choices of another one.
 
 In row t the log's policy chose the action a_t with the probability μ_t(a_t), and r_t followed. A policy that would have
 chosen a with π_t(a) has the weights w_t = π_t(a_t) / μ_t(a_t). Let q_t(a) be what a model predicts for a, made of the
@@ -95,7 +95,7 @@ Policy: TypeAlias = "Chooser | ArrayLike | Sequence[Sequence[float]] | Callable[
 
 @dataclass(frozen=True, repr=False)
 class PolicyValue:
-    """What a policy is worth: the mean reward it would have had.
+    """The value of a policy: the mean reward that it would have had.
 
     Attributes
     ----------
@@ -126,10 +126,10 @@ class PolicyValue:
 
     def __str__(self) -> str:
         places = digits(self.low, self.high)
-        value, low, high = (f"{each:.{places}f}" for each in (self.value, self.low, self.high))
-        said = f"{value}, between {low} and {high} ({100 * self.level:g} %, {self.estimator}): {counted(self.n, 'row')}"
-        said += f" that {'says' if self.n == 1 else 'say'} as much as {self.effective_n:,.0f} of its own"
-        return f"{said}; the interval {self.warning}" if self.warning else said
+        value, low, high = (f"{number:.{places}f}" for number in (self.value, self.low, self.high))
+        text = f"{value}, between {low} and {high} ({100 * self.level:g} %, {self.estimator}): {counted(self.n, 'row')}"
+        text += f" that {'says' if self.n == 1 else 'say'} as much as {self.effective_n:,.0f} of its own"
+        return f"{text}; the interval {self.warning}" if self.warning else text
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
@@ -145,7 +145,7 @@ def off_policy(
     reward_range: Sequence[float] | None = None,
     for_new_tasks: bool = False,
 ) -> PolicyValue:
-    """The mean reward that a policy would have had, by a log of what another one chose, with its interval.
+    """Estimate the mean reward that a policy would have had, with its interval, by a log of another policy's choices.
 
     The policy is frozen: it learns nothing of the log. One that has learned from these rows is valued too high; let it
     learn from the beginning of a log, and be valued by the rest. Rows count as independent: the interval is for the
@@ -435,7 +435,7 @@ def _probabilities(log: BanditLog, policy: Any) -> Floats:
 
 
 def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
-    """Refuse a policy that chooses what the log's policy never would, or, if that is not known, never did."""
+    """Raise ValueError for a policy with actions that the log's policy never chooses or, if unknown, never chose."""
     if log.probabilities is not None:
         never = (pi > 0) & (log.probabilities == 0)
         if never.any():

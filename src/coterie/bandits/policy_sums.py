@@ -227,7 +227,7 @@ class PolicySums(msgspec.Struct):
 
     @property
     def expected_rows(self) -> float:
-        """The number of rows with large weights that are expected, n h² / h₄; it does not depend on what was drawn."""
+        """The expected number of rows with large weights, n h² / h₄; it does not depend on the actions drawn."""
         return self.h**2 / self.h4 if self.h4 > 0.0 else math.inf
 
     def interval(self, level: float, reward_range: Sequence[float] | None = None) -> Interval:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class TrainingRows(NamedTuple):
-    """Rows to learn from: their features, and the task of each (None where every row holds the outputs of all)."""
+    """Training rows: features, and the task of each row (None if every row has the outputs of all tasks)."""
 
     points: Points
     tasks: Index | None
@@ -127,7 +127,7 @@ class BatchEstimator(_Reading):
         return self._take_over(fresh)
 
     def predict(self, X: Records, task: Tasks | None = None) -> Array:
-        """The outputs or the label of each record for its task; outputs for all tasks where y had a column for each.
+        """Predict the outputs or the label of each record for its task; all outputs if y had a column per task.
 
         Raises
         ------
@@ -176,15 +176,15 @@ class BatchEstimator(_Reading):
         return TrainingRows(points, Index(distinct), codes)
 
     def _values(self, X: Records, task: Tasks | None) -> Array:
-        """The functions learned at each record, for its task, or for all where rows hold the outputs of all tasks."""
+        """Evaluate the learned functions at each record, for its task, or for all tasks if rows have all outputs."""
         self._check_fitted()
         X, task = tabular.split_task(X, task, self.task_column)
-        points, held = self._points(X, learning=False), self.expansion_
-        if task is None and held.has_shared_rows:
-            return held.values(points, None)
-        labels = tabular.task_labels(task, len(points.squares), held.tasks.numbers)
+        points, expansion = self._points(X, learning=False), self.expansion_
+        if task is None and expansion.has_shared_rows:
+            return expansion.values(points, None)
+        labels = tabular.task_labels(task, len(points.squares), expansion.tasks.numbers)
         distinct, places = distinct_labels(labels)
-        return held.values(points, Asked(distinct, self._unseen(distinct), places))
+        return expansion.values(points, Asked(distinct, self._unseen(distinct), places))
 
     def _unseen(self, distinct: Sequence[Hashable]) -> list[Hashable]:
         """The tasks never fitted, which may be refused."""
@@ -200,7 +200,7 @@ class BatchEstimator(_Reading):
         return self.__dict__.get("input_")
 
     def _points(self, X: Records, learning: bool) -> Points:
-        """Check X and compute what kernels ask of it."""
+        """Check X and convert it to the points that kernels take."""
         if learning:
             self.input_ = Input()
         self.input_.configure(InputOptions(type(self).__name__, self.task_column))
@@ -241,15 +241,15 @@ class BatchEstimator(_Reading):
         self._check_fitted()
         scores = self._scores(block.X, block.tasks)
         labels, strength = self.labels_.labels(scores), self.labels_.strength(scores)
-        found = self._probabilities_of(scores)
-        one = None if found is None else found[:, 1] if scores.ndim == 1 else found.max(axis=1)
-        return BlockPredictions(block.tasks, labels, strength, one, probabilities=found if all_labels else None)
+        probabilities = self._probabilities_of(scores)
+        one = None if probabilities is None else probabilities[:, 1] if scores.ndim == 1 else probabilities.max(axis=1)
+        return BlockPredictions(block.tasks, labels, strength, one, probabilities=probabilities if all_labels else None)
 
     def _scores(self, X: Records, task: Tasks | None) -> Array:
         return self.labels_.scores(self._outputs(X, task))
 
     def _probabilities_of(self, scores: Array) -> Array | None:
-        """The probability of each class, shape (m, n_classes), where the model has them."""
+        """The probability of each class, shape (m, n_classes); None for a model without probabilities."""
         return None
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -274,19 +274,19 @@ class BatchEstimator(_Reading):
         relation_of(self.relation)
         if data:
             require(self.dtype in tabular.LIMITS, f"dtype={self.dtype!r} is no parameter of {type(self).__name__}")
-            held = KernelExpansion.restored(kernel, self.relation, data, arrays)
+            expansion = KernelExpansion.restored(kernel, self.relation, data, arrays)
             self.input_ = Input()
-            self.input_.restore_form(data, arrays, held.features)
-            kept = {name: data["kept"][name] for name in self._saved if name in data["kept"]}
-            for name, value in kept.items():
-                _check_kept(name, value, held.outputs)
-            missing = [name for name in self._saved if name not in kept and name not in self._optional]
+            self.input_.restore_form(data, arrays, expansion.features)
+            attributes = {name: data["kept"][name] for name in self._saved if name in data["kept"]}
+            for name, value in attributes.items():
+                _check_kept(name, value, expansion.outputs)
+            missing = [name for name in self._saved if name not in attributes and name not in self._optional]
             require(not missing, f"{missing} is missing")
             require(("labels" in data) == (self._kind == "classifier"), "labels are those of classifiers")
             if "labels" in data:
-                self.labels_ = Classes.restored(data, arrays, held.outputs)
-            self.__dict__.update(kept)
-            self.expansion_ = held
+                self.labels_ = Classes.restored(data, arrays, expansion.outputs)
+            self.__dict__.update(attributes)
+            self.expansion_ = expansion
         return self
 
 
@@ -309,19 +309,19 @@ class BatchClassifier(BatchEstimator):
     labels_: Classes
 
     def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
-        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
+        """Score each class, shape (m, n_classes); for two classes score the second one, shape (m,)."""
         self._check_fitted()
         return self._scores(X, task)
 
     @property
     def classes_(self) -> Array:
-        """The labels, sorted; where rows have several, the numbers of the columns of y."""
+        """The sorted labels; for several labels a row, the numbers of the columns of y."""
         self._check_fitted(AttributeError)
         return self.labels_.classes
 
 
 def _check_kept(name: str, value: Any, outputs: int) -> None:
-    """Refuse a fitted attribute that is no number, or not one an output where it should be: ValueError."""
+    """Raise ValueError for a fitted attribute that is not numeric or has not one number per output."""
     numbers = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "if"
     require(numbers and np.isfinite(value).all(), f"{name} holds no numbers")
     fits = len(value) == outputs if name in _OF_OUTPUTS else len(value)

@@ -14,18 +14,18 @@ from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchClassifier, KernelEstimator
+from .designs import solve
 from .expansion import KernelExpansion
 from .filters import Filter, filter_of
 from .output_kernels import BatchRelation, output_kernel
 from .path import check_folds, held_out
 from .problem import Problem, problem_from
-from .solvers import solve
 from .targets import classes_of
 
 
 @spec.estimator
 class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
-    """Kernel ridge regression on the codes of classes: the class is predicted whose code is nearest (ROS11 §6.2).
+    """Kernel ridge regression on the codes of classes; the class with the nearest code is predicted (ROS11 §6.2).
 
     Every class has a code, +1 and -1 for two classes and by default a unit vector for each of more, and the codes of
     the rows are regressed as by :class:`MultitaskKernelRidge`. Unit vectors with independent outputs are one-vs-all.
@@ -87,7 +87,7 @@ class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
 
     @property
     def predict_proba(self) -> Callable[..., Array]:
-        """The probability of each class, shape (m, n_classes); of each label where a row may have several.
+        """The probability of each class, shape (m, n_classes), or of each label if a row may have several.
 
         The attribute exists only where ``calibration`` is given, and was when the model was fitted.
         """
@@ -113,8 +113,8 @@ class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
         self._check_fitted()
-        made = self._values(X, None if self.expansion_.has_shared_rows else task)
-        return made if made.ndim == 2 else made[:, None]
+        outputs = self._values(X, None if self.expansion_.has_shared_rows else task)
+        return outputs if outputs.ndim == 2 else outputs[:, None]
 
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
         rows = self._training_rows(X, task, shared=self.class_relation is not None)

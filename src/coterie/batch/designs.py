@@ -6,6 +6,7 @@ parts, and what a solver would need; the solvers know nothing of rows and tasks.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +18,18 @@ from coterie.kernels import Kernel
 from coterie.numeric.core.points import Points, as_matrix
 from coterie.types import Array, Codes
 
-from . import products
-from .products import block, dense, gram_product, joint_product, rank_bound, some
+from . import memory
+from .filters import Filter
+from .products import block, dense, gram_product, is_narrow, joint_product, rank_bound
 from .solvers import EigenBlock, JointSpectrum, KroneckerSpectrum, distinct, eigen, positive_factor, thin_eigen
+
+#: Progress of long fits; silent unless configured.
+logger = logging.getLogger("coterie.batch")
+
+SOLVERS = ("auto", "cholesky", "spectrum")
+
+#: What is left to do where no solver fits.
+FEWER = "no solver would fit, take fewer rows or dtype='float32'"
 
 
 @dataclass(frozen=True)
@@ -53,12 +63,12 @@ class Separate:
         """Compute a block of Q."""
         from coterie.numeric.dual.joint import scale_by_tasks
 
-        made = block(self.kernel, some(self.points, rows), some(self.points, columns), self.dtype)
-        scale_by_tasks(made, self.M, self.codes[rows], self.codes[columns])
-        return made
+        Q = block(self.kernel, self.points.take(rows), self.points.take(columns), self.dtype)
+        scale_by_tasks(Q, self.M, self.codes[rows], self.codes[columns])
+        return Q
 
     def product(self, c: Array) -> Array:
-        """Q c: O(n²) kernel values and O(n) memory, or by features where the kernel is linear."""
+        """Compute Q c: O(n²) kernel values and O(n) memory, or by features if the kernel is linear."""
         return joint_product(self.kernel, self.points, self.codes, self.points, self.codes, self.M, c, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
@@ -79,13 +89,8 @@ class Separate:
 
     def bytes(self, solver: str) -> float:
         """Estimate the memory that a solver needs at once."""
-        largest = max(len(rows) for rows in self.parts)
-        size = np.dtype(self.dtype).itemsize
-        kept = sum(float(len(rows)) ** 2 for rows in self.parts)
-        return {
-            "cholesky": 1.1 * size * kept,
-            "spectrum": size * (kept + 3.2 * float(largest) ** 2),
-        }[solver]
+        size, squares = np.dtype(self.dtype).itemsize, [float(len(rows)) ** 2 for rows in self.parts]
+        return size * (1.1 * sum(squares) if solver == "cholesky" else sum(squares) + 3.2 * max(squares))
 
     def preferred(self) -> str:
         """The quickest exact solver of Tikhonov systems."""
@@ -121,7 +126,7 @@ class Shared:
         return lams, U
 
     def product(self, C: Array) -> Array:
-        """K C M, K made by blocks, or by features where the kernel is linear."""
+        """Compute K C M with blocks of K, or by features if the kernel is linear."""
         return gram_product(self.kernel, self.points, self.points, C @ self.M, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
@@ -140,26 +145,85 @@ class Shared:
 
     def spectrum(self) -> KroneckerSpectrum:
         """The eigenvalues and eigenvectors of K and of M: O(n³ + T³), O(n d² + T³) by fewer features than rows."""
-        by_features = products.narrow(self.kernel, self.points)
-        made = thin_eigen(dense(as_matrix(self.points)), self.dtype) if by_features else eigen(self.gram())
-        return KroneckerSpectrum(*made, *self.tasks)
+        if is_narrow(self.kernel, self.points):
+            return KroneckerSpectrum(*thin_eigen(dense(as_matrix(self.points)), self.dtype), *self.tasks)
+        return KroneckerSpectrum(*eigen(self.gram()), *self.tasks)
 
     def bytes(self, solver: str) -> float:
         """Estimate the memory that a solver needs at once."""
-        size = np.dtype(self.dtype).itemsize
-        outputs = 6.0 * self.n * len(self.M)
-        square = float(self.n) ** 2
-        factors = len(distinct(self.tasks[0])) if solver == "cholesky" else 0
-        return (
-            size * outputs
-            + {
-                "cholesky": size * (1.1 + factors) * square,
-                "spectrum": size * 4.2 * self.n * rank_bound(self.kernel, self.points),
-            }[solver]
-        )
+        size, outputs = np.dtype(self.dtype).itemsize, 6.0 * self.n * len(self.M)
+        if solver == "cholesky":
+            return size * (outputs + (1.1 + len(distinct(self.tasks[0]))) * float(self.n) ** 2)
+        return size * (outputs + 4.2 * self.n * rank_bound(self.kernel, self.points))
 
     def preferred(self) -> str:
         """The quickest exact solver of Tikhonov systems: a spectrum costs as much as some twenty Cholesky factors."""
-        if products.narrow(self.kernel, self.points):
+        if is_narrow(self.kernel, self.points):
             return "spectrum"
         return "cholesky" if len(distinct(self.tasks[0])) <= 4 else "spectrum"
+
+
+def solve(design: Separate | Shared, used: Filter, y: Array, solver: str) -> Array:
+    """Compute the coefficients c = g(Q) y.
+
+    Parameters
+    ----------
+    design : Separate or Shared
+        Q.
+    used : filter
+        g.
+    y : array, shape (n, p) or (n, T)
+        The outputs, as the design takes them.
+    solver : {"auto", "cholesky", "spectrum"}
+        "auto" is the quickest that fits in memory.
+
+    Raises
+    ------
+    OutOfMemoryError
+        Before it is asked for; the message names the solver that would fit.
+    ValueError
+        For an unknown solver, or one that cannot apply the filter.
+    """
+    name = choose_solver(design, used, solver)
+    logger.info("%s, by %s", design.what.format(n=design.n), name)
+    if name == "spectrum":
+        return np.asarray(next(design.spectrum().path(used, y, [used.value])))
+    return np.asarray(used.iterate(design.product, _remembered(design.factored), y))
+
+
+def choose_solver(design: Separate | Shared, used: Filter, solver: str) -> str:
+    """Choose the solver, or check that the requested one can apply the filter and fits in memory."""
+    if solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
+    able = _able(design, used)
+    if solver == "auto":
+        solver = next((name for name in able if memory.fits(design.bytes(name))), min(able, key=design.bytes))
+    if solver not in able:
+        raise ValueError(f"solver={solver!r} cannot apply {used!r}: take {' or '.join(map(repr, able))}")
+    instead = next((f"solver={name!r} would fit" for name in able if memory.fits(design.bytes(name))), FEWER)
+    memory.require(design.bytes(solver), f"{design.what.format(n=design.n)} for solver={solver!r}", instead)
+    return solver
+
+
+def require_spectrum(design: Separate | Shared) -> None:
+    """Refuse a spectrum that would not fit in memory."""
+    instead = "choose on fewer rows, a part of them drawn at random, and fit all"
+    memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
+
+
+def _able(design: Separate | Shared, used: Filter) -> list[str]:
+    """The solvers that can apply a filter, the quickest exact one first."""
+    quickest = [design.preferred()] if "cholesky" in used.solvers else []
+    return list(dict.fromkeys([*quickest, *used.solvers]))
+
+
+def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
+    """Make a function that solves systems and factors each alpha once."""
+    known: dict[float, Callable[[Array], Array]] = {}
+
+    def solved(y: Array, alpha: float) -> Array:
+        if alpha not in known:
+            known[alpha] = factored(alpha)
+        return known[alpha](y)
+
+    return solved

@@ -77,12 +77,12 @@ class KernelExpansion:
 
     @property
     def outputs(self) -> int:
-        """The number of outputs, or of tasks where every row held those of all."""
+        """The number of outputs, or of tasks if every row had the outputs of all."""
         return int(self.C.shape[1])
 
     @property
     def has_shared_rows(self) -> bool:
-        """True where every row learned from held the outputs of all tasks."""
+        """True if every training row had the outputs of all tasks."""
         return self.codes is None
 
     @property
@@ -102,8 +102,8 @@ class KernelExpansion:
         rows = self._rows_of(asked)
         if self.codes is None:
             return np.asarray(np.einsum("mt,mt->m", self.sums(X, self.C), rows[asked.places]))
-        made = self.columns_at(X, rows, asked.places)
-        return made[:, 0] if self.flat else made
+        outputs = self.columns_at(X, rows, asked.places)
+        return outputs[:, 0] if self.flat else outputs
 
     def _rows_of(self, asked: Asked) -> Array:
         """The rows of M for some tasks, those of the relation's prior for tasks that are new.
@@ -120,7 +120,7 @@ class KernelExpansion:
         return rows
 
     def columns_at(self, X: Points, rows: Array, places: Codes) -> Array:
-        """All outputs of the task of each record, whose row of M is ``rows[place]``: shape (m, p)."""
+        """All outputs of the task of each record, by its row of M, ``rows[place]``: shape (m, p)."""
         if self.codes is None:
             raise ValueError("outputs at a task need rows that have one task each")
         return joint_product(self.kernel, X, places, self.points, self.codes, rows, self.C, str(self.C.dtype))
@@ -135,8 +135,8 @@ class KernelExpansion:
 
     def inner_products(self) -> Array:
         """⟨f_s, f_t⟩ in the space of k for all pairs of tasks, shape (T, T), summed over outputs: O(n²) values of k."""
-        made = self.M @ self._task_products() @ self.M
-        return np.asarray((made + made.T) / 2)
+        products = self.M @ self._task_products() @ self.M
+        return np.asarray((products + products.T) / 2)
 
     def _task_products(self) -> Array:
         """Σ_ij c_i k(x_i, x_j) c_j by the tasks of i and j, summed over outputs."""
@@ -164,21 +164,21 @@ class KernelExpansion:
         ValueError
             If the data do not fit together.
         """
-        held, sparse = msgspec.convert(data, _Saved), "rows.starts" in arrays
+        saved, sparse = msgspec.convert(data, _Saved), "rows.starts" in arrays
         like: Any = (
             Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int64)) if sparse else Dense(np.zeros((0, 0)))
         )
-        rows = type(like)(*(_array(arrays, f"rows.{name}", each) for name, each in like._asdict().items()))
-        tasks = Index(spec.labels_of(held.tasks))
-        require(len(tasks) == len(held.tasks), "a task is there twice")
+        rows = type(like)(*(_array(arrays, f"rows.{name}", like_array) for name, like_array in like._asdict().items()))
+        tasks = Index(spec.labels_of(saved.tasks))
+        require(len(tasks) == len(saved.tasks), "a task is there twice")
         T, n = len(tasks), rows.n_records
-        _check_rows(rows, held.features)
+        _check_rows(rows, saved.features)
         C, M = _array(arrays, "C", np.zeros((0, 0))), _array(arrays, "M", np.zeros((0, 0)))
         rounds = _array(arrays, "rounds", np.zeros(0, np.int64))
         codes = _array(arrays, "codes", np.zeros(0, np.int64)) if "codes" in arrays else None
         require(n >= 1, "there is no row")
         require_shape("C", C, n, T if codes is None else None)
-        require(C.shape[1] >= 1 and (not held.flat or C.shape[1] == 1 or codes is None), f"C has {C.shape[1]} outputs")
+        require(C.shape[1] >= 1 and (not saved.flat or C.shape[1] == 1 or codes is None), f"C has {C.shape[1]} outputs")
         require_shape("M", M, T, T)
         require_shape("rounds", rounds, n)
         require_within("rounds", rounds, 0, MOST_ROUNDS)
@@ -187,7 +187,7 @@ class KernelExpansion:
             require_within("codes", codes, 0, T - 1)
         for name, array in (("rows", rows.values), ("C", C), ("M", M)):
             require_finite(name, array)
-        return cls(kernel, relation, points(rows, rounds, held.features), tasks, codes, C, M, held.flat)
+        return cls(kernel, relation, points(rows, rounds, saved.features), tasks, codes, C, M, saved.flat)
 
 
 class _Saved(msgspec.Struct):
@@ -200,13 +200,13 @@ class _Saved(msgspec.Struct):
 
 def _array(arrays: dict[str, Array], name: str, like: Array) -> Array:
     """An array of a file by its name; numbers may be of single precision."""
-    given = arrays.get(name)
-    single = given is not None and like.dtype == np.float64 and given.dtype == np.float32
+    array = arrays.get(name)
+    single = array is not None and like.dtype == np.float64 and array.dtype == np.float32
     return array_of(arrays, name, like.astype(np.float32) if single else like)
 
 
 def _check_rows(rows: Csr | Dense, features: int) -> None:
-    """Refuse rows of another width, and rows whose entries lie elsewhere: ValueError."""
+    """Raise ValueError for rows of another width or with entries outside of it."""
     if rows.dense:
         require_shape("rows", rows.values, None, features)
         return

@@ -37,8 +37,8 @@ class Filter(ABC):
     @property
     def value(self) -> float:
         """The value of the parameter that is varied."""
-        held: float = spec.values_of(self)[self.varied]
-        return held
+        value: float = spec.values_of(self)[self.varied]
+        return value
 
     def with_value(self, value: float) -> Self:
         """Copy the filter with another value of the parameter that is varied."""
@@ -204,13 +204,13 @@ class NuMethod(Filter):
         """The gains for several numbers of steps, all of one run."""
         for steps in values:
             _STEPS.check("steps", steps)
-        kept: dict[int, Array] = {}
+        gains: dict[int, Array] = {}
         run = self._run(lambda g: sigma * g, np.ones_like(sigma), largest)
         for step in range(1, int(max(values)) + 1):
             g = next(run)
             if step in values:
-                kept[step] = g
-        return iter([kept[int(steps)] for steps in values])
+                gains[step] = g
+        return iter([gains[int(steps)] for steps in values])
 
     def _run(self, product: Product, y: Array, largest: float) -> Iterator[Array]:
         """Yield C after each step."""
@@ -254,18 +254,18 @@ class CutOff(Filter):
 
 
 def _over(power: Array, sigma: Array, limit: float) -> Array:
-    """Divide power by sigma, with the limit where sigma is zero."""
+    """Divide power by sigma, with the limit at zero."""
     positive = sigma > 0.0
     return np.where(positive, power / np.where(positive, sigma, 1.0), limit)
 
 
 def _inverse(largest: float) -> float:
-    """1 / the largest eigenvalue; 1 where all are zero, for then any c gives the same functions."""
+    """1 / the largest eigenvalue; 1 if all are zero, because then any c gives the same functions."""
     return 1.0 / largest if largest > 0.0 else 1.0
 
 
 def filter_of(used: Filter | None, alpha: float) -> Filter:
-    """Check a filter; Tikhonov's with alpha where none is given.
+    """Check a filter; return Tikhonov's with alpha for None.
 
     Raises
     ------

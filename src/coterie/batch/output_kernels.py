@@ -96,7 +96,7 @@ DEFAULT = MixedEffect(omega=0.5)
 
 
 def relation_of(relation: BatchRelation | None) -> BatchRelation:
-    """Check a relation; ``MixedEffect(omega=0.5)`` where none is given.
+    """Check a relation; return ``MixedEffect(omega=0.5)`` for None.
 
     Raises
     ------
@@ -152,5 +152,5 @@ def prior_rows(relation: BatchRelation | None, new: Sequence[Hashable], tasks: S
 
 def known_tasks(relation: BatchRelation | None) -> Sequence[Hashable] | None:
     """The tasks of a relation that lists them, as a matrix with names does; None for one that does not."""
-    found: Sequence[Hashable] | None = getattr(relation, "known_tasks", None)
-    return found
+    tasks: Sequence[Hashable] | None = getattr(relation, "known_tasks", None)
+    return tasks

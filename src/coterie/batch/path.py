@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.types import Array, Codes, Labels, Records, Tasks
 
-from .designs import Separate, Shared
+from .designs import Separate, Shared, require_spectrum
 from .filters import Filter, filter_of
 from .output_kernels import BatchRelation, is_learned, output_kernel, relation_of
 from .problem import Problem, problem_of
-from .products import block, some
+from .products import block
 from .ridge import MultitaskKernelRidge
-from .solvers import JointSpectrum, KroneckerSpectrum, require_spectrum
-from .steps import numbered
+from .solvers import JointSpectrum, KroneckerSpectrum
 
 T = TypeVar("T")
 
@@ -66,17 +65,17 @@ class RidgePath:
     @property
     def best(self) -> tuple[BatchRelation, float]:
         """The relation and the value with the least error."""
-        place = np.unravel_index(np.argmin(self.curve), self.curve.shape)
-        return self.relations[place[0]], self.values[place[1]]
+        return self._least(self.curve)
 
     @property
     def best_by_task(self) -> dict[Hashable, tuple[BatchRelation, float]]:
         """The relation and the value with the least error on each task that has rows."""
-        found = {}
-        for t in np.flatnonzero(self.counts):
-            place = np.unravel_index(np.argmin(self.errors[:, :, t]), self.curve.shape)
-            found[self.tasks[t]] = (self.relations[place[0]], self.values[place[1]])
-        return found
+        known = np.flatnonzero(self.counts)
+        return {self.tasks[t]: self._least(self.errors[:, :, t]) for t in known}
+
+    def _least(self, errors: Array) -> tuple[BatchRelation, float]:
+        relation, value = np.unravel_index(np.argmin(errors), errors.shape)
+        return self.relations[relation], self.values[value]
 
     @property
     def chosen(self) -> MultitaskKernelRidge:
@@ -157,7 +156,7 @@ def ridge_path(
     problem = problem_of(model, X, y, task, tasks, model.risk, model.center)
     used = filter_of(model.filter, model.alpha)
     along = _values(used, values)
-    asked = [model.relation] if relations is None else _several("relations", relations)
+    asked = [model.relation] if relations is None else _list_of("relations", relations)
     tried = [relation_of(relation) for relation in asked]
     errors = np.array([*_errors(problem, used, along, tried, _folds(folds, problem, seed))])
     return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem))
@@ -168,7 +167,7 @@ def _errors(
 ) -> Iterator[Array]:
     """Yield the mean squared errors by value and task for each relation."""
     factored: KroneckerSpectrum | None = None
-    for relation in numbered("errors on rows left out: relation", relations):
+    for relation in relations:
         if is_learned(relation):
             raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
         M = output_kernel(relation, problem.tasks.labels)
@@ -181,7 +180,7 @@ def _errors(
             missing = _left_out(factored, used, problem.Y, values, folds)
         else:
             missing = _left_out(design.spectrum(), used, problem.Y, values, folds)
-        yield np.array([_by_task(problem, each) for each in missing])
+        yield np.array([_by_task(problem, residuals) for residuals in missing])
 
 
 def _left_out(
@@ -199,9 +198,9 @@ def _left_out(
 def _refitted(problem: Problem, M: Array, used: Filter, values: list[float], folds: list[Codes]) -> list[Array]:
     """Residuals of the rows of each fold, with a spectrum of the other rows."""
     design, missing = problem.design(M), [np.empty_like(problem.Y) for _ in values]
-    for fold, kept, inner in _splits(problem, folds, "errors on rows left out: fold"):
+    for fold, rest, inner in _splits(problem, folds):
         for place, C in enumerate(inner.design(M).spectrum().path(used, inner.Y, values)):
-            missing[place][fold] = problem.Y[fold] - _predicted(design, problem, fold, kept, C)
+            missing[place][fold] = problem.Y[fold] - _predicted(design, problem, fold, rest, C)
     return missing
 
 
@@ -212,27 +211,27 @@ def held_out(
 
     The rows of a stratum, such as a class, are dealt out to all folds.
     """
-    made, design = np.empty_like(problem.Y), problem.design(M)
-    dealt = _dealt(folds, strata, len(made), seed=0)
+    outputs, design = np.empty_like(problem.Y), problem.design(M)
+    dealt = _deal(folds, strata, len(outputs), seed=0)
     parts = [np.flatnonzero(dealt == fold) for fold in range(folds)]
-    for fold, kept, inner in _splits(problem, parts, "calibration: fold"):
-        made[fold] = _predicted(design, problem, fold, kept, coefficients(inner, M))
-    return np.asarray(made / problem.row_roots)
+    for fold, rest, inner in _splits(problem, parts):
+        outputs[fold] = _predicted(design, problem, fold, rest, coefficients(inner, M))
+    return np.asarray(outputs / problem.row_roots)
 
 
-def _splits(problem: Problem, folds: Sequence[Codes], step: str) -> Iterator[tuple[Codes, Codes, Problem]]:
-    """Yield the rows of each fold, the other rows, and the problem of the latter; each fold is logged as ``step``."""
-    for fold in numbered(step, folds):
-        kept = np.setdiff1d(np.arange(len(problem.Y)), fold)
-        codes = None if problem.codes is None else problem.codes[kept]
-        yield fold, kept, replace(problem, points=some(problem.points, kept), codes=codes, Y=problem.Y[kept])
+def _splits(problem: Problem, folds: Sequence[Codes]) -> Iterator[tuple[Codes, Codes, Problem]]:
+    """Yield the rows of each fold, the other rows, and the problem of the latter."""
+    for fold in folds:
+        rest = np.setdiff1d(np.arange(len(problem.Y)), fold)
+        codes = None if problem.codes is None else problem.codes[rest]
+        yield fold, rest, replace(problem, points=problem.points.take(rest), codes=codes, Y=problem.Y[rest])
 
 
-def _predicted(design: Separate | Shared, problem: Problem, fold: Codes, kept: Codes, C: Array) -> Array:
+def _predicted(design: Separate | Shared, problem: Problem, fold: Codes, rest: Codes, C: Array) -> Array:
     """The outputs at the rows of a fold by the coefficients of the others."""
     if isinstance(design, Separate):
-        return np.asarray(design.values(fold, kept) @ C)
-    K = block(design.kernel, some(problem.points, fold), some(problem.points, kept), design.dtype)
+        return np.asarray(design.values(fold, rest) @ C)
+    K = block(design.kernel, problem.points.take(fold), problem.points.take(rest), design.dtype)
     return np.asarray(K @ C @ design.M)
 
 
@@ -257,20 +256,19 @@ def _values(used: Filter, values: Sequence[float] | None) -> list[float]:
     defaults: dict[str, list[float]] = {"alpha": np.logspace(-4, 4, 50).tolist(), "steps": [2**k for k in range(10)]}
     if values is None and used.varied not in defaults:
         raise ValueError(f"give values of {used.varied} to try: it is in the units of the eigenvalues of Q")
-    along = _several("values", defaults[used.varied] if values is None else values)
+    along = _list_of("values", defaults[used.varied] if values is None else values)
     for value in along:
         used.with_value(value)  # refuses one out of range
     return along
 
 
-def _several(name: str, held: Sequence[T]) -> list[T]:
+def _list_of(name: str, values: Sequence[T]) -> list[T]:
     """Make a list, which must not be empty."""
-    if isinstance(held, str) or not isinstance(held, Iterable):
-        raise ValueError(f"{name} must be a sequence, got {held!r}")
-    made = list(held)
-    if not made:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a sequence, got {values!r}")
+    if not list(values):
         raise ValueError(f"{name} must not be empty")
-    return made
+    return list(values)
 
 
 def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
@@ -278,7 +276,7 @@ def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
     if folds is None:
         return None
     n = len(problem.Y)
-    codes = np.asarray(folds) if np.ndim(folds) else _dealt(cast(int, folds), problem.codes, n, seed)
+    codes = np.asarray(folds) if np.ndim(folds) else _deal(cast(int, folds), problem.codes, n, seed)
     if codes.shape != (n,):
         raise ValueError(f"folds must name one fold a row, shape ({n},), got shape {codes.shape}")
     names = np.unique(codes)
@@ -288,11 +286,11 @@ def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
 
 
 def check_folds(name: str, folds: object, n: int) -> None:
-    """Refuse what is not a number of folds from 2 to n."""
+    """Raise ValueError unless the number of folds is from 2 to n."""
     spec.Setting(kind="whole", at_least=2, at_most=n, must=f"be a number from 2 to the {n} rows").check(name, folds)
 
 
-def _dealt(folds: int, codes: Codes | None, n: int, seed: int) -> Codes:
+def _deal(folds: int, codes: Codes | None, n: int, seed: int) -> Codes:
     """The fold of each row, the rows of a task dealt out one after the other in an order drawn."""
     check_folds("folds", folds, n)
     order = np.random.default_rng(seed).permutation(n)

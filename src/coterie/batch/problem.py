@@ -122,9 +122,9 @@ def problem_from(
     if center:
         weights = None if codes is None else roots[codes] ** 2
         mean = np.average(Y, axis=0, weights=weights)
-    made = np.ascontiguousarray((Y - mean) * row_roots, model.dtype)
+    weighted = np.ascontiguousarray((Y - mean) * row_roots, model.dtype)
     kernel, dtype = model._kernel(), model.dtype
-    return Problem(kernel, model.relation, rows.points, known, codes, made, roots, flat, dtype, mean)
+    return Problem(kernel, model.relation, rows.points, known, codes, weighted, roots, flat, dtype, mean)
 
 
 def column_tasks(
@@ -137,9 +137,9 @@ def column_tasks(
     ValueError
         If there are not as many as columns.
     """
-    for given in (tasks, known_tasks(relation), names):
-        if given is not None:
-            labels = labels_of(given)
+    for candidate in (tasks, known_tasks(relation), names):
+        if candidate is not None:
+            labels = labels_of(candidate)
             spec.check_labels(labels)
             if len(labels) != n_columns:
                 raise ValueError(f"y has {n_columns} columns, and there are {len(labels)} tasks: one column a task")

@@ -1,9 +1,8 @@
-"""Products with kernel matrices that are not kept: by blocks of values, or by features where kernels are linear."""
+"""Products with kernel matrices that are not stored: by blocks of values, or by features for linear kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -20,19 +19,14 @@ BLOCK_ENTRIES = 2**23
 MOST_WEIGHTS = 2**26
 
 
-def some(points: Points, places: Codes) -> Points:
-    """Take some of the records, in the order of their places."""
-    return points.take(places)
-
-
 def block(kernel: Kernel, X: Points, Z: Points, dtype: str) -> Array:
     """Compute the kernel's values for all pairs."""
     out = np.empty((len(X.squares), len(Z.squares)), dtype)
-    kernel.values(formed_as(X, Z), Z, out)
+    kernel.values(convert_form(X, Z), Z, out)
     return out
 
 
-def formed_as(X: Points, Z: Points) -> Points:
+def convert_form(X: Points, Z: Points) -> Points:
     """Return X, dense or sparse as Z is: kernels take pairs of one form."""
     if isinstance(X.rows, Dense) == isinstance(Z.rows, Dense):
         return X
@@ -40,8 +34,8 @@ def formed_as(X: Points, Z: Points) -> Points:
         return X._replace(rows=Dense(as_matrix(X).toarray()))
     from scipy.sparse import csr_array
 
-    made = csr_array(as_matrix(X))
-    return X._replace(rows=Csr(made.data, made.indices.astype(np.int32), made.indptr.astype(np.int64)))
+    rows = csr_array(as_matrix(X))
+    return X._replace(rows=Csr(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64)))
 
 
 def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
@@ -61,26 +55,22 @@ def by_tasks(codes: Codes, c: Array, n_tasks: int) -> Any:
     return csr_array((np.asarray(c, np.float64), codes, np.arange(n + 1)), shape=(n, n_tasks))
 
 
-@singledispatch
 def joint_product(
     kernel: Kernel, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str
 ) -> Array:
-    """Σ_j k(x_i, z_j) M_(p_i t_j) C_j for records x_i, p_i their rows of M, t_j the tasks of z_j: memory of a block."""
+    """Σ_j k(x_i, z_j) M_(p_i t_j) C_j for records x_i, p_i their rows of M, t_j the tasks of z_j: memory of a block.
+
+    If the kernel is linear it goes by the weights of each task, W = M Σ_j C_j z_j: O(entries + T² d).
+    """
+    if _has_few_weights(kernel, max(M.shape), Z):
+        sums = [dense(by_tasks(codes, c, M.shape[1]).T @ as_matrix(Z)) for c in C.T]
+        return np.column_stack([_dots(as_matrix(X), M @ by_task, places) for by_task in sums])
     from coterie.numeric.dual.joint import joint_sums
 
     out = np.empty((len(places), C.shape[1]))
-    for rows, some in pieces(X, len(codes)):
-        joint_sums(block(kernel, some, Z, dtype), M, places[rows], codes, C, out[rows])
+    for rows, piece_of_X in pieces(X, len(codes)):
+        joint_sums(block(kernel, piece_of_X, Z, dtype), M, places[rows], codes, C, out[rows])
     return out
-
-
-@joint_product.register
-def _(kernel: Linear, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str) -> Array:
-    """The same by the weights of each task, W = M Σ_j C_j z_j: O(entries + T² d)."""
-    if not _few(max(M.shape), Z):
-        return np.asarray(joint_product.dispatch(object)(kernel, X, places, Z, codes, M, C, dtype))
-    sums = [dense(by_tasks(codes, c, M.shape[1]).T @ as_matrix(Z)) for c in C.T]
-    return np.column_stack([_dots(as_matrix(X), M @ each, places) for each in sums])
 
 
 def _dots(X: Any, W: Array, places: Codes) -> Array:
@@ -91,62 +81,46 @@ def _dots(X: Any, W: Array, places: Codes) -> Array:
     return np.bincount(rows, X.data * W[places[rows], X.indices], minlength=len(places))
 
 
-@singledispatch
 def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> Array:
-    """Σ_j k(x_i, z_j) C_j for every record x_i: memory of a block."""
+    """Σ_j k(x_i, z_j) C_j for every record x_i: memory of a block; by weights Σ_j C_j z_j if the kernel is linear."""
+    if _has_few_weights(kernel, C.shape[1], Z):
+        return np.asarray(as_matrix(X) @ (as_matrix(Z).T @ np.asarray(C, np.float64)))
     out = np.empty((len(X.squares), C.shape[1]))
-    for rows, some in pieces(X, len(Z.squares)):
-        out[rows] = block(kernel, some, Z, dtype) @ C
+    for rows, piece_of_X in pieces(X, len(Z.squares)):
+        out[rows] = block(kernel, piece_of_X, Z, dtype) @ C
     return out
 
 
-@gram_product.register
-def _(kernel: Linear, X: Points, Z: Points, C: Array, dtype: str) -> Array:
-    """The same by weights, Σ_j C_j z_j: O(entries · columns of C)."""
-    if not _few(C.shape[1], Z):
-        return np.asarray(gram_product.dispatch(object)(kernel, X, Z, C, dtype))
-    return np.asarray(as_matrix(X) @ (as_matrix(Z).T @ np.asarray(C, np.float64)))
-
-
-@singledispatch
 def quadratic(kernel: Kernel, X: Points, D: Any, dtype: str) -> Array:
-    """D' K D for an array or a sparse matrix D with a row a record: O(n²) values of k, memory of a block."""
+    """D' K D for an array or a sparse matrix D with a row a record: O(n²) values of k, memory of a block.
+
+    If the kernel is linear it goes by the weights D'X: O(entries + T² d).
+    """
+    if _has_few_weights(kernel, D.shape[1], X):
+        W = dense(D.T @ as_matrix(X))
+        return np.asarray(W @ W.T, np.float64)
     total = np.zeros((D.shape[1], D.shape[1]))
-    for rows, some in pieces(X, D.shape[0]):
-        total += D[rows].T @ (block(kernel, some, X, dtype) @ D)
+    for rows, piece_of_X in pieces(X, D.shape[0]):
+        total += D[rows].T @ (block(kernel, piece_of_X, X, dtype) @ D)
     return total
 
 
-@quadratic.register
-def _(kernel: Linear, X: Points, D: Any, dtype: str) -> Array:
-    """The same by the weights D'X: O(entries + T² d)."""
-    if not _few(D.shape[1], X):
-        return np.asarray(quadratic.dispatch(object)(kernel, X, D, dtype))
-    W = dense(D.T @ as_matrix(X))
-    return np.asarray(W @ W.T, np.float64)
-
-
-@singledispatch
 def rank_bound(kernel: Kernel, X: Points) -> int:
     """The most eigenvalues other than zero that the kernel matrix of these records can have."""
-    return len(X.squares)
+    n = len(X.squares)
+    return max(min(n, X.features), 1) if isinstance(kernel, Linear) else n
 
 
-@rank_bound.register
-def _(kernel: Linear, X: Points) -> int:
-    return max(min(len(X.squares), X.features), 1)
-
-
-def narrow(kernel: Kernel, X: Points) -> bool:
+def is_narrow(kernel: Kernel, X: Points) -> bool:
     """True if the spectrum takes less time from the features than from the kernel matrix."""
     return 2 * rank_bound(kernel, X) < len(X.squares)
 
 
-def _few(n_tasks: int, Z: Points) -> bool:
-    """True if the weights of so many tasks are few enough to be kept."""
-    return n_tasks * Z.features <= MOST_WEIGHTS
+def _has_few_weights(kernel: Kernel, n_tasks: int, Z: Points) -> bool:
+    """True for a linear kernel if the weights of all tasks are few enough to be stored."""
+    return isinstance(kernel, Linear) and n_tasks * Z.features <= MOST_WEIGHTS
 
 
-def dense(made: Any) -> Array:
+def dense(matrix: Any) -> Array:
     """Return an array or a sparse matrix as an array."""
-    return made if isinstance(made, np.ndarray) else np.asarray(made.toarray())
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

@@ -15,12 +15,11 @@ from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
 
 from .base import KernelEstimator
+from .designs import logger, solve
 from .expansion import KernelExpansion
 from .filters import Filter, filter_of
 from .output_kernels import BatchRelation, OptimalOutputKernel, optimal, output_kernel
 from .problem import Problem, problem_of
-from .solvers import solve
-from .steps import logger
 
 
 @spec.estimator
@@ -126,12 +125,12 @@ class MultitaskKernelRidge(KernelEstimator):
         return self.expansion_.penalty()
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
-        made = self._values(X, task)
-        if made.ndim == 2:
-            return np.asarray(made + self.center_)
+        outputs = self._values(X, task)
+        if outputs.ndim == 2:
+            return np.asarray(outputs + self.center_)
         if self.expansion_.has_shared_rows and self.center:
-            return np.asarray(made + self._center_at(X, task, len(made)))
-        return np.asarray(made + self.center_[0]) if self.center else made
+            return np.asarray(outputs + self._center_at(X, task, len(outputs)))
+        return np.asarray(outputs + self.center_[0]) if self.center else outputs
 
     def _center_at(self, X: Records, task: Tasks | None, n: int) -> Array:
         """The mean of the column of each record's task; of all columns for a task that is new."""
@@ -168,21 +167,21 @@ class MultitaskKernelRidge(KernelEstimator):
         M = relation.relation_matrix(problem.tasks.labels)
         objective: list[float] = []
         while True:
-            found = self._solved(problem, M)
-            G = found.inner_products() + relation.ridge * np.eye(len(M))
-            objective.append(_loss(problem, found) + self.alpha * float(np.trace(np.linalg.solve(M, G))))
+            expansion = self._solved(problem, M)
+            G = expansion.inner_products() + relation.ridge * np.eye(len(M))
+            objective.append(_loss(problem, expansion) + self.alpha * float(np.trace(np.linalg.solve(M, G))))
             logger.info("output kernel, round %d: objective %.6g", len(objective), objective[-1])
             if len(objective) > relation.steps or _converged(objective, relation.tolerance):
-                return found, np.array(objective)
+                return expansion, np.array(objective)
             M = optimal(G)
 
 
-def _loss(problem: Problem, found: KernelExpansion) -> float:
+def _loss(problem: Problem, expansion: KernelExpansion) -> float:
     """Σ_i w_i (y_i - f(x_i))²."""
     if problem.codes is None:
-        values = found.sums(problem.points, found.C @ found.M)
+        values = expansion.sums(problem.points, expansion.C @ expansion.M)
     else:
-        values = found.columns_at(problem.points, found.M, problem.codes)
+        values = expansion.columns_at(problem.points, expansion.M, problem.codes)
     return float(np.sum((problem.Y - problem.row_roots * values) ** 2))
 
 

@@ -1,118 +1,20 @@
-"""Coefficients c = g(Q) y from a kernel matrix and a filter: by Cholesky factors or the spectrum."""
+"""Cholesky factors and spectra of kernel matrices, and the coefficients c = g(Q) y of a filter by a spectrum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from coterie.types import Array, Codes
 
-from . import memory
 from .filters import Filter
-from .steps import logger
 
 Folds = Sequence[Codes]
 
-SOLVERS = ("auto", "cholesky", "spectrum")
-
-#: What is left to do where no solver fits.
-FEWER = "no solver would fit, take fewer rows or dtype='float32'"
-
 #: Gains that differ by less than this part differ by rounding.
 NOTHING = 1e-15
-
-
-class Design(Protocol):
-    """A kernel matrix Q that knows how to be factored, and what that would take."""
-
-    what: ClassVar[str]
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-
-    def product(self, c: Array) -> Array:
-        """Q c."""
-
-    def factored(self, alpha: float) -> Callable[[Array], Array]:
-        """Factor Q + alpha I: a function that solves (Q + alpha I) c = y for any y."""
-
-    def spectrum(self) -> JointSpectrum | KroneckerSpectrum:
-        """The eigenvalues and eigenvectors of Q."""
-
-    def bytes(self, solver: str) -> float:
-        """Estimate the memory that a solver needs at once."""
-
-    def preferred(self) -> str:
-        """The quickest exact solver of Tikhonov systems."""
-
-
-def solve(design: Design, used: Filter, y: Array, solver: str) -> Array:
-    """Compute the coefficients c = g(Q) y.
-
-    Parameters
-    ----------
-    design : Separate or Shared
-        Q.
-    used : filter
-        g.
-    y : array, shape (n, p) or (n, T)
-        The outputs, as the design takes them.
-    solver : {"auto", "cholesky", "spectrum"}
-        "auto" is the quickest that fits in memory.
-
-    Raises
-    ------
-    OutOfMemoryError
-        Before it is asked for; the message names the solver that would fit.
-    ValueError
-        For an unknown solver, or one that cannot apply the filter.
-    """
-    name = chosen(design, used, solver)
-    logger.info("%s, by %s", design.what.format(n=design.n), name)
-    if name == "spectrum":
-        return np.asarray(next(design.spectrum().path(used, y, [used.value])))
-    return np.asarray(used.iterate(design.product, _remembered(design.factored), y))
-
-
-def chosen(design: Design, used: Filter, solver: str) -> str:
-    """Choose the solver, or check the one asked for: whether it can apply the filter and would fit."""
-    if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
-    able = _able(design, used)
-    if solver == "auto":
-        solver = next((each for each in able if memory.fits(design.bytes(each))), min(able, key=design.bytes))
-    if solver not in able:
-        raise ValueError(f"solver={solver!r} cannot apply {used!r}: take {' or '.join(map(repr, able))}")
-    instead = next((f"solver={each!r} would fit" for each in able if memory.fits(design.bytes(each))), FEWER)
-    memory.require(design.bytes(solver), f"{design.what.format(n=design.n)} for solver={solver!r}", instead)
-    return solver
-
-
-def require_spectrum(design: Design) -> None:
-    """Refuse a spectrum that would not fit in memory."""
-    instead = "choose on fewer rows, a part of them drawn at random, and fit all"
-    memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
-
-
-def _able(design: Design, used: Filter) -> list[str]:
-    """The solvers that can apply a filter, the quickest exact one first."""
-    quickest = [design.preferred()] if "cholesky" in used.solvers else []
-    return list(dict.fromkeys([*quickest, *used.solvers]))
-
-
-def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
-    """Make a function that solves systems and factors each alpha once."""
-    known: dict[float, Callable[[Array], Array]] = {}
-
-    def solved(y: Array, alpha: float) -> Array:
-        if alpha not in known:
-            known[alpha] = factored(alpha)
-        return known[alpha](y)
-
-    return solved
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
@@ -129,8 +31,8 @@ def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
     from scipy.linalg import svd
 
     V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
-    kept = max(int(np.count_nonzero(s > len(X) * np.finfo(s.dtype).eps * s[0])), 1)
-    return s[:kept][::-1] ** 2, V[:, :kept][:, ::-1]
+    rank = max(int(np.count_nonzero(s > len(X) * np.finfo(s.dtype).eps * s[0])), 1)
+    return s[:rank][::-1] ** 2, V[:, :rank][:, ::-1]
 
 
 def distinct(values: Array) -> list[tuple[float, Codes]]:
@@ -284,7 +186,7 @@ class KroneckerSpectrum:
     def _sums_along(
         self, used: Filter, values: Sequence[float], V: Array, Z: Array, whole: Array, lams: Array
     ) -> Iterator[Array]:
-        """Σ_k V_ik g(s_k l_j) Z_kj for each value; where g is g(0) for all of them, the sum is made once.
+        """Σ_k V_ik g(s_k l_j) Z_kj for each value; terms with g = g(0) for all values are summed once.
 
         Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
         """

@@ -17,8 +17,6 @@ from .base import BatchClassifier, KernelEstimator, TrainingRows
 from .designs import Separate
 from .expansion import KernelExpansion
 from .output_kernels import BatchRelation, output_kernel
-from .products import some
-from .steps import numbered
 from .targets import numbers, signs_of
 
 
@@ -182,7 +180,7 @@ def _learn_machines(
     design = Separate(model._kernel(), rows.points, codes, M, "float64")
     Q, coefficients = design.values(np.arange(n), np.arange(n)), np.zeros(targets.shape)
     model.intercept_ = np.zeros(targets.shape[1])
-    for k, target in enumerate(numbered("support vector machine", [*targets.T])):
+    for k, target in enumerate(targets.T):
         if model._kind == "classifier" and (target == target[0]).all():  # a label that all rows have, or none
             model.intercept_[k] = target[0]
             continue
@@ -191,6 +189,6 @@ def _learn_machines(
         model.intercept_[k] = machine.intercept_[0]
     support = np.flatnonzero(np.abs(coefficients).sum(axis=1) > 0)
     model.support_ = support if len(support) else np.zeros(1, np.int64)
-    points, codes = some(rows.points, model.support_), codes[model.support_]
+    points, codes = rows.points.take(model.support_), codes[model.support_]
     c = np.ascontiguousarray(coefficients[model.support_], model.dtype)
     model.expansion_ = KernelExpansion(design.kernel, model.relation, points, known, codes, c, M, flat)

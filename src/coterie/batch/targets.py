@@ -71,11 +71,11 @@ class Classes:
 
     @property
     def binary(self) -> bool:
-        """True for two classes: one output, whose sign is the class."""
+        """True for two classes, which have one output: its sign is the class."""
         return self.codes is not None and self.codes.shape[1] == 1
 
     def scores(self, outputs: Array) -> Array:
-        """⟨f, code⟩ - middle ‖code‖² for each class; f where there are two; f - middle where rows have several."""
+        """⟨f, code⟩ - middle ‖code‖² for each class; f for two classes; f - middle for several labels a row."""
         if self.codes is None:
             return outputs - self.middle
         if self.binary:
@@ -99,7 +99,7 @@ class Classes:
         return np.asarray(first - second)
 
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
-        """Return the share of records whose labels are all predicted right."""
+        """Return the share of records with all labels predicted right."""
         right = predicted == np.asarray(y)
         weights = None if weights is None else np.asarray(weights, np.float64)
         return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=weights))
@@ -117,11 +117,11 @@ class Classes:
             The class of each.
         """
         if self.codes is None:
-            return np.array([sigmoid(s, each > 0.5) for s, each in zip(scores.T, Y.T, strict=True)])
+            return np.array([sigmoid(s, outputs > 0.5) for s, outputs in zip(scores.T, Y.T, strict=True)])
         return np.array([sigmoid(scores, places == 1) if self.binary else softmax(scores, places)])
 
     def probabilities(self, scores: Array, slopes: Array) -> Array:
-        """The probability of each class, shape (n, n_classes); of each label where a row may have several."""
+        """The probability of each class, shape (n, n_classes), or of each label if a row may have several."""
         if self.codes is None:
             return np.column_stack([_sigmoid(s, slope) for s, slope in zip(scores.T, slopes, strict=True)])
         if not self.binary:
@@ -158,11 +158,11 @@ class Classes:
 
 def plain(y: Labels) -> ArrayLike:
     """Labels as NumPy knows them: columns and tables of Arrow as lists and arrays."""
-    given: Any = y
-    if hasattr(given, "column_names"):
-        return np.column_stack([np.asarray(column) for column in given.columns])
-    made: ArrayLike = given.to_pylist() if hasattr(given, "to_pylist") else given
-    return made
+    labels: Any = y
+    if hasattr(labels, "column_names"):
+        return np.column_stack([np.asarray(column) for column in labels.columns])
+    values: ArrayLike = labels.to_pylist() if hasattr(labels, "to_pylist") else labels
+    return values
 
 
 def numbers(y: Labels, n: int, name: str = "y") -> Array:
@@ -193,29 +193,29 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
     from sklearn.utils import check_array, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-    held = plain(y)
-    require_labels(held)
-    check_array(held, ensure_2d=False, dtype=None, input_name="y")
-    check_classification_targets(held)
-    if type_of_target(held) == "multilabel-indicator":
-        Y = check_array(held, accept_sparse=False, input_name="y", dtype=np.float64)
-        made = Classes(np.arange(Y.shape[1]), None), Y, Y.argmax(axis=1)
+    values = plain(y)
+    require_labels(values)
+    check_array(values, ensure_2d=False, dtype=None, input_name="y")
+    check_classification_targets(values)
+    if type_of_target(values) == "multilabel-indicator":
+        Y = check_array(values, accept_sparse=False, input_name="y", dtype=np.float64)
+        result = Classes(np.arange(Y.shape[1]), None), Y, Y.argmax(axis=1)
     else:
-        classes, places = np.unique(column_or_1d(held, warn=True), return_inverse=True)
+        classes, places = np.unique(column_or_1d(values, warn=True), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y must hold two classes, got one class only: {classes.tolist()[0]!r}")
         spec.check_labels(classes if classes.dtype.kind in "mM" else classes.tolist(), "label")
         codes = codes_of(coding, len(classes))
-        made = Classes(classes, codes), codes[places], places
-    if n is not None and len(made[1]) != n:
-        raise ValueError(f"y must hold one label a record: got {len(made[1])} for {n} records")
-    return made
+        result = Classes(classes, codes), codes[places], places
+    if n is not None and len(result[1]) != n:
+        raise ValueError(f"y must hold one label a record: got {len(result[1])} for {n} records")
+    return result
 
 
 def signs_of(y: Labels, n: int) -> tuple[Classes, Array]:
-    """The classes of y, and for each a column of +1 where a row has it and -1 where not; one for two classes."""
-    found, Y, _ = classes_of(y, n)
-    return Classes(found.classes, found.codes, middle=0.0), np.where(Y > 0.5, 1.0, -1.0)
+    """The classes of y, and a column of +1 (the row has the class) and -1 for each; one column for two classes."""
+    labels, Y, _ = classes_of(y, n)
+    return Classes(labels.classes, labels.codes, middle=0.0), np.where(Y > 0.5, 1.0, -1.0)
 
 
 def codes_of(coding: str | ArrayLike, n_classes: int) -> Array:
@@ -293,8 +293,8 @@ def _least(loss: Callable[[float], float]) -> float:
     def pulled(log: float) -> float:
         return loss(float(np.exp(log))) + PULL * log**2
 
-    found = minimize_scalar(pulled, bounds=SLOPES, method="bounded", options={"xatol": 1e-8})
-    return float(np.exp(found.x))
+    result = minimize_scalar(pulled, bounds=SLOPES, method="bounded", options={"xatol": 1e-8})
+    return float(np.exp(result.x))
 
 
 def _sigmoid(scores: Array, slope: float) -> Array:

@@ -1,4 +1,4 @@
-"""Vector fields: regression with kernels whose values are matrices, free of divergence or of curl."""
+"""Vector fields: regression with matrix-valued kernels, free of divergence or of curl."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from coterie.settings import check_fields
 from coterie.types import Array, Labels, Records
 
 from . import memory
+from .designs import logger
 from .solvers import positive_factor
-from .steps import logger
 from .targets import numbers
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ class _Derivatives(FieldKernel):
         D = delta.shape[2]
         if p != D:
             raise ValueError(f"y must have a component for each of the {D} coordinates of X, got {p} components")
-        made = np.einsum("nmi,nmj->nmij", delta, delta)
-        made /= self.sign * self.sigma**2
-        made += self._g(r2, D)[:, :, None, None] * np.eye(D)
-        return np.asarray(made)
+        inner = np.einsum("nmi,nmj->nmij", delta, delta)
+        inner /= self.sign * self.sigma**2
+        inner += self._g(r2, D)[:, :, None, None] * np.eye(D)
+        return np.asarray(inner)
 
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
         delta, r2, height = _gaussian(X, Z, self.sigma)
@@ -85,10 +85,10 @@ class _Derivatives(FieldKernel):
     def slopes(self, X: Array, Z: Array, p: int) -> Array:
         delta, r2, height = _gaussian(X, Z, self.sigma)
         inside, eye = self._inside(delta, r2, p), np.eye(p)
-        made = self.sign * (np.einsum("ik,nmj->nmijk", eye, delta) + np.einsum("jk,nmi->nmijk", eye, delta))
-        made += 2 * self.slope * np.einsum("ij,nmk->nmijk", eye, delta)
-        made -= np.einsum("nmij,nmk->nmijk", inside, delta)
-        return np.asarray(made / self.sigma**2 * height[:, :, None, None, None])
+        slopes = self.sign * (np.einsum("ik,nmj->nmijk", eye, delta) + np.einsum("jk,nmi->nmijk", eye, delta))
+        slopes += 2 * self.slope * np.einsum("ij,nmk->nmijk", eye, delta)
+        slopes -= np.einsum("nmij,nmk->nmijk", inside, delta)
+        return np.asarray(slopes / self.sigma**2 * height[:, :, None, None, None])
 
 
 @spec.part
@@ -266,8 +266,8 @@ class VectorFieldRidge(Parameters):
 
     def predict(self, X: Records) -> Array:
         """The field at each point, shape (m, D)."""
-        made = self._summed(X, self._kernel().blocks, "nmij,mj->ni")
-        return made[:, 0] if self.dual_coef_.ndim == 1 else made
+        field = self._summed(X, self._kernel().blocks, "nmij,mj->ni")
+        return field[:, 0] if self.dual_coef_.ndim == 1 else field
 
     def gradient(self, X: Records) -> Array:
         """∂f_i/∂x_k of the prediction at each point, shape (m, D, D)."""
@@ -295,7 +295,7 @@ class VectorFieldRidge(Parameters):
         persistence.save(self, path)
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what was learned as data with a JSON form and named arrays."""
+        """Return the fitted attributes as data with a JSON form and named arrays."""
         names = [name for name in ("X_fit_", "dual_coef_") if name in self.__dict__]
         data = self.input_.to_saved()[0]["kept"] if self._fitted else {}
         return data, {name: self.__dict__[name] for name in names}

@@ -61,8 +61,8 @@ class Comparators:
     @property
     def shift(self) -> float:
         """S, the sum of the distances from each comparator to the next in the norm of A."""
-        each = [np.asarray(C, np.float64) for C in self.coefficients]
-        return sum(self._norm(after - before) for before, after in pairwise(each))
+        coefficients = [np.asarray(C, np.float64) for C in self.coefficients]
+        return sum(self._norm(after - before) for before, after in pairwise(coefficients))
 
     def losses(self, trace: Trace, X: RowMatrix) -> NDArray[np.float64]:
         """The hinge loss in every round of the comparator that is then current.
@@ -77,7 +77,7 @@ class Comparators:
         self._refuse_long(X)
         values = gram(self.kernel, X, self.anchors)
         turn = np.searchsorted(np.asarray(self.from_round), np.arange(trace.n), side="right") - 1
-        C = np.array([np.asarray(each, np.float64) for each in self.coefficients])[turn, trace.task]
+        C = np.array([np.asarray(C_i, np.float64) for C_i in self.coefficients])[turn, trace.task]
         return np.asarray(np.maximum(0.0, 1.0 - signs(trace) * np.einsum("ts,ts->t", C, values)))
 
     def _norm(self, C: NDArray[np.float64]) -> float:
@@ -242,12 +242,12 @@ def shifting_forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparator
     left = phi ** (size + 1)
     longest = (left + math.sqrt(left**2 + (1.0 - phi**2) * (phi**2 - left**2))) / (1.0 - phi**2)
     length = comparators.top * max(comparators.norms)
-    kept = 1.0 - (1.0 - phi) / (1.0 + phi) * length**2 - 2.0 * left * (1.0 + longest) - left**2
-    if kept <= 0.0:
+    remaining = 1.0 - (1.0 - phi) / (1.0 + phi) * length**2 - 2.0 * left * (1.0 + longest) - left**2
+    if remaining <= 0.0:
         raise ValueError(
             f"the comparators are too long for a budget of {size}: the longest is {max(comparators.norms):.4g}"
         )
     losses, shift = comparators.losses(trace, X), comparators.shift
     loss = float(losses[trace.mistake].sum())
     whole = 2.0 * loss + length**2 + 2.0 * (longest + left * (size + 1)) * comparators.top * shift
-    return BudgetBound(whole / kept, loss, shift)
+    return BudgetBound(whole / remaining, loss, shift)

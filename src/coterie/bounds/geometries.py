@@ -111,7 +111,7 @@ def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0
 
 
 def gram_log_determinant(X: RowMatrix, task: NDArray[np.int64], M: ArrayLike, ridge: float = 1.0) -> float:
-    """Ln det(I + G / ridge) for G_st = M_{i_s i_t} x_s·x_t of all records, whose tasks are rows of M: O(n² d + n³).
+    """Ln det(I + G / ridge) for G_st = M_{i_s i_t} x_s·x_t of all records; tasks are rows of M: O(n² d + n³).
 
     Examples
     --------
@@ -296,7 +296,7 @@ def potential_bound(
 
     # from just above the least c, where the curvature takes over, to where the complexity does
     candidates = max(least, 1e-9) * (1.0 + np.geomspace(1e-3, 1e9, 400))
-    return min((at(float(c)) for c in candidates), key=lambda each: each.mistakes)
+    return min((at(float(c)) for c in candidates), key=lambda bound: bound.mistakes)
 
 
 def heterogeneous_bound(
@@ -353,10 +353,10 @@ def heterogeneous_bound(
 def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
     """The R of the learner's tasks, z = Σ_k R_ik φ_k."""
     K = len(trace.tasks)
-    given = None if M is None else np.asarray(M, np.float64)
-    if given is not None and given.shape != (K, K):
-        raise ValueError(f"M must have shape ({K}, {K}), got {given.shape}")
-    return signed_margin(b, K, given)
+    relation = None if M is None else np.asarray(M, np.float64)
+    if relation is not None and relation.shape != (K, K):
+        raise ValueError(f"M must have shape ({K}, {K}), got {relation.shape}")
+    return signed_margin(b, K, relation)
 
 
 def _agreement(
@@ -364,14 +364,14 @@ def _agreement(
 ) -> tuple[NDArray[np.int64], float, float]:
     """The rounds with a mistake, and the comparator's hinge loss and q of :func:`heterogeneous_bound` on them."""
     K = len(trace.tasks)
-    if len(X) != K or len(U) != K or any(len(np.asarray(each)) != trace.n for each in X):
+    if len(X) != K or len(U) != K or any(len(np.asarray(rows)) != trace.n for rows in X):
         raise ValueError(f"X and U must hold one array a task, {K}, of {trace.n} rounds, got {len(X)} and {len(U)}")
     moved = np.flatnonzero(trace.mistake)
     margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
     active = trace.task[moved], np.arange(len(moved))
     loss = np.maximum(0.0, 1.0 - signs(trace)[moved] * margins[active]).sum()
-    apart = (R @ margins)[active]
-    q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + float(apart @ apart)
+    distances = (R @ margins)[active]
+    q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + float(distances @ distances)
     return moved, float(loss), q
 
 

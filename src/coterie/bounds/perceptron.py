@@ -211,10 +211,10 @@ def shifting_bound(
         raise ValueError(f"half_life must be positive, got {half_life!r}")
     gamma = 2.0 ** (-1.0 / half_life)
     rounds = np.flatnonzero(trace.mistake)
-    found = [_against(X[rounds], comparator, trace.task[rounds]) for comparator in V]
-    margins = np.array([margin for margin, _ in found])[which[rounds], np.arange(len(rounds))]
+    products = [_against(X[rounds], comparator, trace.task[rounds]) for comparator in V]
+    margins = np.array([margin for margin, _ in products])[which[rounds], np.arange(len(rounds))]
     loss = np.maximum(0.0, 1.0 - signs(trace)[rounds] * margins).sum()
-    radius = found[0][1].max(initial=0.0) * np.asarray(M).diagonal().max()
+    radius = products[0][1].max(initial=0.0) * np.asarray(M).diagonal().max()
     return ShiftingBound(float(loss), float(radius), _path(V, which, M, gamma), gamma)
 
 
@@ -327,11 +327,11 @@ def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
     >>> round(mean_risk_bound(np.full(1000, 0.1), delta=0.05), 3)
     0.177
     """
-    given = np.asarray(losses, np.float64)
-    if given.ndim != 1 or not given.size:
-        raise ValueError(f"losses must be one a round, shape (T,), got shape {given.shape}")
-    if not (given.min() >= 0.0 and given.max() <= 1.0):
+    values = np.asarray(losses, np.float64)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"losses must be one a round, shape (T,), got shape {values.shape}")
+    if not (values.min() >= 0.0 and values.max() <= 1.0):
         raise ValueError("losses must lie between 0 and 1, as the theorem has them; the hinge loss does not")
     if not 0.0 < delta <= 1.0:
         raise ValueError(f"delta must lie in (0, 1], got {delta!r}")
-    return float(given.mean() + math.sqrt(2.0 / len(given) * math.log(1.0 / delta)))
+    return float(values.mean() + math.sqrt(2.0 / len(values) * math.log(1.0 / delta)))

@@ -53,6 +53,6 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
     (2, 11.336)
     """
     EXPONENT.check("p", p)
-    held = mistake_bound(trace, X, U, 1.0, 1.0)  # L, and X² as the complexity
+    bound = mistake_bound(trace, X, U, 1.0, 1.0)  # L, and X² as the complexity
     size = schatten_norm(np.asarray(U, np.float64), 2.0 * p / (2.0 * p - 1.0))
-    return ViewBound(held.loss, float(np.sqrt(held.complexity)), size, float(p), 1)
+    return ViewBound(bound.loss, float(np.sqrt(bound.complexity)), size, float(p), 1)

@@ -132,15 +132,15 @@ def orthogonal_view_bound(
     """
     _EXPONENT.check("p", p)
     records, names, widths = _records(trace, X, one_space=False)
-    given = [U[name] for name in names] if isinstance(U, Mapping) else list(U)
-    found = [np.asarray(u, np.float64) for u in given]
-    if [u.shape for u in found] != [(d,) for d in widths]:
-        raise ValueError(f"U must have one comparator a view, of lengths {widths}, got {[u.shape for u in found]}")
+    comparators = [U[name] for name in names] if isinstance(U, Mapping) else list(U)
+    vectors = [np.asarray(u, np.float64) for u in comparators]
+    if [u.shape for u in vectors] != [(d,) for d in widths]:
+        raise ValueError(f"U must have one comparator a view, of lengths {widths}, got {[u.shape for u in vectors]}")
     blocks, power = _blocks(records, widths), 2.0 * p / (2.0 * p - 1.0)
     lengths = np.stack([_products(block, block) for block in blocks], axis=1)
     radius = _norm(lengths, p).max(initial=0.0) ** 0.5
-    size = _norm(np.array([np.linalg.norm(u) for u in found]), power)
-    return ViewBound(_loss(trace, blocks, found), float(radius), float(size), float(p), len(names))
+    size = _norm(np.array([np.linalg.norm(u) for u in vectors]), power)
+    return ViewBound(_loss(trace, blocks, vectors), float(radius), float(size), float(p), len(names))
 
 
 def schatten_norm(V: Floats, power: float) -> float:
@@ -170,11 +170,11 @@ def _products(X: RowMatrix, Z: RowMatrix) -> Floats:
 
 def _grams(blocks: Sequence[Any], n: int) -> Floats:
     """X'X of every record, (n, K, K)."""
-    made = np.zeros((n, len(blocks), len(blocks)))
+    grams = np.zeros((n, len(blocks), len(blocks)))
     for a, X in enumerate(blocks):
         for b, Z in enumerate(blocks):
-            made[:, a, b] = _products(X, Z)
-    return made
+            grams[:, a, b] = _products(X, Z)
+    return grams
 
 
 def _loss(trace: Trace, blocks: Sequence[Any], U: Sequence[Floats]) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.filesize import decimal
 
-from coterie.evaluation.metrics import measured, written
+from coterie.evaluation.metrics import format_measures, measures_with_values
 from coterie.wording import COMMANDING, counted, listed, table, visible
 
 from .failures import quote_path
@@ -101,7 +101,7 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 
 def learner_table(summary: Summary) -> Iterator[str]:
     """Yield the table of learners."""
-    measures = measured(summary.metrics.values())
+    measures = measures_with_values(summary.metrics.values())
     words = summary.metrics[summary.learner].words
     heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
     if summary.against:
@@ -115,7 +115,7 @@ def _learner_row(summary: Summary, name: str, measures: Sequence[Measure]) -> li
     error = metrics.words.value(metrics.micro["error"], 2)
     labels = [f"{summary.labels[name]:,}"] if summary.asks else []
     gain = summary.gain_cells(name) if summary.against else []
-    return [name, error, *written(metrics, measures), *labels, *gain, summary.speed_cell(name)]
+    return [name, error, *format_measures(metrics, measures), *labels, *gain, summary.speed_cell(name)]
 
 
 def _task_table(verdict: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:

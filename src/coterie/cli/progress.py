@@ -11,7 +11,7 @@ from .failures import LossyStream, print_line, print_message
 
 if TYPE_CHECKING:
     from coterie.evaluation.learning import OnRound
-    from coterie.evaluation.totals import Totals
+    from coterie.evaluation.metrics import Totals
     from coterie.evaluation.trace import Trace
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
@@ -55,7 +55,7 @@ class _ProgressTable:
 
     def __init__(self, write: Callable[[str], None], delay: int = 0) -> None:
         from coterie.evaluation.costs import RATES
-        from coterie.evaluation.totals import RunningTotals
+        from coterie.evaluation.metrics import RunningTotals
 
         self._write, self._totals, self._delay = write, RunningTotals(), delay
         self._last, self._words = 0, RATES

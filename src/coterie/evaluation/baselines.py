@@ -53,7 +53,7 @@ class LabelCounts:
             self.leader = label
 
     def add_later(self, counts: LabelCounts, before: LabelCounts) -> None:
-        """Add the labels that another stream counted since ``before``, where it began."""
+        """Add the labels that a stream counted since it began with the counts ``before``."""
         self.n += counts.n - before.n
         for label, count in counts.sums.items():
             self.sums[label] = self.sums.get(label, 0.0) + count - before.sums.get(label, 0.0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -19,10 +17,8 @@ from coterie.inputs.block import Block
 from coterie.wording import html_table, stack_level, table
 
 from .baselines import CONSTANT, RUNNING_MEAN, RUNNING_RATE, LabelBaselines
-from .late_labels import Stream
-from .metrics import evaluate, measured, written
-from .progressive import CHUNK, blocks_alone, blocks_of, keep_encoder, length_of, reading_files
-from .spread import FeatureSpread
+from .metrics import evaluate, format_measures, measures_with_values
+from .progressive import CHUNK, ProgressiveRun, blocks_alone, blocks_of, keep_encoder, length_of, reading_files
 from .stream_model import stream_model_of
 from .trace import Trace
 from .verdict import Sums, Verdict
@@ -31,6 +27,8 @@ from .verdict import Sums, Verdict
 BASELINES = ("independent", "pooled", "intercepts", "mixed model", RUNNING_RATE, RUNNING_MEAN)
 #: Those of learners of several views: a model on a view by itself, after the view's name, and one on all of them.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
+#: Records from which the spread of features is computed, about.
+_SPREAD_ROWS = 10_000
 #: What names the best of them.
 BEST = "best"
 
@@ -44,7 +42,7 @@ class Comparison:
     traces : dict of str to Trace
         By the learner's name, all over the same rounds, and those of two guesses without features: the ``"running
         rate"`` of labels of a task, or the ``"running mean"`` of its numbers, shrunk to that of all tasks
-        (:mod:`coterie.evaluation.running`); and the ``"constant"``, the more frequent label so far or the mean of
+        (:mod:`coterie.evaluation.baselines`); and the ``"constant"``, the more frequent label so far or the mean of
         numbers. If a learner's margin is exactly zero, it is taken to predict what the constant does.
     models : dict of str to online classifier
         The learners after the pass, ready to predict or to be saved.
@@ -72,7 +70,7 @@ class Comparison:
         return min(self.models, key=lambda name: self.traces[name].error)
 
     def verdict(self, learner: str | None = None, against: str | None = None, confidence: float = 0.95) -> Verdict:
-        """Judge one learner against another: whether it helped, and on which tasks.
+        """Judge one learner against another, on average and on each task.
 
         Parameters
         ----------
@@ -115,7 +113,7 @@ class Comparison:
             raise ValueError(f"{chosen!r} cannot be judged against itself: name another learner")
         baselines = [] if against else baselines_among(self.traces, chosen, self.reference_names)
         needed = {chosen, other, CONSTANT, *baselines}
-        sums = Sums.of(chosen, {name: trace for name, trace in self.traces.items() if name in needed})
+        sums = Sums.from_traces(chosen, {name: trace for name, trace in self.traces.items() if name in needed})
         result = sums.verdict(other, confidence)
         return result if against else replace(result, best=sums.verdict(sums.best(baselines), confidence))
 
@@ -123,36 +121,6 @@ class Comparison:
         for name in names:
             if name not in self.traces:
                 raise ValueError(f"there is no learner {name!r} among {sorted(self.traces)}")
-
-    def report(self, path: str | os.PathLike[str], *, learner: str | None = None, title: str | None = None) -> Path:
-        """Write the comparison as one HTML page that works offline: see :func:`coterie.report.write_report`.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; an existing one is replaced at once, or stays as it was if writing fails.
-        learner : str, optional
-            The learner the page is about, as for :meth:`verdict`.
-        title : str, optional
-            The page's heading.
-
-        Returns
-        -------
-        Path
-            ``path``.
-
-        Raises
-        ------
-        ImportError
-            plotly is not installed.
-        ValueError
-            For a name that is none of a learner.
-        OSError
-            The file cannot be written.
-        """
-        from coterie.report import write_report
-
-        return write_report(path, self, learner=learner, title=title)
 
     def __repr__(self) -> str:
         """The table of learners."""
@@ -163,17 +131,18 @@ class Comparison:
         return html_table(*self._table())
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        found = {name: evaluate(trace) for name, trace in self.traces.items()}
-        measures = measured(found.values())
-        words = next(iter(found.values())).words
+        metrics = {name: evaluate(trace) for name, trace in self.traces.items()}
+        measures = measures_with_values(metrics.values())
+        words = next(iter(metrics.values())).words
         heads = ["learner", words.error, *(head for head, _, _ in measures)]
         return heads, [
-            [name, words.value(each.micro["error"], 2), *written(each, measures)] for name, each in found.items()
+            [name, words.value(learner.micro["error"], 2), *format_measures(learner, measures)]
+            for name, learner in metrics.items()
         ]
 
 
-def asked_for(comparison: Comparison, beside: str | None = None) -> str:
-    """The learner to judge where nobody names one: the one with the least error of those that were asked for.
+def asked_for(comparison: Comparison, against: str | None = None) -> str:
+    """Return the learner that is judged by default: the requested one with the least error.
 
     That is those given to :func:`compare`, and of these such as are no baselines. A baseline is chosen where there is
     nothing else.
@@ -182,14 +151,14 @@ def asked_for(comparison: Comparison, beside: str | None = None) -> str:
     ----------
     comparison : Comparison
         Several learners.
-    beside : str, optional
+    against : str, optional
         The name of what it is judged against.
     """
     traces, baselines = comparison.traces, (*comparison.reference_names, *BASELINES)
-    names = [name for name in traces if name not in (CONSTANT, beside)]
-    given = [name for name in names if name in comparison.given] or names
-    candidates = [name for name in given if name not in baselines] or given
-    return min(candidates, key=lambda name: np.nan_to_num(traces[name].error), default=beside or CONSTANT)
+    names = [name for name in traces if name not in (CONSTANT, against)]
+    learners = [name for name in names if name in comparison.given] or names
+    candidates = [name for name in learners if name not in baselines] or learners
+    return min(candidates, key=lambda name: np.nan_to_num(traces[name].error), default=against or CONSTANT)
 
 
 def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> str:
@@ -210,7 +179,7 @@ def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Se
         There is no baseline beside the learner.
     """
     names = baselines_among(traces, learner, reference_names)
-    return Sums.of(learner, {name: traces[name] for name in (learner, *names)}).best(names)
+    return Sums.from_traces(learner, {name: traces[name] for name in (learner, *names)}).best(names)
 
 
 def baselines_among(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> list[str]:
@@ -279,18 +248,18 @@ def compare(
         if name in models:
             raise ValueError(f"models: {name!r} is the name of a guess that is always compared, expected another one")
     seen, records = _first_of(models, X, y)
-    given, models = tuple(models), with_baselines(models, seen)
+    asked, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
     reading = reading_files(map(stream_model_of, models.values()))
-    found = side_by_side(models, rounds, given, tasks, delay, length_of(y, sample_weight), on_round)
+    comparison = side_by_side(models, rounds, asked, tasks, delay, length_of(y, sample_weight), on_round)
     keep_encoder(X, reading)
-    return found
+    return comparison
 
 
 def side_by_side(
     models: Mapping[str, Any],
     rounds: Iterable[Sequence[Block]],
-    given: Sequence[str],
+    asked: Sequence[str],
     tasks: Sequence[Hashable] = (),
     delay: int = 0,
     length: int | None = None,
@@ -305,7 +274,7 @@ def side_by_side(
         All that go along.
     rounds : iterable of sequences of Block
         The same records for each of them, in the order of the models.
-    given : sequence of str
+    asked : sequence of str
         Those that were asked for.
     tasks, delay, on_round
         As there.
@@ -314,22 +283,22 @@ def side_by_side(
     label_baselines : LabelBaselines, optional
         The baselines whose traces ``on_round`` gets; they may have counted labels of earlier records.
     """
-    streams = {name: Stream(stream_model_of(model), tasks, delay, length) for name, model in models.items()}
+    runs = {name: ProgressiveRun(stream_model_of(model), tasks, delay, length) for name, model in models.items()}
     tasks_known = stream_model_of(next(iter(models.values()))).learner.traits.has_tasks
     seconds, running = dict.fromkeys(models, 0.0), label_baselines or LabelBaselines(delay, tasks_known)
     spreads = {name: FeatureSpread() for name in models}
     for blocks in rounds:
-        for (name, stream), block in zip(streams.items(), blocks, strict=True):
-            spreads[name].see(block.X)
-            seconds[name] += _timed(partial(stream.go, block))
+        for (name, run), block in zip(runs.items(), blocks, strict=True):
+            spreads[name].add(block.X)
+            seconds[name] += _timed(partial(run.predict_and_learn, block))
         if on_round is not None and len(blocks[0]):
-            on_round(running.add_to({name: stream.latest() for name, stream in streams.items()}))
-    for name, stream in streams.items():
-        seconds[name] += _timed(stream.finish)
-    traces = LabelBaselines(delay, tasks_known).add_to({name: stream.trace() for name, stream in streams.items()})
+            on_round(running.add_to({name: run.latest_trace() for name, run in runs.items()}))
+    for name, run in runs.items():
+        seconds[name] += _timed(run.learn_rest)
+    traces = LabelBaselines(delay, tasks_known).add_to({name: run.trace() for name, run in runs.items()})
     reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
     deviations = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
-    return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(given))
+    return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(asked))
 
 
 def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:
@@ -339,7 +308,7 @@ def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:
 
 
 def _named(models: Any) -> Mapping[str, Any]:
-    """Models by their names: those given, else their classes, and parameters where these are needed to tell them apart.
+    """Name models: by the keys of a dictionary, else by class, and by parameters if classes repeat.
 
     Raises
     ------
@@ -354,8 +323,8 @@ def _named(models: Any) -> Mapping[str, Any]:
         return cast(Mapping[str, Any], models)
     if not isinstance(models, (list, tuple)):
         if not hasattr(models, "get_params"):
-            said = "models must be a model, a list of models, or a dictionary from names to models"
-            raise TypeError(f"{said}, got {type(models).__name__}")
+            expected = "models must be a model, a list of models, or a dictionary from names to models"
+            raise TypeError(f"{expected}, got {type(models).__name__}")
         stream_model_of(models, "models")
         return {type(models).__name__: models}
     for n, model in enumerate(models):
@@ -369,7 +338,7 @@ def _named(models: Any) -> Mapping[str, Any]:
 
 
 def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
-    """The records, or the first block's where X is a stream of blocks; and X, with that block put back in front."""
+    """Return the records, or those of the first block of a stream, and X with that block put back in front."""
     if y is not None or not models:
         return X, X
     blocks = blocks_alone(X)
@@ -386,12 +355,48 @@ def _rounds(
     """
     if y is None:
         return ([block] * len(models) for block in X), tasks or ()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         read = [blocks_of(stream_model_of(model), X, y, task, tasks, CHUNK, sample_weight) for model in models.values()]
-    for message, category in dict.fromkeys((str(each.message), each.category) for each in said):  # once, not by learner
+    for message, category in dict.fromkeys(
+        (str(warning.message), warning.category) for warning in caught
+    ):  # once, not by learner
         warnings.warn(message, category, stacklevel=stack_level())
     return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
+
+
+class FeatureSpread:
+    """The standard deviation of each feature over the first 10,000 records of a stream, as they are learned.
+
+    Examples
+    --------
+    >>> spread = FeatureSpread()
+    >>> spread.add(np.array([[1.0, 3.0], [1.0, 5.0]]))
+    >>> spread.deviations.tolist()
+    [0.0, 1.0]
+    """
+
+    def __init__(self) -> None:
+        self._rows, self._sums = 0, np.zeros((2, 0))
+
+    def add(self, X: Any) -> None:
+        """Add the records of a block, dense or sparse, if they are among the first; those of views are left out."""
+        if self._rows >= _SPREAD_ROWS or getattr(X, "ndim", 0) != 2 or not hasattr(X, "T"):
+            return
+        values = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
+        powers = values, values.multiply(values) if hasattr(X, "indices") else np.square(values)
+        sums = np.stack([np.asarray(power.sum(axis=0), np.float64).ravel() for power in powers])
+        width = max(self._sums.shape[1], sums.shape[1])
+        self._rows += X.shape[0]
+        self._sums = sum(np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (self._sums, sums))
+
+    @property
+    def deviations(self) -> NDArray[np.float64] | None:
+        """The deviations by column; None without records."""
+        if not self._rows:
+            return None
+        means, squares = self._sums / self._rows
+        return np.asarray(np.sqrt(np.maximum(squares - means * means, 0.0)))
 
 
 def _timed(work: Callable[[], None]) -> float:
@@ -401,7 +406,7 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any]:
-    """The learners, with the baselines of the first of them where they are missing.
+    """Add missing baselines of the first learner to the learners.
 
     ``seen`` are records, or the first of them, where the baselines depend on what these are.
 
@@ -413,4 +418,4 @@ def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any
     if not models:
         raise ValueError("compare needs at least one learner")
     like = next(iter(models.values()))
-    return dict(models) | {name: made for name, made in like.__baselines__(seen).items() if name not in models}
+    return dict(models) | {name: model for name, model in like.__baselines__(seen).items() if name not in models}

@@ -33,7 +33,7 @@ class Tally(NamedTuple):
 
     Examples
     --------
-    >>> tally = Tally.of(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), 2)
+    >>> tally = Tally.from_values(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), 2)
     >>> add_groups(tally, tally, np.array([1, 2])).total
     array([4., 6., 2.])
     """
@@ -43,7 +43,7 @@ class Tally(NamedTuple):
     squares: Floats
 
     @classmethod
-    def of(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Tally:
+    def from_values(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Tally:
         """Sum up values, nan left out; without ``group`` all are one group; O(n + groups) time."""
         group = np.zeros(len(values), np.int64) if group is None else group
         defined = ~np.isnan(values)
@@ -194,5 +194,5 @@ def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0
     mean, tasks = float(gain.mean()), len(gain)
     if tasks >= FEW and np.ptp(gain) > 0:
         return (mean, *student_interval(tasks, float(gain.sum()), float((gain**2).sum()), confidence))
-    below, above = (float(np.sqrt(((gain - each) ** 2).sum())) / tasks for each in (low, high))
+    below, above = (float(np.sqrt(((gain - end) ** 2).sum())) / tasks for end in (low, high))
     return mean, mean - below, mean + above

@@ -15,7 +15,7 @@ the tasks on which the measure has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,17 +76,17 @@ class Metrics:
             "macro": self.macro,
             "tasks_defined": self.defined,
         }
-        return {name: self.words.for_json(each) for name, each in values.items()}
+        return {name: self.words.for_json(numbers) for name, numbers in values.items()}
 
 
-def measured(found: Iterable[Metrics]) -> list[Measure]:
+def measures_with_values(metrics: Iterable[Metrics]) -> list[Measure]:
     """The measures of some learners other than their error; log loss only if one of them has probabilities."""
-    every = list(found)
-    losses = any(metrics.defined.get("log_loss") for metrics in every)
-    return [each for each in every[0].words.measures if each[1] != "log_loss" or losses]
+    learners = list(metrics)
+    has_losses = any(learner.defined.get("log_loss") for learner in learners)
+    return [measure for measure in learners[0].words.measures if measure[1] != "log_loss" or has_losses]
 
 
-def written(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
+def format_measures(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
     """Format measures over all rounds, with a dash for those that have no meaning."""
     values = ((metrics.micro[name], form) for _, name, form in measures)
     return [NONE if value != value else format(value, form) for value, form in values]
@@ -250,7 +250,7 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
 
 
 def _forecast(trace: Trace) -> tuple[Floats, Bools]:
-    """The predicted probabilities of the positive label, and whether the label was positive."""
+    """The predicted probabilities of the positive label, and flags of positive labels."""
     if trace.probability is None or len(trace.classes) < 2:
         return np.zeros(0), np.zeros(0, np.bool_)
     defined = ~np.isnan(trace.probability)
@@ -284,3 +284,75 @@ def _at_least_one(name: str, value: int) -> int:
     if value < 1:
         raise ValueError(f"{name}={value!r}: expected a whole number of at least 1")
     return value
+
+
+class Totals(NamedTuple):
+    """The errors of learners after some examples.
+
+    Attributes
+    ----------
+    examples, tasks : int
+        The numbers of examples and of their tasks.
+    error : dict of str to float
+        Mistakes an example since the start, or their mean cost, by learner.
+    since : dict of str to float
+        The same since the totals reported before.
+    """
+
+    examples: int
+    tasks: int
+    error: dict[str, float]
+    since: dict[str, float]
+
+
+class RunningTotals:
+    """A sum over the traces of consecutive stretches of one stream; O(1) memory except for the set of tasks.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> stretch = SimpleNamespace(costs=np.array([True, False, False]), task=np.array([0, 1, 0]), tasks=("a", "b"))
+    >>> totals = RunningTotals()
+    >>> [(now.examples, now.tasks, now.error["together"]) for now in totals.add({"together": stretch})]
+    [(1, 1, 1.0), (2, 2, 0.5)]
+    >>> totals.now().examples
+    3
+    """
+
+    def __init__(self) -> None:
+        self._examples, self._reported_at = 0, 0
+        self._tasks: set[Hashable] = set()
+        self._costs: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
+
+    def add(self, traces: Mapping[str, Trace]) -> Iterator[Totals]:
+        """Add the next stretch of every learner; yield the totals at each doubling within it.
+
+        Parameters
+        ----------
+        traces : mapping of name to Trace
+            All over the same rounds, the same names each time. O(rounds) time.
+        """
+        trace, first = next(iter(traces.values())), 0
+        costs = {name: learner.costs for name, learner in traces.items()}
+        while first < len(trace.task):
+            last = first + (1 << self._examples.bit_length()) - self._examples  # the next power of two
+            self._tasks.update(trace.tasks[i] for i in np.unique(trace.task[first:last]).tolist())
+            for name, cost in costs.items():
+                self._costs[name] = self._costs.get(name, 0.0) + float(cost[first:last].sum())
+            self._examples += len(trace.task[first:last])
+            if last <= len(trace.task):
+                yield self.now()
+            first = last
+
+    def now(self) -> Totals:
+        """The totals of all that was added, and since this was asked before."""
+        examples, before, at = self._examples, self._reported, self._reported_at
+        error = {name: _rate(cost, examples) for name, cost in self._costs.items()}
+        since = {name: _rate(cost - before.get(name, 0.0), examples - at) for name, cost in self._costs.items()}
+        self._reported_at, self._reported = examples, dict(self._costs)
+        return Totals(examples, len(self._tasks), error, since)
+
+
+def _rate(cost: float, n: int) -> float:
+    return cost / n if n else float("nan")

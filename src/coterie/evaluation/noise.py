@@ -1,4 +1,4 @@
-r"""How far a task's mean gain may be from what it would be without chance: intervals, and tests of its sign.
+r"""The noise of a task's mean gain: its interval, and tests of its sign.
 
 Both predictions of a round are known before its label. What is left to chance is the label, so that the noise of a
 gain follows from the predictions alone: a task of two records has the noise that such records have, and not none
@@ -69,7 +69,7 @@ _STRAIGHT = 1e-4
 
 
 class Judged(NamedTuple):
-    """The interval of each task's gain, and tests of its sign; nan where it has no rounds.
+    """The interval of each task's gain, and tests of its sign; nan for a task without rounds.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Judged(NamedTuple):
 
 
 class OfLabels(NamedTuple):
-    """The noise of gains in log loss where there are two labels.
+    """The noise of gains in log loss of two labels.
 
     Attributes
     ----------
@@ -110,41 +110,41 @@ class OfLabels(NamedTuple):
     log_all_down: Floats
 
     @classmethod
-    def of(
+    def from_rounds(
         cls, positive: Floats, negative: Floats, probability: Floats, gain: Floats, task: Ints, tasks: int
     ) -> OfLabels:
         """The sums of rounds with these gains by label and these probabilities; rounds with nan count nothing."""
-        apart, chance = positive - negative, probability * (1.0 - probability)
+        difference, chance = positive - negative, probability * (1.0 - probability)
         up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
         either = (up > 0.0) & (down > 0.0)  # other rounds tell nothing, such as those with equal predictions
         up, down = np.where(either, up, 1.0), np.where(either, down, 1.0)
         null_variance, jump = up * down * either, up - down
         rounds = (
-            chance * apart**2,
-            chance * (1.0 - 2.0 * probability) * apart**3,
-            (gain - negative - probability * apart) ** 2,
+            chance * difference**2,
+            chance * (1.0 - 2.0 * probability) * difference**3,
+            (gain - negative - probability * difference) ** 2,
             null_variance,
             null_variance * np.maximum(jump, 0.0) ** 2,
             null_variance * np.minimum(jump, 0.0) ** 2,
             np.log(down / (up + down)) * either,
             np.log(up / (up + down)) * either,
         )
-        return cls(*(_sums(each, task, tasks) for each in rounds))
+        return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         size = class_of_size(gains.n)
-        seen, predictions = (_sums(each, size, len(SIZES) + 1)[size] for each in (self.surprise, self.variance))
-        raised = np.maximum(_ratio(seen, predictions), 1.0)
+        observed, expected = (_sums(sums, size, len(SIZES) + 1)[size] for sums in (self.surprise, self.variance))
+        raised = np.maximum(_ratio(observed, expected), 1.0)
         low, high = _interval(gains, raised * self.variance, raised * raised * self.third, confidence)
         floors = np.exp(self.log_all_up), np.exp(self.log_all_down)
         variance = self.null_variance
-        up, down = (_ratio(np.sqrt(each), variance) for each in (self.fourth_up, self.fourth_down))
+        up, down = (_ratio(np.sqrt(fourth), variance) for fourth in (self.fourth_up, self.fourth_down))
         return Judged(low, high, *map(np.maximum, _test_signs(gains, variance, up, down), floors))
 
 
 class OfClasses(NamedTuple):
-    """The noise of gains in log loss where there are many classes.
+    """The noise of gains in log loss of many classes.
 
     Attributes
     ----------
@@ -160,10 +160,10 @@ class OfClasses(NamedTuple):
     fourth_down: Floats
 
     @classmethod
-    def of(cls, gain: Floats, task: Ints, tasks: int) -> OfClasses:
+    def from_rounds(cls, gain: Floats, task: Ints, tasks: int) -> OfClasses:
         """The sums of rounds with these gains."""
         rounds = gain**2, gain**3, np.maximum(gain, 0.0) ** 4, np.minimum(gain, 0.0) ** 4
-        return cls(*(_sums(each, task, tasks) for each in rounds))
+        return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
@@ -171,9 +171,9 @@ class OfClasses(NamedTuple):
         rounds = _sums(gains.n.astype(np.float64), size, classes)
         part = gains.n / np.maximum(gains.n + _GAINS, 1)
         variance, third, fourth_up, fourth_down = (
-            part * (each + _GAINS * _ratio(_sums(each, size, classes), rounds)[size]) for each in self
+            part * (sums + _GAINS * _ratio(_sums(sums, size, classes), rounds)[size]) for sums in self
         )
-        up, down = (_ratio(np.sqrt(each), variance) for each in (fourth_up, fourth_down))
+        up, down = (_ratio(np.sqrt(fourth), variance) for fourth in (fourth_up, fourth_down))
         return Judged(*_interval(gains, variance, third, confidence), *_test_signs(gains, variance, up, down))
 
 
@@ -182,7 +182,7 @@ class OfNumbers(NamedTuple):
 
     Attributes
     ----------
-    apart : ndarray, shape (K,)
+    squares : ndarray, shape (K,)
         The sum of the squared differences of both predictions, times four.
     residuals, residuals_against : ndarray, shape (K,)
         The sums of squared residuals of the learner and of the other.
@@ -197,7 +197,7 @@ class OfNumbers(NamedTuple):
         The same of records for which it predicts more.
     """
 
-    apart: Floats
+    squares: Floats
     residuals: Floats
     residuals_against: Floats
     cubes_below: Floats
@@ -214,32 +214,32 @@ class OfNumbers(NamedTuple):
     down_above: Floats
 
     @classmethod
-    def of(cls, ours: Floats, theirs: Floats, task: Ints, tasks: int) -> OfNumbers:
+    def from_rounds(cls, ours: Floats, theirs: Floats, task: Ints, tasks: int) -> OfNumbers:
         """The sums of rounds with these residuals."""
         twice = 2.0 * (ours - theirs)  # positive if the learner predicts less
         cubes = np.maximum(twice, 0.0) ** 3, np.maximum(-twice, 0.0) ** 3, ours**3, theirs**3
         gain = theirs**2 - ours**2
         up, down = np.maximum(gain, 0.0), np.maximum(-gain, 0.0)
         both = np.sign(up), np.sign(down), up, down
-        sides = [np.where(side, each, 0.0) for side in (twice > 0.0, twice < 0.0) for each in both]
-        return cls(*(_sums(each, task, tasks) for each in (twice**2, ours**2, theirs**2, *cubes, *sides)))
+        sides = [np.where(side, terms, 0.0) for side in (twice > 0.0, twice < 0.0) for terms in both]
+        return cls(*(_sums(terms, task, tasks) for terms in (twice**2, ours**2, theirs**2, *cubes, *sides)))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         from scipy.special import stdtrit
 
-        n, some = gains.n, np.maximum(gains.n, 1)
+        n, at_least_one = gains.n, np.maximum(gains.n, 1)
         residuals = np.minimum(self.residuals, self.residuals_against)
-        usual = float(np.median((residuals / some)[n > 0])) if (n > 0).any() else 0.0
-        noise = (residuals + _RESIDUALS * usual) / (some + _RESIDUALS)
-        error, freedom = np.sqrt(self.apart * noise) / some, some + _RESIDUALS
+        usual = float(np.median((residuals / at_least_one)[n > 0])) if (n > 0).any() else 0.0
+        noise = (residuals + _RESIDUALS * usual) / (at_least_one + _RESIDUALS)
+        error, freedom = np.sqrt(self.squares * noise) / at_least_one, at_least_one + _RESIDUALS
         mean, half = gains.means, stdtrit(freedom, (1.0 + confidence) / 2.0) * error
         cubes = np.where(self.residuals <= self.residuals_against, self.cubes, self.cubes_against)
         square, cube = (
-            (each + _NULL_RESIDUALS * each.sum() / max(n.sum(), 1)) / (n + _NULL_RESIDUALS)
-            for each in (residuals, cubes)
+            (sums + _NULL_RESIDUALS * sums.sum() / max(n.sum(), 1)) / (n + _NULL_RESIDUALS)
+            for sums in (residuals, cubes)
         )
-        variance, right, left = self.apart * square, np.maximum(cube, 0.0), np.maximum(-cube, 0.0)
+        variance, right, left = self.squares * square, np.maximum(cube, 0.0), np.maximum(-cube, 0.0)
         up = _ratio(self.cubes_above * right + self.cubes_below * left, variance**1.5)
         down = _ratio(self.cubes_below * right + self.cubes_above * left, variance**1.5)
         floors = map(np.exp, self._logs_all_one_way())
@@ -249,16 +249,16 @@ class OfNumbers(NamedTuple):
         """L₊ and L₋: the logarithm of the probability that every record gains, and that every record loses."""
         from scipy.special import xlogy
 
-        all_up, all_down = np.zeros(len(self.apart)), np.zeros(len(self.apart))
+        all_up, all_down = np.zeros(len(self.squares)), np.zeros(len(self.squares))
         for gains, losses, up, down in (self[7:11], self[11:15]):
-            mean_up, mean_down = (_ratio(each.sum(), n.sum()) for each, n in ((up, gains), (down, losses)))
+            mean_up, mean_down = (_ratio(total.sum(), n.sum()) for total, n in ((up, gains), (down, losses)))
             all_up += xlogy(gains + losses, _ratio(mean_down, mean_up + mean_down))
             all_down += xlogy(gains + losses, _ratio(mean_up, mean_up + mean_down))
         return all_up, all_down
 
 
 class OfPredictions(NamedTuple):
-    """The noise of gains in errors, where there are no probabilities.
+    """The noise of gains in errors, without probabilities.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ class OfPredictions(NamedTuple):
     differ: Floats
 
     @classmethod
-    def of(cls, differ: NDArray[np.bool_], task: Ints, tasks: int) -> OfPredictions:
+    def from_rounds(cls, differ: NDArray[np.bool_], task: Ints, tasks: int) -> OfPredictions:
         """The sums of rounds on which predictions differ or not."""
         return cls(_sums(differ.astype(np.float64), task, tasks))
 
@@ -283,7 +283,7 @@ class OfPredictions(NamedTuple):
         share = np.where(differ > 0, differ / np.maximum(gains.n, 1), 0.0)
         least = np.where(won > 0, betaincinv(np.maximum(won, 0.5), lost + 1.0, left), 0.0)
         most = np.where(lost > 0, betaincinv(won + 1.0, np.maximum(lost, 0.5), 1.0 - left), 1.0)
-        low, high = (np.where(gains.n > 0, share * (2.0 * each - 1.0), np.nan) for each in (least, most))
+        low, high = (np.where(gains.n > 0, share * (2.0 * end - 1.0), np.nan) for end in (least, most))
         helped, hurt = (
             np.where(one > 0, betainc(np.maximum(one, 0.5), other + 1.0, 0.5), 1.0)
             for one, other in ((won, lost), (lost, won))
@@ -376,7 +376,7 @@ def _shape(skewness: Floats) -> tuple[Floats, Floats]:
 
 
 def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """The interval of mean gains, of whose sums these are the central moments."""
+    """The interval of mean gains, from the central moments of their sums."""
     left, mean = (1.0 - confidence) / 2.0, gains.means
     error, skewness = np.sqrt(variance) / np.maximum(gains.n, 1), _ratio(third, variance**1.5)
     return mean - farther_quantile(left, skewness) * error, mean + farther_quantile(left, -skewness) * error
@@ -395,5 +395,5 @@ def _sums(values: Floats, task: Ints, tasks: int) -> Floats:
 
 
 def _ratio(one: Floats, other: Floats) -> Floats:
-    """One by the other, 0 where that is 0."""
+    """Divide one by the other; 0 for a zero denominator."""
     return np.divide(one, other, out=np.zeros(np.shape(one)), where=other > 0)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from coterie.index import distinct_labels
 from coterie.inputs.block import Block
+from coterie.round.contract import Predictions
 
-from .late_labels import Stream
-from .stream_model import StreamModel, stream_model_of
-from .trace import Trace
+from .stream_model import Margins, Rounds, StreamModel, stream_model_of
+from .trace import Trace, ViewWeights
+from .tracing import empty_trace, make_trace, trace_rows
 
 #: Rounds between two reports of progress when the whole stream is at hand.
 CHUNK = 65536
@@ -70,17 +74,140 @@ def progressive_validation(
     >>> trace.mistakes, trace.prediction.tolist()
     (1, ['up', 'up', 'down', 'down'])
     """
-    going = stream_model_of(model)
-    reading = reading_files([going])
-    blocks, tasks = blocks_of(going, X, y, task, tasks, CHUNK if on_round else None, sample_weight)
-    stream = Stream(going, tasks, delay, length_of(y, sample_weight))
+    inner = stream_model_of(model)
+    reading = reading_files([inner])
+    blocks, tasks = blocks_of(inner, X, y, task, tasks, CHUNK if on_round else None, sample_weight)
+    run = ProgressiveRun(inner, tasks, delay, length_of(y, sample_weight))
     for block in blocks:
-        stream.go(block)
+        run.predict_and_learn(block)
         if on_round is not None and len(block):
-            on_round(stream.latest())
-    stream.finish()
+            on_round(run.latest_trace())
+    run.learn_rest()
     keep_encoder(X, reading)
-    return stream.trace()
+    return run.trace()
+
+
+class ProgressiveRun:
+    """A model going along a stream: it predicts each record, and learns it when its label comes, a delay later.
+
+    Parameters
+    ----------
+    model : StreamModel
+        The model.
+    tasks : sequence of labels
+        Tasks to know from the start.
+    delay : int
+        The number of records predicted between a record and its label.
+    length : int, optional
+        The number of records of the stream, if it is known.
+    """
+
+    def __init__(self, model: StreamModel, tasks: Sequence[Hashable], delay: int, length: int | None = None) -> None:
+        if delay < 0:
+            raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
+        self.model, self.tasks, self.delay, self.length = model, tasks, delay, length
+        self._predicted: list[_PredictedBlock] = []
+        self._moves: list[Rounds] = []
+        self._waiting: Block | None = None
+        self._asked = np.zeros(0, bool)
+        # members of ensembles are charged by what they predicted of the waiting records, once the labels come
+        self._predictions: Predictions | None = None
+
+    def predict_and_learn(self, block: Block) -> None:
+        """Predict a block, and learn the labels that come meanwhile."""
+        joined = block if self._waiting is None else self._waiting.joined(block)
+        before, asked = len(joined) - len(block), self._asked
+        margin = empty_trace(self.model.label_encoder, len(joined))
+        if before < self.delay:  # no label has come yet in this stream
+            early = joined.piece(before, self.delay)
+            rounds = self.model.predict_pending(early)
+            if self.model.fitted:
+                margin[before : before + len(early)] = self._rows(rounds.margin, early.y)
+            asked = np.concatenate([asked, rounds.queried])
+            parts = [part for part in (self._predictions, rounds.predictions) if part is not None]
+            self._predictions = Predictions.joined(parts) if len(parts) == 2 else rounds.predictions
+        learned = max(len(joined) - self.delay, 0)
+        if learned:
+            rounds = self._learn(replace(joined, asked=asked), self.delay)
+            late = self.delay and rounds.predictions is not None
+            self._predictions = rounds.predictions.cut(learned, len(joined)) if late else None  # type: ignore[union-attr]
+            if self.model.fitted:  # else nothing was learned, because all records have weight 0
+                label = None if joined.y is None else joined.y[self.delay :]
+                margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
+            self._moves.append(rounds.moves(None, learned))
+            self.tasks, asked = (), rounds.queried
+        self._predicted.append(_PredictedBlock(block.y, block.tasks, margin[before:], asked[before:], block.weight))
+        self._asked = asked[learned:]
+        self._waiting = joined.piece(learned, len(joined)) if self.delay else None
+
+    def learn_rest(self) -> None:
+        """Learn the labels that come after the last prediction."""
+        if self._waiting is None or not len(self._waiting):
+            return
+        if not self._moves and not self.model.learner.traits.tasks_independent:  # tasks count from their predictions on
+            learned = self.model.learned_records(self._waiting, self._waiting.y, self._waiting.weight)
+            learned = np.broadcast_to(learned, len(self._waiting))
+            self.tasks = [*self.tasks, *distinct_labels(self._waiting.tasks[learned])[0]]
+        self._moves.append(self._learn(replace(self._waiting, asked=self._asked)).moves())
+        self._waiting, self._predictions, self._asked = None, None, np.zeros(0, bool)
+
+    def _learn(self, block: Block, late: int = 0) -> Rounds:
+        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, predictions=self._predictions)
+
+    def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
+        return trace_rows(self.model.label_encoder, margin, label, self.model.learner.traits.log_odds)
+
+    def latest_trace(self) -> Trace:
+        """The rounds of the last block; a record counts as not moved until its label comes."""
+        learned = len(self._predicted[-1].margin) - (len(self._waiting) if self._waiting is not None else 0)
+        return self._trace(self._predicted[-1:], [self._moves[-1].moves(-learned)] if learned > 0 else [])
+
+    def trace(self) -> Trace:
+        """All rounds so far."""
+        return self._trace(self._predicted, self._moves)
+
+    def _trace(self, predicted: Sequence[_PredictedBlock], moves: Sequence[Rounds]) -> Trace:
+        """The trace of blocks, with tasks numbered as they came."""
+        encoder = self.model.label_encoder
+        margin = np.concatenate([empty_trace(encoder, 0), *(block.margin for block in predicted)])
+        n, tasks_of_blocks = len(margin), [np.asarray(block.task) for block in predicted]
+        label = np.concatenate([np.asarray(block.label) for block in predicted]) if predicted else np.zeros(0)
+        tasks, task = distinct_labels(np.concatenate(tasks_of_blocks) if predicted else np.zeros(0))
+        rounds: dict[str, Any] = {
+            "updated": _pad([part.updated for part in moves], n, False),
+            "queried": np.concatenate([np.zeros(0, bool), *(block.asked for block in predicted)]),
+            "task": task,
+            "tasks": tuple(tasks),
+        }
+        if any(block.weight is not None for block in predicted):
+            weights = (np.ones(len(b.margin)) if b.weight is None else b.weight for b in predicted)
+            rounds["weight"] = np.concatenate([*weights])
+        if moves and all(part.stored is not None for part in moves):
+            rounds["stored"] = _pad([part.stored for part in moves], n, False)
+            # tasks by their place in the stream instead of that in the model
+            places = {label: place for place, label in enumerate(tasks)}
+            of_model = np.array([*(places.get(label, -2) for label in self.model.population.labels), -1], np.int64)
+            rounds["evicted"] = of_model[_pad([part.evicted for part in moves], n, -1)]
+        if moves and moves[0].weights is not None:
+            lengths = [len(part.updated) for part in moves]
+            rounds["weights"] = ViewWeights.concatenate([part.weights for part in moves], lengths)
+        return make_trace(encoder, margin, label, self.model.learner.traits.log_odds, rounds)
+
+
+class _PredictedBlock(NamedTuple):
+    """A block that was predicted, without its features, so that a stream may be longer than the memory."""
+
+    label: NDArray[Any] | None
+    task: NDArray[Any]
+    margin: NDArray[Any]
+    asked: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+
+
+def _pad(arrays: Sequence[Any], n: int, rest: Any) -> NDArray[Any]:
+    """Join arrays to one of n entries; records that wait for their labels have ``rest``."""
+    joined = np.concatenate([np.full(0, rest), *arrays])[:n]
+    return np.concatenate([joined, np.full(n - len(joined), rest)])
 
 
 def reading_files(models: Iterable[StreamModel]) -> list[StreamModel]:
@@ -129,7 +256,7 @@ def blocks_alone(X: Any) -> Iterator[Block]:
 
 
 def length_of(y: Any, sample_weight: Any = None) -> int | None:
-    """The number of records that are learned, where all are at hand."""
+    """Count the records that are learned; None for a stream of unknown length."""
     if y is None or sample_weight is None:
         return None if y is None else len(y)
     return int(np.count_nonzero(np.broadcast_to(sample_weight, len(y))))

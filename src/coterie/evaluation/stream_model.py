@@ -24,7 +24,7 @@ Asking = Callable[[int], Any]
 
 @dataclass(frozen=True)
 class Rounds:
-    """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
+    """A run of rounds: margins before each label (positive for ``classes_[1]``), flags of updates and of queries.
 
     Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
     several views ``weights`` says how long theirs were. ``predictions`` are the predictions as the learner made them,
@@ -49,38 +49,35 @@ class Rounds:
 
 
 def stacked(margins: Sequence[Margins]) -> Margins:
-    """Margins one after the other; of classes that appear on the way there are none before."""
+    """Stack margins; classes that appear later have margins of -inf before."""
     if margins[0].ndim == 1:
         return np.concatenate(margins)
-    whole = np.full((sum(map(len, margins)), max(each.shape[1] for each in margins)), -np.inf)
-    first = 0
-    for each in margins:
-        whole[first : first + len(each), : each.shape[1]] = each
-        first += len(each)
-    return whole
+    width = max(part.shape[1] for part in margins)
+    return np.concatenate(
+        [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-np.inf) for part in margins]
+    )
 
 
-def joined_rounds(made: Sequence[Rounds]) -> Rounds:
-    """Rounds one after the other, of which some learned nothing."""
-    stored = evicted = None
-    if any(each.stored is not None for each in made):
-        lengths = [len(each.updated) for each in made]
-        stored = np.concatenate(
-            [np.zeros(n, bool) if each.stored is None else each.stored for each, n in zip(made, lengths, strict=True)]
-        )
-        evicted = np.concatenate(
-            [np.full(n, -1) if each.evicted is None else each.evicted for each, n in zip(made, lengths, strict=True)]
-        )
-    predictions = [each.predictions for each in made if each.predictions is not None]
-    own = [each.own for each in made if each.own is not None]
+def joined_rounds(parts: Sequence[Rounds]) -> Rounds:
+    """Join rounds of consecutive records; parts that learned nothing stored and evicted nothing."""
+
+    def joined(name: str, rest: Any) -> NDArray[Any] | None:
+        arrays = [getattr(part, name) for part in parts]
+        if all(array is None for array in arrays):
+            return None
+        pairs = zip(arrays, parts, strict=True)
+        return np.concatenate([np.full(len(part.updated), rest) if array is None else array for array, part in pairs])
+
+    predictions = [part.predictions for part in parts if part.predictions is not None]
+    own = [part.own for part in parts if part.own is not None]
     return Rounds(
-        stacked([each.margin for each in made]),
-        np.concatenate([each.updated for each in made]),
-        np.concatenate([each.queried for each in made]),
-        stored,
-        evicted,
-        predictions=Predictions.joined(predictions) if len(predictions) == len(made) else None,
-        own=stacked(own) if len(own) == len(made) else None,
+        stacked([part.margin for part in parts]),
+        np.concatenate([part.updated for part in parts]),
+        np.concatenate([part.queried for part in parts]),
+        joined("stored", False),
+        joined("evicted", -1),
+        predictions=Predictions.joined(predictions) if len(predictions) == len(parts) else None,
+        own=stacked(own) if len(own) == len(parts) else None,
     )
 
 
@@ -129,7 +126,7 @@ class StreamModel(Protocol):
 
     @property
     def learner(self) -> BaseLearner:
-        """The learner, whose traits say whether records have tasks, margins are log-odds, and others."""
+        """The learner; its traits are facts such as having tasks, or margins that are log-odds."""
 
     @property
     def population(self) -> TaskRegistry:
@@ -141,7 +138,7 @@ class StreamModel(Protocol):
 
     @property
     def encoder(self) -> Any:
-        """The encoder by which records of files became rows; None where no file was read."""
+        """The encoder of records of files; None if no file was read."""
 
     @encoder.setter
     def encoder(self, encoder: Any) -> None: ...
@@ -167,13 +164,13 @@ class StreamModel(Protocol):
         """
 
     def learned_records(self, X: Any, y: Any, weights: Any) -> Any:
-        """Tell which of the records X are learned: those whose own weight and whose label's weight are above 0."""
+        """Flag the records that are learned, with a positive weight of their own and of their label."""
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """Predict and then learn one record, a dictionary, as a block of one; the margin predicted, as an array."""
 
     def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> Sequence[Any]:
-        """Predict records, dictionaries, whose labels come later; what :meth:`learn_waiting` takes of each."""
+        """Predict dictionaries before their labels come, and return them in the form of :meth:`learn_waiting`."""
 
     def read_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, learning: bool = True) -> Sequence[Any]:
         """Read records as :meth:`predict_waiting` does, without predicting them; scales learn if ``learning``."""
@@ -185,16 +182,16 @@ class StreamModel(Protocol):
         """Refuse labels that cannot be learned: ValueError."""
 
     def check_waiting(self, waiting: Sequence[Any]) -> None:
-        """Refuse what :meth:`predict_waiting` cannot have made: ValueError."""
+        """Raise ValueError for objects that :meth:`predict_waiting` cannot have returned."""
 
     def predict_pending(self, block: Block) -> Rounds:
-        """Predict a block whose labels come later; margins are 0 before anything is learned."""
+        """Predict a block before its labels come; margins are 0 before anything is learned."""
 
     def predict(self, block: Block) -> BlockViews:
         """The predictions of the records of a block; nothing is learned."""
 
     def skip_unlabelled(self, rounds: int = 1) -> None:
-        """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
+        """End rounds without labels: means and clocks go on, nothing is learned."""
 
 
 def stream_model_of(model: Any, name: str = "model") -> StreamModel:
@@ -208,8 +205,8 @@ def stream_model_of(model: Any, name: str = "model") -> StreamModel:
     require_instance(name, model)
     if not goes_on(model):
         raise TypeError(f"{name} must learn record by record, got {type(model).__name__}, which does not")
-    made: StreamModel = model.__stream_model__()
-    return made
+    inner: StreamModel = model.__stream_model__()
+    return inner
 
 
 def goes_on(model: Any) -> bool:

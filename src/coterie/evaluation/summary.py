@@ -252,7 +252,7 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     metrics = {name: evaluate(trace) for name, trace in traces.items()}
     if alone not in traces or chosen == alone:
         return Summary(comparison, chosen, metrics, {}, "")
-    sums = Sums.of(chosen, traces)
+    sums = Sums.from_traces(chosen, traces)
     against = {name: sums.verdict(name) for name in traces if name != chosen}
     best = sums.best(baselines_among(traces, chosen, comparison.reference_names))
     return Summary(comparison, chosen, metrics, against, best)

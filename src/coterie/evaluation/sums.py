@@ -63,7 +63,7 @@ class Pair(NamedTuple):
     lost_against: Tally
 
     @classmethod
-    def of(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
+    def from_traces(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
         """Sum up two traces over the same rounds; O(n + K) time.
 
         Without ``scale`` it is the largest difference, so that no square is infinite.
@@ -78,11 +78,13 @@ class Pair(NamedTuple):
             scale = float(np.max(np.abs(gain), initial=0.0, where=~np.isnan(gain))) or 1.0
         gain = gain / scale
         if loss is words:
-            noise: Noise = OfPredictions.of(np.asarray(trace.prediction != against.prediction, bool), task, tasks)
+            noise: Noise = OfPredictions.from_rounds(
+                np.asarray(trace.prediction != against.prediction, bool), task, tasks
+            )
         else:
             noise = trace.gain_noise(against, gain, scale)
-        by_task = [Tally.of(values, task, tasks) for values in (gain, cost, cost_against)]
-        overall = map(Tally.of, (cost_against - cost, cost, cost_against, lost, lost_against))
+        by_task = [Tally.from_values(values, task, tasks) for values in (gain, cost, cost_against)]
+        overall = map(Tally.from_values, (cost_against - cost, cost, cost_against, lost, lost_against))
         return cls(words, loss, scale, by_task[0], noise, *by_task[1:], *overall)
 
     def plus(self, other: Pair, places: Ints) -> Pair:

@@ -90,7 +90,7 @@ class BaseRate(NamedTuple):
 
 
 class LabelPrior(NamedTuple):
-    """What is added to the count of each label, 0 for numbers, and the number of labels, 0 if they come as they may."""
+    """The number added to the count of each label (0 for numbers), and the number of labels (0 if unknown)."""
 
     half: float
     labels: int
@@ -178,7 +178,7 @@ class Trace:
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Flags of the rounds whose predicted label was not the true one, which is what errors count."""
+        """Flags of the rounds with a wrong label, which errors count."""
         return np.asarray(self.prediction != self.label, bool)
 
     @property
@@ -203,7 +203,7 @@ class Trace:
 
     @property
     def losses(self) -> Floats | None:
-        """The loss of each round by which gains are judged, shape (n,): its log loss, nan where it has no probability.
+        """The loss of each round, by which gains are judged, shape (n,): log loss, nan without a probability.
 
         None where the learner has no probabilities at all; of numbers the squared error.
         """
@@ -235,10 +235,10 @@ class Trace:
         positive, negative = (  # the gain with either label: both predictions were known before it
             (log_losses(its) - log_losses(mine)) / scale for mine, its in ((ours, theirs), (1.0 - ours, 1.0 - theirs))
         )
-        return OfLabels.of(positive, negative, ours, gain, self.task, len(self.tasks))
+        return OfLabels.from_rounds(positive, negative, ours, gain, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> Trace:
-        """Predict as the constant where a margin is zero, once it has seen labels.
+        """Predict rounds of zero margin as the constant does, once it has seen labels.
 
         Numbers stay as they are, for they begin at their mean.
         """
@@ -302,7 +302,7 @@ class ManyClassTrace(Trace):
 
     def gain_noise(self, against: Trace, gain: Floats, scale: float) -> Noise:
         """Sum up the noise of the gains, from the gains alone: the probabilities of other labels are not stored."""
-        return OfClasses.of(gain, self.task, len(self.tasks))
+        return OfClasses.from_rounds(gain, self.task, len(self.tasks))
 
     def running_fields(self, rates: LabelRates) -> dict[str, Any]:
         """Return the fields of a baseline that predicts the likeliest label, None before any came."""
@@ -321,7 +321,7 @@ class ManyClassTrace(Trace):
 
 @dataclass(frozen=True, repr=False)
 class AmountTrace(Trace):
-    """The trace of a stream whose labels are numbers.
+    """The trace of a stream with numbers as labels.
 
     As :class:`coterie.evaluation.Trace`, with ``margin`` and ``prediction`` both the number predicted. A ``mistake`` is
     a prediction that was off by more than the loss tolerates, which is nothing for the squared and the absolute loss.
@@ -370,7 +370,7 @@ class AmountTrace(Trace):
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
         """Sum up the noise of the gains in squared error, from the residuals of both."""
         unit = scale**0.5
-        return OfNumbers.of(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
+        return OfNumbers.from_rounds(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> AmountTrace:
         """Return the trace as it is."""
@@ -457,6 +457,6 @@ def mean_loss(loss: Floats | None, task: Ints, n_tasks: int) -> Floats:
 
 
 def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
-    """``top / bottom``, nan where the bottom is not positive."""
+    """Divide ``top / bottom``; nan unless the bottom is positive."""
     ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
     return ratio

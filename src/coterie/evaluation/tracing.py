@@ -1,4 +1,4 @@
-"""Traces made of predictions: what is kept of these until their labels come, by the kind of labels.
+"""Traces from predictions: rows stored until the labels come, by the kind of labels.
 
 Of two labels it is the margin with the sign of the inside, for labels may yet turn round; of many classes the number of
 the one predicted, its lead over the second, and the probability of the true label; of sets the set predicted, and how
@@ -21,13 +21,13 @@ from .trace import AmountTrace, ManyClassTrace, Trace
 
 @singledispatch
 def empty_trace(labels: Labels, n: int) -> NDArray[Any]:
-    """What is kept of n predictions before anything is learned."""
+    """Return the rows of n predictions before anything is learned."""
     return np.zeros(n)
 
 
 @singledispatch
 def trace_rows(labels: Labels, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
-    """What is kept of predictions until their labels come, a row each; ``y`` are the labels, where they are known.
+    """Convert predictions to rows that are stored until their labels come; ``y`` are the labels, if known.
 
     ``log_odds`` is the factor that makes log-odds of margins, None where they are no such thing.
     """
@@ -38,7 +38,7 @@ def trace_rows(labels: Labels, margins: Floats, y: Any, log_odds: float | None) 
 def make_trace(
     labels: Labels, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
 ) -> Trace:
-    """The trace of rounds, made of what was kept of their predictions; ``rounds`` has its other attributes."""
+    """Make the trace of rounds from the rows of their predictions; ``rounds`` has its other attributes."""
     raise TypeError(f"no trace is made of {type(labels).__name__}")
 
 
@@ -70,17 +70,17 @@ def _(labels: ManyLabels, n: int) -> Floats:
 
 @trace_rows.register
 def _(labels: ManyLabels, margins: Floats, y: Any, log_odds: float | None) -> Floats:
-    made = empty_trace(labels, len(margins))
+    rows = empty_trace(labels, len(margins))
     if margins.shape[1]:
-        made[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
-        made[:, 1] = labels.strength(margins)
+        rows[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
+        rows[:, 1] = labels.strength(margins)
     logs = labels.log_probabilities(margins, log_odds)
     if logs is not None and y is not None and len(y):
-        numbers = np.array([labels.inside.get(each, -1) for each in np.asarray(exact_labels(y)).tolist()])
-        held = np.where(numbers < margins.shape[1], numbers, -1)
-        found = np.exp(logs[np.arange(len(logs)), held])
-        made[:, 2] = np.where((held < 0) | np.isnan(found), 0.0, found)
-    return made
+        numbers = np.array([labels.inside.get(label, -1) for label in np.asarray(exact_labels(y)).tolist()])
+        known = np.where(numbers < margins.shape[1], numbers, -1)
+        probability = np.exp(logs[np.arange(len(logs)), known])
+        rows[:, 2] = np.where((known < 0) | np.isnan(probability), 0.0, probability)
+    return rows
 
 
 @make_trace.register

@@ -1,4 +1,4 @@
-"""The verdict: whether learning together helped, on average and on which tasks, by two learners over the same rounds.
+"""The verdict on learning together, on average and on each task, from two learners over the same rounds.
 
 A round's **gain** is the other learner's loss less the learner's own, so positive where the learner was better. The
 loss is the log loss where both have probabilities, the squared error of numbers, and else 1 for a wrong label.
@@ -12,7 +12,7 @@ loss is the log loss where both have probabilities, the squared error of numbers
 * A task is ``"helped"`` (``"hurt"``) if Benjamini and Hochberg's procedure selects it at a false discovery rate of
   1 - confidence, and its interval lies above (below) zero. All others are ``"unclear"``. Gains and losses have one
   procedure each: the rate is that of the tasks called helped, and that of the tasks called hurt, not of both together.
-* The learner is also compared with the **constant** (:mod:`coterie.evaluation.constant`). Where that does as well, or
+* The learner is also compared with the **constant** (:mod:`coterie.evaluation.baselines`). Where that does as well, or
   where every task has a single record, nothing speaks for learning together: no task is called, and nothing advised.
 
 Rounds are taken as independent, which predictions of a learner that goes on learning are only roughly.
@@ -188,7 +188,7 @@ class Verdict:
 
     def row(self, i: int) -> list[str]:
         """A task as the row of a table: its name and records, both errors, the gain, its interval, and the outcome."""
-        errors = (self.words.value(each[i]) for each in (self.error_against, self.error))
+        errors = (self.words.value(error[i]) for error in (self.error_against, self.error))
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
 
@@ -210,8 +210,8 @@ class Verdict:
     def size_rows(self) -> list[list[str]]:
         """The gains by class of size as a table."""
         return [
-            [each.records, f"{each.tasks:,}", *shown_gain(self.loss, each.gain, each.low, each.high)]
-            for each in self.sizes
+            [size.records, f"{size.tasks:,}", *shown_gain(self.loss, size.gain, size.low, size.high)]
+            for size in self.sizes
         ]
 
     @property
@@ -274,21 +274,20 @@ class Verdict:
         what = f"tasks' mean {words.error}" if len(self.tasks) > 1 else f"mean {words.error}"
         average, name = self.average, _capital(self.name)
         if average.low > 0:
-            predictions, interval = _in_words(self, average)
-            return f"{name} cut the {what} by {predictions} ({interval}) against {self.against}."
+            change, interval = _in_words(self, average)
+            return f"{name} cut the {what} by {change} ({interval}) against {self.against}."
         if average.high < 0:
             turned = average._replace(gain=-average.gain, low=-average.high, high=-average.low)
-            predictions, interval = _in_words(self, turned)
-            return f"{name} raised the {what} by {predictions} ({interval}) against {self.against}."
-        predictions, interval = _in_words(self, self.average)
-        return f"{name} did not clearly change {what} (gain {predictions}, {interval}) against {self.against}."
+            change, interval = _in_words(self, turned)
+            return f"{name} raised the {what} by {change} ({interval}) against {self.against}."
+        change, interval = _in_words(self, self.average)
+        return f"{name} did not clearly change {what} (gain {change}, {interval}) against {self.against}."
 
     def remarks(self) -> list[str]:
-        """The sentences behind the headline: the tasks called, what limits the verdict, and what to do."""
+        """The sentences behind the headline: the tasks called, limits of the verdict, and advice."""
         if self.overall.n == 0:
             return []
-        said = [tasks_called(self), reserve(self), _advice(self)]
-        return [each for each in said if each]
+        return [*filter(None, (tasks_called(self), reserve(self), _advice(self)))]
 
     def sentence(self) -> str:
         """The headline, the errors over all rounds, and the remarks.
@@ -317,7 +316,7 @@ class Verdict:
             "against": self.against,
             "loss": self.loss.key,
             "average": self.loss.for_json(self.average._asdict()),
-            "sizes": [self.loss.for_json(each._asdict()) for each in self.sizes],
+            "sizes": [self.loss.for_json(size._asdict()) for size in self.sizes],
             "overall": self.words.for_json(self.overall._asdict()),
             "constant": self.loss.for_json(self.constant._asdict()),
             "constant_error": self.words.for_json(self.constant_error._asdict()),
@@ -334,7 +333,7 @@ class Verdict:
 
 
 def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Trace | None = None) -> Verdict:
-    """Judge whether the learner of ``trace`` did better or worse than that of ``against``, on average and on each task.
+    """Judge the learner of ``trace`` against that of ``against``, on average and on each task.
 
     Parameters
     ----------
@@ -367,7 +366,9 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
     >>> sorted(result.hurt), bool(result.beats_constant)
     ([3], True)
     """
-    sums = Sums.of("trace", {"trace": trace, "against": against} | ({} if constant is None else {CONSTANT: constant}))
+    sums = Sums.from_traces(
+        "trace", {"trace": trace, "against": against} | ({} if constant is None else {CONSTANT: constant})
+    )
     return replace(sums.verdict("against", confidence), name="learning together", against="one model per task")
 
 
@@ -387,8 +388,7 @@ def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
     tasks = tasks_called(alone)
     if alone.helped or alone.hurt:
         tasks = f"Against {alone.against}: {tasks[:1].lower()}{tasks[1:]}"
-    said = [tasks, reserve(best), _advice(best, listed(best.hurt))]
-    return headline, [named, *(each for each in said if each)]
+    return headline, [named, *filter(None, (tasks, reserve(best), _advice(best, listed(best.hurt))))]
 
 
 class Sums:
@@ -411,7 +411,7 @@ class Sums:
     >>> import coterie as ct
     >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
     >>> traces = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users).traces
-    >>> sums = Sums.of("half", traces)
+    >>> sums = Sums.from_traces("half", traces)
     >>> sums.errors["independent"], sums.best(["independent", "pooled"]), sums.verdict("pooled").against
     (0.0, 'independent', 'one model for all tasks')
     """
@@ -423,19 +423,19 @@ class Sums:
         self._numbers: dict[Hashable, int] = {}
 
     @classmethod
-    def of(cls, learner: str, traces: Mapping[str, Trace]) -> Sums:
-        """The sums of whole traces, beside all but the learner's own; a constant is made where there is none.
+    def from_traces(cls, learner: str, traces: Mapping[str, Trace]) -> Sums:
+        """Sum up whole traces of a learner and of all others; a missing constant is added.
 
         Raises
         ------
         ValueError
             The traces are not over the same rounds.
         """
-        made, ours = cls(learner), traces[learner]
+        sums, ours = cls(learner), traces[learner]
         others = {CONSTANT: traces.get(CONSTANT) or LabelBaselines().predict_next(ours)[CONSTANT]}
-        made._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
-        made.base_rate = ours.base_rate
-        return made
+        sums._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
+        sums.base_rate = ours.base_rate
+        return sums
 
     def add(self, traces: Mapping[str, Trace]) -> None:
         """Add the next rounds of the learner and of the others, the same names each time; O(rounds + K) time."""
@@ -445,8 +445,8 @@ class Sums:
         at = np.array([self._numbers.setdefault(task, len(self._numbers)) for task in ours.tasks], np.int64)
         for name, trace in others.items():
             _check_same_rounds(ours, trace, name)
-            found, before = Pair.of(ours, trace, scale), self.pairs.get(name)
-            self.pairs[name] = found if before is None else before.plus(found, at)
+            pair, before = Pair.from_traces(ours, trace, scale), self.pairs.get(name)
+            self.pairs[name] = pair if before is None else before.plus(pair, at)
 
     def plus(self, other: Sums) -> Sums:
         """Return the sums over the rounds of both, which were added as `add` does; O(K) time."""
@@ -465,15 +465,15 @@ class Sums:
         return list(gone)
 
     def copy(self) -> Sums:
-        """The sums as they are now, for who reads them while others add; O(K) time."""
-        made = copy(self)
-        made.pairs, made._numbers = dict(self.pairs), dict(self._numbers)
-        return made
+        """Copy the sums, for readers while others add; O(K) time."""
+        sums = copy(self)
+        sums.pairs, sums._numbers = dict(self.pairs), dict(self._numbers)
+        return sums
 
     def to_saved(self) -> tuple[list[list[str]], dict[str, NDArray[Any]]]:
         """How the sums beside each of the others are called, as data with a JSON form, and all of them by name."""
         saved = {name: pair.to_saved() for name, pair in self.pairs.items()}
-        arrays = {f"{name}.sums.{key}": held for name, (_, each) in saved.items() for key, held in each.items()}
+        arrays = {f"{name}.sums.{key}": array for name, (_, sums) in saved.items() for key, array in sums.items()}
         return [[name, *called] for name, (called, _) in saved.items()], arrays
 
     @classmethod
@@ -481,11 +481,11 @@ class Sums:
         cls, learner: str, saved: list[list[str]], arrays: dict[str, NDArray[Any]], tasks: list[Hashable]
     ) -> Sums:
         """Undo :meth:`to_saved`; ValueError for sums of another number of tasks."""
-        made = cls(learner)
-        made._numbers = {task: number for number, task in enumerate(tasks)}
+        sums = cls(learner)
+        sums._numbers = {task: number for number, task in enumerate(tasks)}
         for name, *called in saved:
-            made.pairs[name] = Pair.from_saved(called, below(arrays, f"{name}.sums."), len(tasks))
-        return made
+            sums.pairs[name] = Pair.from_saved(called, below(arrays, f"{name}.sums."), len(tasks))
+        return sums
 
     @property
     def tasks(self) -> tuple[Hashable, ...]:
@@ -500,8 +500,8 @@ class Sums:
     @property
     def errors(self) -> dict[str, float]:
         """The mean error of each learner over all rounds; nothing before the first."""
-        found = {name: pair.cost_against.mean for name, pair in self.pairs.items()}
-        return {self.learner: next(iter(self.pairs.values())).cost.mean} | found if found else {}
+        errors = {name: pair.cost_against.mean for name, pair in self.pairs.items()}
+        return {self.learner: next(iter(self.pairs.values())).cost.mean} | errors if errors else {}
 
     def of_task(self, task: Hashable) -> dict[str, Any]:
         """The number of records of a task, and its error by learner; empty for one of which no label came."""
@@ -510,7 +510,7 @@ class Sums:
             return {}
         costs = {self.learner: next(iter(self.pairs.values())).by_task}
         costs |= {name: pair.by_task_against for name, pair in self.pairs.items()}
-        errors = {name: each.total[number].item() / each.n[number].item() for name, each in costs.items()}
+        errors = {name: cost.total[number].item() / cost.n[number].item() for name, cost in costs.items()}
         return {"examples": costs[self.learner].n[number].item(), self.words.key: errors}
 
     def best(self, names: Iterable[str]) -> str:
@@ -523,8 +523,8 @@ class Sums:
             return min(pairs, key=lambda name: pairs[name].cost_against.mean)
 
         def gain(name: str) -> float:
-            found = pairs[name].gains.means
-            defined = found[~np.isnan(found)]
+            means = pairs[name].gains.means
+            defined = means[~np.isnan(means)]
             return pairs[name].scale * float(defined.mean()) if len(defined) else 0.0
 
         return min(pairs, key=gain)
@@ -534,14 +534,14 @@ class Sums:
         if not 0.5 < confidence < 1:
             raise ValueError(f"confidence={confidence!r}: expected a number between 0.5 and 1")
         tasks, pair, constant = self.tasks, self.pairs[against], self.pairs[CONSTANT]
-        gain, found = pair.gains.means, pair.noise.judged(pair.gains, confidence)
-        helped, hurt = (select_discoveries(each, 1.0 - confidence) for each in (found.helped, found.hurt))
-        outcome = np.where(helped & (found.low > 0), "helped", np.where(hurt & (found.high < 0), "hurt", "unclear"))
+        gain, judged = pair.gains.means, pair.noise.judged(pair.gains, confidence)
+        helped, hurt = (select_discoveries(p, 1.0 - confidence) for p in (judged.helped, judged.hurt))
+        outcome = np.where(helped & (judged.low > 0), "helped", np.where(hurt & (judged.high < 0), "hurt", "unclear"))
         n, size, seen = pair.by_task.n, class_of_size(pair.gains.n), pair.gains.n > 0
 
         def mean(chosen: NDArray[np.bool_]) -> Iterator[float]:
-            found_mean = mean_of_tasks(gain[chosen], found.low[chosen], found.high[chosen], confidence)
-            return (pair.scale * each for each in found_mean)
+            ends = mean_of_tasks(gain[chosen], judged.low[chosen], judged.high[chosen], confidence)
+            return (pair.scale * number for number in ends)
 
         ends = (0, *SIZES)
         sizes = tuple(
@@ -550,13 +550,13 @@ class Sums:
             for chosen in [seen & (size == k)]
             if chosen.any()
         )
-        made: dict[str, Any] = {
+        columns: dict[str, Any] = {
             "n": n,
             "error": ratio(pair.by_task.total, n),
             "error_against": ratio(pair.by_task_against.total, n),
             "gain": pair.scale * gain,
-            "low": pair.scale * found.low,
-            "high": pair.scale * found.high,
+            "low": pair.scale * judged.low,
+            "high": pair.scale * judged.high,
             "outcome": outcome,
             "average": Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, *mean(seen)),
             "sizes": sizes,
@@ -569,10 +569,8 @@ class Sums:
             "name": spoken(self.learner),
             "against": spoken(against),
         }
-        predictions = Verdict(tasks, confidence, **made)
-        return (
-            predictions if predictions.says_something else replace(predictions, outcome=np.full(len(tasks), "unclear"))
-        )
+        result = Verdict(tasks, confidence, **columns)
+        return result if result.says_something else replace(result, outcome=np.full(len(tasks), "unclear"))
 
 
 def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[str]:
@@ -589,7 +587,7 @@ def _error_gain(pair: Pair, confidence: float) -> Gain:
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:
     """The gain in loss over all rounds, with a normal interval."""
-    low, high = (pair.scale * each for each in normal_interval(*pair.gains.whole, confidence))
+    low, high = (pair.scale * end for end in normal_interval(*pair.gains.whole, confidence))
     mean = pair.scale * pair.gains.mean
     return Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, mean, low, high)
 
@@ -603,8 +601,8 @@ def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
 
 def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:
     """A gain with its unit, and its interval with its level."""
-    predictions, interval = shown_gain(verdict.loss, gain.gain, gain.low, gain.high)
-    return f"{predictions}{verdict.loss.unit}", f"{verdict.level} {interval}"
+    change, interval = shown_gain(verdict.loss, gain.gain, gain.low, gain.high)
+    return f"{change}{verdict.loss.unit}", f"{verdict.level} {interval}"
 
 
 def _overall(verdict: Verdict) -> str:
@@ -612,13 +610,13 @@ def _overall(verdict: Verdict) -> str:
     gain, words = verdict.overall, verdict.words
     digits = digits_of(gain.gain, gain.low, gain.high)
     before, after, guessed = (
-        words.value(each, digits) for each in (gain.error_against, gain.error, verdict.constant_error.error_against)
+        words.value(error, digits) for error in (gain.error_against, gain.error, verdict.constant_error.error_against)
     )
     over = f"The {words.error} over {counted(gain.n, 'example')}"
-    beside = f"; a constant guess has {guessed}"
+    constant = f"; a constant guess has {guessed}"
     if gain.low > 0 or gain.high < 0:
-        return f"{over} {'fell' if gain.low > 0 else 'rose'} from {before} to {after}{beside}."
-    return f"{over} is {after} against {before}{beside}."
+        return f"{over} {'fell' if gain.low > 0 else 'rose'} from {before} to {after}{constant}."
+    return f"{over} is {after} against {before}{constant}."
 
 
 def tasks_called(verdict: Verdict) -> str:
@@ -645,7 +643,7 @@ def _share(rate: float) -> str:
 
 
 def reserve(verdict: Verdict) -> str:
-    """The sentence about single records, or about predictions, where they limit the verdict."""
+    """The sentence about single records, or about predictions, if they limit the verdict."""
     if not verdict.beats_constant:
         return ""
     if verdict.single_records:
@@ -656,7 +654,7 @@ def reserve(verdict: Verdict) -> str:
 
 
 def _advice(verdict: Verdict, hurt: str = "") -> str:
-    """The sentence of advice; tasks hurt are named where no sentence before has done so."""
+    """The sentence of advice, with the tasks hurt unless a sentence before named them."""
     name, against, few = verdict.name, verdict.against, 0 < len(verdict.hurt) < len(verdict.tasks)
     if not verdict.beats_constant:
         return "Nothing has been learned yet that pays."

@@ -6,8 +6,7 @@ import copy
 from typing import Any, NamedTuple
 
 from coterie import spec
-from coterie.evaluation.late_labels import Stream
-from coterie.evaluation.progressive import length_of
+from coterie.evaluation.progressive import ProgressiveRun, length_of
 from coterie.evaluation.trace import weighted_mean
 from coterie.inputs.block import Block
 
@@ -89,8 +88,8 @@ def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, mo
 
 def _tried(model: OnlineModel, rest: Block) -> Tried:
     going = copy.deepcopy(model)
-    stream = Stream(going, (), delay=0)
-    stream.go(rest)
-    trace = stream.trace()
+    run = ProgressiveRun(going, (), delay=0)
+    run.predict_and_learn(rest)
+    trace = run.trace()
     losses = trace.losses
     return Tried(weighted_mean(trace.costs if losses is None else losses, trace.weight), going)

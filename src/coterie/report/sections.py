@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.metrics import calibration_curve, measured, written
+from coterie.evaluation.metrics import calibration_curve, format_measures, measures_with_values
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.summary import Summary, summarize
 from coterie.evaluation.verdict import conclusion
@@ -90,7 +90,7 @@ _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart
 def learners(summary: Summary) -> PagePart:
     """The table of all learners."""
     by_learner = summary.metrics
-    measures, words = measured(by_learner.values()), summary.verdict.words
+    measures, words = measures_with_values(by_learner.values()), summary.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
     columns += [
         f"{summary.learner}: {summary.verdict.loss.gain}",
@@ -279,7 +279,7 @@ def read_part(pairs: Sequence[tuple[str, str]], examples: Sequence[str], dropped
 
 def _learner_row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
     errors = (metrics.words.value(mean["error"], 2) for mean in (metrics.micro, metrics.macro))
-    return [name, *errors, *written(metrics, measures), *summary.gain_cells(name), summary.speed_cell(name)]
+    return [name, *errors, *format_measures(metrics, measures), *summary.gain_cells(name), summary.speed_cell(name)]
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
