@@ -40,7 +40,6 @@ MODULES = (
     "coterie.io.readers",
     "coterie.bounds.geometries",
     "coterie.evaluation.verdict",
-    "coterie.bounds.tasks",
     "coterie.bounds.views",
     "coterie.bounds.bandits",
 )

@@ -68,6 +68,8 @@ class BatchEstimator(_Reading):
         The tasks learned from, in order of first appearance.
     relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
         The output kernel M = A⁻¹ of these tasks.
+    dual_coef_ : ndarray
+        The coefficients of the rows learned from.
     n_features_in_ : int
         Width of the arrays learned from; absent when records came as dictionaries.
     """
@@ -224,6 +226,12 @@ class BatchEstimator(_Reading):
         return list(self.expansion_.tasks.labels)
 
     @property
+    def dual_coef_(self) -> Array:
+        """The coefficients c of the rows, as y was shaped: y_i alpha_i for machines, one column each."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.coefficients
+
+    @property
     def relation_matrix_(self) -> Array:
         """The output kernel M = A⁻¹ of the tasks learned from, shape (n_tasks, n_tasks)."""
         self._check_fitted(AttributeError)
@@ -288,18 +296,6 @@ class BatchEstimator(_Reading):
             self.__dict__.update(attributes)
             self.expansion_ = expansion
         return self
-
-
-class KernelEstimator(BatchEstimator):
-    """The base of estimators that keep coefficients of the rows they learned from."""
-
-    expansion_: KernelExpansion
-
-    @property
-    def dual_coef_(self) -> Array:
-        """The coefficients c of the rows, as y was shaped: y_i alpha_i for machines, one column each."""
-        self._check_fitted(AttributeError)
-        return self.expansion_.coefficients
 
 
 class BatchClassifier(BatchEstimator):

@@ -13,7 +13,7 @@ from coterie.inputs.tabular import ONLY_TASK
 from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
 
-from .base import BatchClassifier, KernelEstimator
+from .base import BatchClassifier
 from .designs import solve
 from .expansion import KernelExpansion
 from .filters import Filter, filter_of
@@ -24,7 +24,7 @@ from .targets import classes_of
 
 
 @spec.estimator
-class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
+class MultitaskKernelClassifier(BatchClassifier):
     """Kernel ridge regression on the codes of classes; the class with the nearest code is predicted (ROS11 §6.2).
 
     Every class has a code, +1 and -1 for two classes and by default a unit vector for each of more, and the codes of

@@ -14,7 +14,7 @@ from coterie.inputs.tabular import split_task, task_labels
 from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
 
-from .base import KernelEstimator
+from .base import BatchEstimator
 from .designs import logger, solve
 from .expansion import KernelExpansion
 from .filters import Filter, filter_of
@@ -23,7 +23,7 @@ from .problem import Problem, problem_of
 
 
 @spec.estimator
-class MultitaskKernelRidge(KernelEstimator):
+class MultitaskKernelRidge(BatchEstimator):
     """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
 
     With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),

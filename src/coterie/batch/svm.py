@@ -13,7 +13,7 @@ from coterie.kernels import KernelLike
 from coterie.types import Array, Codes, Labels, Records, Tasks
 
 from . import memory
-from .base import BatchClassifier, KernelEstimator, TrainingRows
+from .base import BatchClassifier, BatchEstimator, TrainingRows
 from .designs import Separate
 from .expansion import KernelExpansion
 from .output_kernels import BatchRelation, output_kernel
@@ -21,7 +21,7 @@ from .targets import numbers, signs_of
 
 
 @spec.estimator
-class MultitaskSVC(KernelEstimator, BatchClassifier):
+class MultitaskSVC(BatchClassifier):
     """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
     For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
@@ -97,7 +97,7 @@ class MultitaskSVC(KernelEstimator, BatchClassifier):
 
 
 @spec.estimator
-class MultitaskSVR(KernelEstimator):
+class MultitaskSVR(BatchEstimator):
     """Support vector regression for many tasks: the epsilon-insensitive loss and the kernel k(x, z) M_st.
 
     It minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, |y_i - f_(t_i)(x_i) - intercept| - epsilon).

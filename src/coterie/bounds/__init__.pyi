@@ -2,5 +2,4 @@ from . import bandits as bandits
 from . import budget as budget
 from . import geometries as geometries
 from . import perceptron as perceptron
-from . import tasks as tasks
 from . import views as views

@@ -411,7 +411,7 @@ class Spectral(LearnedRelation):
 
     Notes
     -----
-    :func:`coterie.bounds.tasks.spectral_bound` bounds the mistakes. The journal version (Cavallanti, Cesa-Bianchi,
+    :func:`coterie.bounds.views.spectral_bound` bounds the mistakes. The journal version (Cavallanti, Cesa-Bianchi,
     Gentile, JMLR 11, 2010) has the bound of several views too.
 
     Examples
