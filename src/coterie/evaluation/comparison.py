@@ -383,12 +383,12 @@ class FeatureSpread:
         """Add the records of a block, dense or sparse, if they are among the first; those of views are left out."""
         if self._rows >= _SPREAD_ROWS or getattr(X, "ndim", 0) != 2 or not hasattr(X, "T"):
             return
-        values = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
+        values: Any = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
         powers = values, values.multiply(values) if hasattr(X, "indices") else np.square(values)
         sums = np.stack([np.asarray(power.sum(axis=0), np.float64).ravel() for power in powers])
         width = max(self._sums.shape[1], sums.shape[1])
         self._rows += X.shape[0]
-        self._sums = sum(np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (self._sums, sums))
+        self._sums = np.add(*(np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (self._sums, sums)))
 
     @property
     def deviations(self) -> NDArray[np.float64] | None:
