@@ -420,7 +420,7 @@ REFUSED = [
     ("perceptron-dense", said(2**40, "state", "features"), "Expected `int` <= 2147483647"),
     ("perceptron-dense", said(-1, "state", "rounds"), "Expected `int` >= 0"),
     ("perceptron-dense", said(4, "kept", "n_features_in_"), "records of 4 features do not fit"),
-    ("perceptron-dense", said({}, "kept"), "nothing says how records are read"),
+    ("perceptron-dense", said({}, "kept"), "the data do not tell how to read records"),
     ("perceptron-dense", said({"names": ["a"] * 2}, "view"), "the name of a feature is there twice"),
     ("perceptron-dense", said({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
     ("perceptron-dense", said("Quantum", "state", "shape", "kind"), "unknown kind of model 'Quantum'"),

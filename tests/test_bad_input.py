@@ -76,7 +76,7 @@ MISFITS = {
     "too few columns": ((X[:, :3], Y, TASK), "X has 3 features, but MultitaskPerceptron is expecting 6 features"),
     "too many columns": ((np.hstack([X, X]), Y, TASK), "X has 12 features"),
     "another label": ((X, Y + 2, TASK), "expected two labels, got -1.0, 1.0, 3.0"),
-    "dictionaries": ((RECORDS, Y, TASK), "dictionaries need feature names.* learned from bare arrays"),
+    "dictionaries": ((RECORDS, Y, TASK), "learned from arrays without names"),
 }
 arrays = pytest.mark.parametrize(("given", "message"), ARRAYS.values(), ids=ARRAYS)
 
@@ -111,7 +111,7 @@ DICTIONARIES = {
     "fewer labels": (([{"new": 1.0}] * 3, [1]), "y must hold one label a record: got 1 for 3 records"),
     "fewer tasks": (([{"new": 1.0}], [1], [1, 2]), r"got shape \(2,\) for 1 records"),
     "missing task": (([{"new": 1.0}], [1], [None]), r"task of record 0 \(from 0\) is missing"),
-    "an array": ((X, Y), "learned features by name: give a list of dictionaries, or a frame, no array"),
+    "an array": ((X, Y), "learned features by name: give a list of dictionaries or a frame, not an array"),
 }
 
 

@@ -180,7 +180,7 @@ REFUSED = {
     ),
     "the kind of column 'a' is 'number'; expected one of 'numeric', 'categorical'": lambda: Encoder([("a", "number")]),
     "column 'price': 'abc' is not a number": lambda: Encoder(COLUMNS).encode_one({"price": "abc"}),
-    "column 'a': is no whole number below 262,144, as svmlight's features are": lambda: Encoder(
+    "column 'a': is not a whole number below 262,144, as svmlight's features are": lambda: Encoder(
         [], source="svmlight"
     ).encode_one({"a": 1.0}),
     "column 'a:b': 'c' is not a number": lambda: Encoder([], source="vw").encode_one({"a:b": "c"}),

@@ -25,8 +25,8 @@ CEILINGS = {
     "datasets": (0, 0, 0, 15),
     "evaluation": (91, 48, 0, 40),
     "hypotheses": (3, 7, 0, 15),
-    "inputs": (122, 94, 0, 70),
-    "io": (4, 9, 0, 25),
+    "inputs": (0, 0, 0, 60),
+    "io": (1, 0, 0, 25),
     "multiview": (42, 13, 0, 55),
     "numeric": (181, 147, 0, None),
     "online": (84, 65, 0, 75),
@@ -39,7 +39,7 @@ CEILINGS = {
 }
 
 #: Names of classes and of modules that occur more than once.
-REPEATED_CLASSES, REPEATED_MODULES = 14, 40
+REPEATED_CLASSES, REPEATED_MODULES = 13, 40
 
 #: The most words of CONTRIBUTING.md, its code not counted.
 WORDS = 1800

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from coterie.inputs.dates import spread
+from coterie.inputs.dates import expand_dates
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.keys import MISSING_WORDS
 from coterie.io.readers import read
@@ -101,5 +101,5 @@ def test_dictionaries_of_typed_columns_take_the_words(word):
 
 @pytest.mark.parametrize("word", WORDS)
 def test_dictionaries_take_the_words_in_place_of_dates(word):
-    assert spread({"day": word, "a": 1.0}, {"day": None}, update=False) == {"day": None, "a": 1.0}
-    assert spread({"shop": word}, {"day": None}, update=False) == {"shop": word}
+    assert expand_dates({"day": word, "a": 1.0}, {"day": None}, update=False) == {"day": None, "a": 1.0}
+    assert expand_dates({"shop": word}, {"day": None}, update=False) == {"shop": word}

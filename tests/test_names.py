@@ -26,7 +26,7 @@ KEYS |= {"size=1", "size=2"}
 
 def kept(names):
     """All names by their columns."""
-    return {column: names.of(column) for column in names.columns()}
+    return {column: names.find_name(column) for column in names.columns()}
 
 
 def batch(encoder):

@@ -115,20 +115,6 @@ def test_sparse_rows_get_the_constant_and_are_not_shifted():
     np.testing.assert_array_equal(dense.decision_function(X), dense.decision_function(csr_array(X)))
 
 
-def test_columns_of_very_different_size_are_warned_of_once():
-    X, y = np.c_[np.arange(1.0, 21.0), 1e3 * np.arange(1.0, 21.0)], np.arange(20) % 2
-    with pytest.warns(UserWarning, match=r"numbers in column 1 are about 1.2e\+04 and in column 0 about 12, and Multi"):
-        model = ct.MultitaskLogistic().partial_fit(X, y)
-    model.partial_fit(X, y)  # once
-    words = pd.DataFrame({"sum": X[:, 1], "shop": ["north", "south"] * 10})
-    with pytest.warns(
-        UserWarning, match=r"numbers in column 'sum' are about 1.2e\+04 and in column 'shop=north' about 1,"
-    ):
-        ct.MultitaskLogistic().partial_fit(words, y)
-    for quiet in (ct.MultitaskLogistic(scale="none"), ct.MultitaskLogistic(scale="auto"), ct.MultitaskPerceptron()):
-        quiet.partial_fit(X if quiet.scale else X[:5], y if quiet.scale else y[:5])
-
-
 def test_what_is_refused_leaves_scales_as_they_were():
     model = ct.AdaptiveSharingClassifier().fit(records(MIXED)[:60], Y[:60], task=USER[:60])
     before = copy.deepcopy(model)

@@ -177,24 +177,30 @@ def test_columns_are_kept_as_they_stand(tmp_path, kind):
     path = write(tmp_path, kind, held)
     options = {"label": "click", "task": "user", "bits": 12, "on_error": "skip", "block_rows": 7}
     blocks = list(read(path, **options, keep=(*names, "n"), ignore="title", skip=3))
-    assert list(blocks[0].kept) == list(names)
+    assert list(blocks[0].unchanged) == list(names)
     text = kind in ("csv", "tsv")
     for name in names:
         wanted = ["" if text and each[name] is None else str(each[name]) if text else each[name] for each in held]
         del wanted[17]
-        assert [value for block in blocks for value in block.kept[name].tolist()] == wanted[3:]
-    assert blocks[0].piece(1, 3).kept["n"].tolist() == blocks[0].kept["n"][1:3].tolist()
+        assert [value for block in blocks for value in block.unchanged[name].tolist()] == wanted[3:]
+    assert blocks[0].piece(1, 3).unchanged["n"].tolist() == blocks[0].unchanged["n"][1:3].tolist()
     both = blocks[0].joined(blocks[1])
-    assert both.kept["n"].tolist() == [*blocks[0].kept["n"], *blocks[1].kept["n"]]
+    assert both.unchanged["n"].tolist() == [*blocks[0].unchanged["n"], *blocks[1].unchanged["n"]]
 
 
 def test_numbers_are_kept_with_all_their_digits(tmp_path):
     csv_file = text_file(tmp_path, "a.csv", "y,x,z\n1,2.50,007\n0,wrong,008\n1,1e3,\n")
     (block,) = read(csv_file, label="y", features=["x"], on_error="skip", keep=["x", "z"])
-    assert {name: values.tolist() for name, values in block.kept.items()} == {"x": ["2.50", "1e3"], "z": ["007", ""]}
+    assert {name: values.tolist() for name, values in block.unchanged.items()} == {
+        "x": ["2.50", "1e3"],
+        "z": ["007", ""],
+    }
     jsonl = text_file(tmp_path, "a.jsonl", '{"y":1,"x":2,"z":{"a":[1]}}\n{"y":0,"x":2.5}\n')
     (block,) = read(jsonl, label="y", keep=["x", "z"])
-    assert {name: values.tolist() for name, values in block.kept.items()} == {"x": [2, 2.5], "z": [{"a": [1]}, None]}
+    assert {name: values.tolist() for name, values in block.unchanged.items()} == {
+        "x": [2, 2.5],
+        "z": [{"a": [1]}, None],
+    }
 
 
 @pytest.mark.parametrize("kind", TABLES)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.inputs import tabular
-from coterie.inputs.form import Form, PreparedWords
+from coterie.inputs.form import InputEncoder, PreparedDictEncoder
 from coterie.inputs.input import Input, InputOptions, Records
 from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
@@ -110,12 +110,12 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     labels: list[Any]
 
 
-class CrossedForm(Form):
+class CrossedForm(InputEncoder):
     """How contexts and actions become rows.
 
     Attributes
     ----------
-    contexts, actions : PreparedWords
+    contexts, actions : PreparedDictEncoder
         How contexts, and actions that are dictionaries, become rows; a context has a constant.
     labels : dict
         The numbers of actions that are labels.
@@ -127,8 +127,8 @@ class CrossedForm(Form):
         scale = options.scale or "none"
         standard = "standard" if scale in ("standard", "auto") else "none"
         self._unit = scale in ("unit", "auto")
-        self.contexts = PreparedWords(Vocabulary(), Preparation(True, standard, log=options.log))
-        self.actions = PreparedWords(Vocabulary(), Preparation(False, "none"))
+        self.contexts = PreparedDictEncoder(Vocabulary(), Preparation(True, standard, log=options.log))
+        self.actions = PreparedDictEncoder(Vocabulary(), Preparation(False, "none"))
         self.sizes = Sizes() if standard == "standard" else None
         self.labels: dict[Hashable, int] = {}
         # the pair of the constant of all records is one that no features have
@@ -327,9 +327,9 @@ class CrossedForm(Form):
             self.sizes.sums = enlarged(sums, 16)
 
     @staticmethod
-    def _restored(words: PreparedWords, data: Mapping[str, Any], arrays: Arrays) -> PreparedWords:
+    def _restored(words: PreparedDictEncoder, data: Mapping[str, Any], arrays: Arrays) -> PreparedDictEncoder:
         names = vocabulary_from_json(msgspec.convert(data["view"], dict[str, Any]))
-        restored = PreparedWords.restored(names, data["preparation"], below(arrays, "preparation."))
+        restored = PreparedDictEncoder.restore(names, data["preparation"], below(arrays, "preparation."))
         same = all(
             getattr(restored.preparation, name) == getattr(words.preparation, name)
             for name in ("constant", "standardised", "unit", "log")

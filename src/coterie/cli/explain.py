@@ -69,7 +69,7 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
         kind = type(trained).__name__
         raise InputError(f"holds a batch model ({kind}), of whose records no weights are stored to explain by", path)
     names = getattr(getattr(trained, "encoder_", None), "names", None)
-    if names is not None and not names.kept:
+    if names is not None and not names.enabled:
         names = None
     counts = None if names is None else {"names": len(names), "collisions": names.collisions, "dropped": names.dropped}
     result: dict[str, Any] = {"model": model, "names": counts}
@@ -327,7 +327,7 @@ def _read_place(model: Any, record: str) -> tuple[Any, Hashable, dict[str, Any]]
     for block in reader:
         for row in (block.place == int(place)).nonzero()[0][:1].tolist():
             one = block.piece(row, row + 1)
-            values = {name: _read_number(column[0], kinds[name]) for name, column in one.kept.items()}
+            values = {name: _read_number(column[0], kinds[name]) for name, column in one.unchanged.items()}
             return one.X, None if one.task is None else one.tasks[0], values
     for reason in reader.skipped_examples:
         if reason.startswith(f"{path}:{place}: "):

@@ -196,7 +196,7 @@ def predict_records(
             if columns.pop("probabilities", None) is not None:
                 labels = dict(zip(model.classes_.tolist(), result.probabilities.T.tolist(), strict=True))
             yield PredictedBlock(
-                {"place": places} | columns, labels, {name: values.tolist() for name, values in block.kept.items()}
+                {"place": places} | columns, labels, {name: values.tolist() for name, values in block.unchanged.items()}
             )
 
 

@@ -219,7 +219,7 @@ def _run_pass(
     for model in comparison.models.values():
         stream_model_of(model).encoder = stream.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
-    reading = replace(Reading.of(stream.reader), rows=stream.rows)
+    reading = replace(Reading.from_reader(stream.reader), rows=stream.rows)
     end = stream.stopped, stream.failed, stream.has_one_label
     return LearningOutcome(
         comparison, best, reading, time.perf_counter() - start, *end, hints=lambda: stream.reader.hints

@@ -35,29 +35,29 @@ NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf
 
 
 class Strings(NamedTuple):
-    """Arrow's layout of strings: string i is ``data[offsets[i]:offsets[i + 1]]``; a null is an empty string."""
+    """Strings in Arrow's layout: string i is ``data[offsets[i]:offsets[i + 1]]``; a null is an empty string."""
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """True for strings in any of Arrow's layouts."""
+    """Return True for strings in any of Arrow's layouts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """True for numbers."""
+    """Return True for numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_date(kind: pa.DataType) -> bool:
-    """True for dates, and for times of a date."""
+    """Return True for dates, and for times of a date."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """True for lists."""
+    """Return True for lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
@@ -66,7 +66,7 @@ def _is_label(kind: pa.DataType) -> bool:
 
 
 def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
-    """The kind of feature that a column's type makes it, or None and the reason.
+    """Return the kind of feature of a column's type, or None and the reason.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
 
 
 def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
-    """The kinds of a table's columns, or None and the reason why a column is no feature; text may be dates."""
+    """Return the kinds of a table's columns, or None and the reason why a column is no feature; text may be dates."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
     nameless = [name for name in kinds if name == CONSTANT_KEY]
@@ -98,7 +98,7 @@ def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
 
 
 def fits(kind: pa.DataType, use: str) -> bool:
-    """True if a column of this type can be used as this kind of feature."""
+    """Return True if a column of this type can be used as this kind of feature."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_null(inner):
         return True
@@ -114,7 +114,7 @@ def fits(kind: pa.DataType, use: str) -> bool:
 
 
 def with_missing(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """A batch with more columns, all of whose values are missing."""
+    """Add columns of missing values to a batch."""
     for name in names:
         batch = batch.append_column(name, pa.nulls(len(batch)))
     return batch
@@ -127,7 +127,7 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def present(array: pa.Array) -> NDArray[np.bool_]:
-    """Flags of the values that are not null."""
+    """Return flags of the values that are not null."""
     if not array.null_count:
         return np.ones(len(array), dtype=bool)
     mask: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
@@ -135,7 +135,7 @@ def present(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def filled(array: pa.Array) -> NDArray[np.bool_]:
-    """Flags of the rows that hold a value other than null, an empty string or an empty list.
+    """Return flags of the rows with a value other than null, an empty string or an empty list.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def filled(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def numbers(array: pa.Array) -> NDArray[np.float64]:
-    """The values as float64, 0 for null."""
+    """Convert values to float64, 0 for null."""
     values = array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
     values = pc.fill_null(values, 0.0) if values.null_count else values
     result: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
@@ -163,9 +163,9 @@ def numbers(array: pa.Array) -> NDArray[np.float64]:
 def number_columns(
     batch: pa.RecordBatch | pa.Table, names: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """The values of k columns of numbers, shape (k, n), 0 for null; and flags of those that are not null, None if all.
+    """Return the values of k columns of numbers, shape (k, n), 0 for null; and flags of non-null ones, None if all are.
 
-    What can be is done by one call for all columns: there may be a hundred thousand.
+    One call converts all columns if possible: there may be a hundred thousand.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def number_columns(
 
 
 def strings(array: pa.Array) -> Strings:
-    """The strings in the layout that compiled code takes, wherever the array's slice begins."""
+    """Convert strings to the layout of compiled code, also for a slice of an array."""
     large = array.cast(pa.large_string())
     large = pc.fill_null(large, "") if large.null_count else large
     _, offsets, data = large.buffers()
@@ -197,15 +197,15 @@ def strings(array: pa.Array) -> Strings:
 
 
 def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Count the values of each row (1 or 0), and hash ``name=value`` for each value, whose names are noted."""
+    """Count the values of each row (1 or 0), hash ``name=value`` for each value, and store the names."""
     if is_string(array.type) or pa.types.is_null(array.type):
         text = strings(array)
         hashed = np.empty(len(array), np.int32)
         prefix, mask = f"{name}=", bit_mask(names.bits)
         hash_strings(prefix_state(prefix), text.data, text.offsets, mask, hashed)
-        if names.kept:
+        if names.enabled:
             meet_strings(prefix_state(prefix), text.data, text.offsets, mask, names.table)
-            names.take(text.data, encode_key(prefix))
+            names.copy_names(text.data, encode_key(prefix))
         there = text.offsets[1:] > text.offsets[:-1]
         return there.astype(np.int64), hashed[there]
     coded = array.dictionary_encode()
@@ -218,13 +218,13 @@ def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[NDArray[np.i
 
 
 def categories(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """One entry ``name=value`` of value 1 for each row that has a value; null and ``""`` are none."""
+    """Return one entry ``name=value`` of value 1 for each row with a value; null and ``""`` are missing."""
     counts, indices = _hash_values(name, array, names)
     return HashedFeatures(counts, indices, np.ones(len(indices)))
 
 
 def items(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """One entry ``name=item`` of value 1 for each item of each row's list."""
+    """Return one entry ``name=item`` of value 1 for each item of each row's list."""
     if pa.types.is_null(array.type):
         return HashedFeatures(np.zeros(len(array), np.int64), np.empty(0, np.int32), np.empty(0))
     counts, indices = _hash_values(name, array.flatten(), names)
@@ -234,25 +234,25 @@ def items(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """Entries ``name^token`` of value log(1 + count)."""
+    """Return entries ``name^token`` of value log(1 + count)."""
     text = strings(array)
     bound = token_bound(text.offsets)
     out = HashedFeatures(np.empty(len(array), np.int64), np.empty(bound, np.int32), np.empty(bound))
     prefix = f"{name}^"
     total = hash_texts(prefix_state(prefix), text.data, text.offsets, bit_mask(names.bits), names.table, *out)
-    names.take(text.data, encode_key(prefix), bytes.lower)
+    names.copy_names(text.data, encode_key(prefix), bytes.lower)
     return HashedFeatures(out.counts, out.indices[:total], out.values[:total])
 
 
 class Dates(NamedTuple):
-    """The moments of rows, and flags of the rows that have a value and of those whose value is wrong."""
+    """The moments of rows, and flags of the rows with a value and of the rows with a wrong one."""
 
     moments: Moment
     present: NDArray[np.bool_]
     wrong: NDArray[np.bool_]
 
 
-#: Days, or units of time in a day, by type; microseconds in one of them, or how many of them are in a microsecond.
+#: For each unit of time: its number in a day, the microseconds in one, and its number in a microsecond.
 _UNITS = {"s": (86_400, 1_000_000, 1), "ms": (86_400_000, 1000, 1), "us": (DAY, 1, 1), "ns": (1000 * DAY, 1, 1000)}
 
 
@@ -297,13 +297,13 @@ def _dates_of_text(array: pa.Array) -> Dates:
 
 
 def _without_missing_words(array: pa.Array) -> pa.Array:
-    """Text without spaces around it, null where it stands for a missing number or date."""
+    """Strip text, and replace words for missing numbers or dates by null."""
     words = pc.utf8_trim_whitespace(array.cast(pa.string()))
     return pc.if_else(pc.is_in(words, pa.array(MISSING_WORDS)), None, words)
 
 
 def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Parse text as numbers, null for what is missing or none, with a fault for each that is none."""
+    """Parse text as numbers, null for missing and wrong ones, with a fault for each wrong one."""
     words = _without_missing_words(array)
     values: list[float | None] = []
     faults: list[Fault] = []
@@ -316,7 +316,7 @@ def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Convert labels of any type to float64, null where one is missing, with a fault for each that is no number."""
+    """Convert labels of any type to float64, null for missing ones, with a fault for each that is not a number."""
     faults: list[Fault] = []
     if is_string(array.type):
         try:
@@ -337,7 +337,7 @@ def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The sort key of each row of a column of dates (its instant) or numbers, and which rows have one."""
+    """Return the sort keys of a column of dates (their instants) or numbers, and flags of the rows that have one."""
     if is_number(array.type):
         values = numbers(array)
         return values, present(array) & ~np.isnan(values)
@@ -346,7 +346,7 @@ def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row whose date cannot be read, or is a day that calendars do not have."""
+    """Yield a fault for each row with an unreadable date, or a day that calendars do not have."""
     try:
         wrong = dates(array).wrong
     except InputError as error:
@@ -367,7 +367,7 @@ def date_features(name: str, moments: Dates, names: Names) -> HashedFeatures:
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:
-    """Labels as a NumPy array: strings as objects (equal ones are one), numbers and truth values unchanged.
+    """Convert labels to a NumPy array: strings to objects (equal ones are one), numbers and truth values unchanged.
 
     Decimal numbers that are whole are Python's whole numbers, so that a large one is the same label from any format.
     Missing labels have any value.
@@ -388,7 +388,7 @@ def label_values(array: pa.Array) -> NDArray[Any]:
 
 
 def unchanged_values(array: pa.Array) -> NDArray[Any]:
-    """Values to be written as they stand: text, numbers, truth values and lists of them; times and decimals as text.
+    """Convert values for output: text, numbers, truth values and lists unchanged; times and decimals as text.
 
     Examples
     --------
@@ -419,7 +419,7 @@ def require_role(role: str, name: str, kind: pa.DataType) -> None:
 
 
 def missing_labels(array: pa.Array) -> NDArray[np.bool_]:
-    """Flags of the rows whose label or task is missing: null, blank or NaN."""
+    """Return flags of the rows without a label or task: null, blank or NaN."""
     missing = ~present(array)
     if is_string(array.type):
         blank = pc.equal(pc.utf8_trim_whitespace(array), "")

@@ -1,14 +1,14 @@
 """Dates and times as categories: the hour, the weekday and the month.
 
-The time since the first date is no feature: in order of time the newest date is always at the end of what was seen,
-where a weight that was learned says nothing or, later, the wrong thing.
+The time since the first date is no feature: in order of time the newest date always lies beyond all earlier ones, and
+a learned weight says nothing about it, or the wrong thing.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import lru_cache
 from itertools import accumulate
 from operator import add
@@ -18,12 +18,12 @@ import numpy as np
 
 from .errors import InputError
 from .faults import clipped
-from .keys import is_missing, is_missing_word
+from .keys import Record, is_missing, is_missing_word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Text that is a date or a time, as ISO 8601 and RFC 3339 write it; so that RE2 reads it, too.
+#: Text that is a date or a time, as ISO 8601 and RFC 3339 write it; RE2 accepts the pattern, too.
 PATTERN = (
     r"^[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?[ \t]*$"
@@ -40,14 +40,14 @@ _PARTS = (
     ("weekday", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")),
     ("month", range(1, 13)),
 )
-#: How many values the parts before each have.
+#: For each part, the number of values of the parts before it.
 _BEFORE = tuple(accumulate((len(values) for _, values in _PARTS[:-1]), initial=0))
 
 
 class Moment(NamedTuple):
-    """A date in microseconds since 1970: what a clock on the spot shows, and the instant, as the clock in UTC shows it.
+    """A date in microseconds since 1970: the local clock time, and the instant in UTC.
 
-    Both are arrays for several dates. Where nothing tells the zone, they are the same.
+    Both are arrays for several dates, and equal for dates without a zone.
     """
 
     wall: Any
@@ -55,7 +55,7 @@ class Moment(NamedTuple):
 
 
 def is_date_text(word: str) -> bool:
-    """True for text that has the form of a date.
+    """Return True for text that has the form of a date.
 
     Examples
     --------
@@ -65,21 +65,21 @@ def is_date_text(word: str) -> bool:
     return re.match(PATTERN, word) is not None
 
 
-def mostly_dates(words: Any, of: int | None = None) -> bool:
-    """True for an Arrow column of text of which more than half has the form of dates: that is then read as dates.
+def mostly_dates(words: Any, total: int | None = None) -> bool:
+    """Return True for an Arrow column of text that is to be read as dates, since more than half of it are dates.
 
-    Half of the values that are not null or empty, or of ``of``.
+    ``total`` is the number of values, by default of those that are not null or empty.
     """
     import pyarrow.compute as pc
 
     if not str(words.type).startswith(("string", "large_string")):
         return False
-    held = pc.sum(pc.greater(pc.binary_length(words), 0)).as_py() if of is None else of
-    return bool(2 * (pc.sum(pc.match_substring_regex(words, PATTERN)).as_py() or 0) > (held or 0))
+    total = pc.sum(pc.greater(pc.binary_length(words), 0)).as_py() if total is None else total
+    return bool(2 * (pc.sum(pc.match_substring_regex(words, PATTERN)).as_py() or 0) > (total or 0))
 
 
 def moment(value: Any, name: Hashable = None) -> Moment:
-    """The moment of a date, a datetime, a `numpy.datetime64` or text in ISO 8601.
+    """Return the moment of a date, a datetime, a `numpy.datetime64` or text in ISO 8601.
 
     Raises
     ------
@@ -94,11 +94,11 @@ def moment(value: Any, name: Hashable = None) -> Moment:
     """
     try:
         if isinstance(value, str):
-            return _of_text(value)
+            return _parse_date(value)
         if isinstance(value, np.datetime64):
             value = value.astype("M8[us]").item()
         if isinstance(value, datetime.date):
-            return _of_date(value)
+            return _convert_date(value)
     except (ValueError, OverflowError):
         pass
     shown = repr(clipped(value)) if isinstance(value, str) else clipped(repr(value))
@@ -106,13 +106,13 @@ def moment(value: Any, name: Hashable = None) -> Moment:
 
 
 @lru_cache(1 << 15)
-def _of_text(word: str) -> Moment:
+def _parse_date(word: str) -> Moment:
     if not is_date_text(word):
         raise ValueError
-    return _of_date(datetime.datetime.fromisoformat(word.strip()))
+    return _convert_date(datetime.datetime.fromisoformat(word.strip()))
 
 
-def _of_date(value: datetime.date) -> Moment:
+def _convert_date(value: datetime.date) -> Moment:
     time = value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
     away = time.utcoffset() or datetime.timedelta()
     wall = (time.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
@@ -121,12 +121,12 @@ def _of_date(value: datetime.date) -> Moment:
 
 @lru_cache(256)
 def part_keys(name: Hashable) -> tuple[tuple[str, str], ...]:
-    """The names and values of all categories that a date may have, to be numbered by `parts`."""
+    """Return the names and values of all categories that a date may have, which `parts` numbers."""
     return tuple((f"{name}.{part}", str(value)) for part, values in _PARTS for value in values)
 
 
 def parts_of(wall: int) -> tuple[int, ...]:
-    """The numbers, in `part_keys`, of the categories of one date: as `parts`, without what calling NumPy costs."""
+    """Return the numbers, in `part_keys`, of the categories of one date: as `parts`, but faster for one."""
     days, rest = divmod(wall, DAY)
     day = datetime.date.fromordinal(days - FIRST_DAY + 1)
     numbers = rest // (DAY // 24), day.weekday(), day.month - 1
@@ -134,7 +134,7 @@ def parts_of(wall: int) -> tuple[int, ...]:
 
 
 def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers, in `part_keys`, of the categories of n dates, shape (n, 3).
+    """Return the numbers, in `part_keys`, of the categories of n dates, shape (n, 3).
 
     Examples
     --------
@@ -145,40 +145,36 @@ def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
     days = wall // DAY
     months = days.astype("M8[D]").astype("M8[M]").astype(np.int64)
     numbers = (wall - days * DAY) // (DAY // 24), (days + 3) % 7, months % 12
-    made: NDArray[np.int64] = np.stack(numbers, axis=1)
-    made += np.array(_BEFORE)
-    return made
+    return np.asarray(np.stack(numbers, axis=1) + np.array(_BEFORE))
 
 
-def is_date(held: Any) -> bool:
-    """True for dates and datetimes of Python, NumPy and pandas."""
-    return isinstance(held, (datetime.date, np.datetime64))
+def is_date(value: Any) -> bool:
+    """Return True for dates and datetimes of Python, NumPy and pandas."""
+    return isinstance(value, (datetime.date, np.datetime64))
 
 
-def spread(record: Mapping[Any, Any], known: dict[Any, None], update: bool) -> dict[Any, Any]:
-    """A record with categories as text in place of each date.
+def expand_dates(record: Record, known: dict[Any, None], update: bool) -> dict[Any, Any]:
+    """Replace each date of a record by categories as text.
 
-    ``known`` has the names that were dates so far, and learns from the record if it is to ``update``; text is a date
-    where there was one before.
+    ``known`` has the names that were dates so far, to which those of the record are added if ``update``; their text is
+    read as a date.
 
     Raises
     ------
     InputError
-        For what is none where dates were so far.
+        If a known name has a value that is no date.
     """
-    record = {name: None if name in known and is_missing_word(held) else held for name, held in record.items()}
-    found = {
-        name: moment(held, name)
-        for name, held in record.items()
-        if (name in known or is_date(held)) and not is_missing(held)
-    }
-    made: dict[Any, Any] = {}
-    for name, held in record.items():
-        if name not in found:
-            made[name] = held
-            continue
-        keys = part_keys(name)
-        made |= [keys[k] for k in parts_of(found[name].wall)]
+    expanded: dict[Any, Any] = {}
+    dates = []
+    for name, value in record.items():
+        if name in known and (is_missing(value) or is_missing_word(value)):
+            expanded[name] = None
+        elif name in known or (is_date(value) and not is_missing(value)):
+            keys = part_keys(name)
+            expanded |= [keys[k] for k in parts_of(moment(value, name).wall)]
+            dates.append(name)
+        else:
+            expanded[name] = value
     if update:
-        known |= dict.fromkeys(found)
-    return made
+        known |= dict.fromkeys(dates)
+    return expanded

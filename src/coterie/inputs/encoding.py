@@ -1,4 +1,4 @@
-"""Encoders of records as feature rows, decided by the first records and fixed from then on."""
+"""Encoders of records as feature rows; the first records decide on them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from coterie.multiview.vocabularies import concatenated, one_record
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.hashing import feature_hash
-from coterie.numeric.core.logs import signed_log, take_logs
-from coterie.numeric.core.moments import WIDTH, from_saved, z_score
+from coterie.numeric.core.logs import take_logs
+from coterie.numeric.core.moments import WIDTH, from_saved
 from coterie.numeric.core.records import Csr
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .faults import Fault
 
 KINDS = ("numeric", "categorical", "date", "text", "items")
-#: What a column of a kind holds, in words.
+#: The values of a column of each kind, in words.
 HOLDING = dict(zip(KINDS, ("numbers", "names", "dates", "text", "lists of words"), strict=True))
 #: The kinds whose columns get an indicator of missing values.
 _MARKED = ("numeric", "categorical", "date")
@@ -79,7 +79,7 @@ class Encoder:
 
     A feature has a key, and the key a column: where all features are numbers, the columns are the features in their
     order (kind ``"named"``, dense rows); else the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse rows
-    of ``2**bits`` columns), and entries that meet in a column add up.
+    of ``2**bits`` columns), and entries of the same column add up.
 
     ===========  ===================  ==================================================
     kind         key                  value
@@ -89,18 +89,17 @@ class Encoder:
     date         ``name.part=value``  1 for each of hour, weekday, month
     text         ``name^token``       log(1 + count of the token)
     items        ``name=item``        1 for each item of the list
-    presence     no text              √(1 − ρ) where a number is present that is absent in a share 1 − ρ of the records
+    presence     no text              √(1 − ρ) if a number is present that is absent in a share 1 − ρ of the records
     constant     ``""``               1; the column ``constant`` behind those of a named encoder
-    missing      ``name=``            1 where a number, a category or a date is missing
+    missing      ``name=``            1 if a number, a category or a date is missing
     ===========  ===================  ==================================================
 
-    Null, NaN and the empty string are missing. Indicators come behind the constant, in the order in which values were
-    first missing: a named encoder grows by a column then.
+    Null, NaN and the empty string are missing. Indicators come behind the constant, in the order of the first records
+    with such a gap: a named encoder then gets one more column.
 
-    A date is a date or datetime, or text in ISO 8601. Its parts are those of the clock on the spot: where it has a time
-    zone, the one that shows there.
+    A date is a date or datetime, or text in ISO 8601. Its parts are those of the local clock in its time zone.
 
-    Of columns ``log`` the number x is sign(x) · log(1 + |x|), before it is scaled: for amounts and counts.
+    A number x of the columns ``log`` becomes sign(x) · log(1 + |x|) before it is scaled: for amounts and counts.
 
     Scaling ``"standard"`` replaces a number by its z-score over the records seen so far, this one included (0 while all
     were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"``
@@ -111,7 +110,7 @@ class Encoder:
     columns : sequence of (name, kind)
         The feature columns in their order; kinds as in the table.
     label, task : str, optional
-        The columns that hold the label and the task.
+        The columns of the label and of the task.
     bits : int, default 18
         A hashed encoder has ``2**bits`` columns, 1 ≤ bits ≤ 30.
     constant : bool, default True
@@ -120,23 +119,23 @@ class Encoder:
     source : {"columns", "svmlight", "vw"}, default "columns"
         The form of records: named columns, or rows of a format that names features itself.
     indicators : bool, default True
-        False to give what is missing no feature.
+        False to give missing values no feature.
     names : bool, default True
-        True to keep names of hashed features, the first that each column has, for explanations; of 65,536 columns at
+        True to store names of hashed features for explanations, the first one of each column, for 65,536 columns at
         most. (The features of svmlight are numbers, and named columns have names anyhow.)
     log : sequence of str
         The numeric columns whose logarithms are taken.
     absences : bool, default False
-        True to read null as an absent name, as in JSON Lines, and NaN or an empty text as missing; else all is missing.
+        True to read null as an absent name, as in JSON Lines, and NaN or empty text as missing; else both are missing.
 
     Attributes
     ----------
     kind : {"named", "hashed"}
     n_features : int
     preparation : Preparation
-        The constant, scales and marks of what is missing; the moments are those of the numeric columns.
+        The constant, scales and indicators; the moments are those of the numeric columns.
     names : Names
-        The names of hashed features that are kept.
+        The names of hashed features.
 
     Examples
     --------
@@ -175,9 +174,9 @@ class Encoder:
         logs = [self._numeric[name] for name in self.log]
         self.preparation = Preparation(constant, scale, len(self._numeric), logs, indicators, absences)
         self._fitting: pa.Schema | None = None
-        self._keeps_names = names
+        self._stores_names = names
         self.names = Names(bits, self._names_hashed)
-        self._note_columns()
+        self._add_known_names()
 
     def _validate(self) -> None:
         _require("scale", self.scale, SCALES)
@@ -188,7 +187,7 @@ class Encoder:
             raise ValueError(f"a column is named twice among {[name for name, _ in self.columns]!r}")
         for name in self.log:
             if dict(self.columns).get(name) != "numeric":
-                raise FieldError("{} takes columns of numbers, and {name!r} is none of them", "log", name=name)
+                raise FieldError("{} takes columns of numbers; {name!r} is not such a column", "log", name=name)
         if not 1 <= self.bits <= _MOST_BITS:
             message = "{} is {value!r}; expected a whole number from 1 to {most}"
             raise FieldError(message, "bits", value=self.bits, most=_MOST_BITS)
@@ -215,7 +214,7 @@ class Encoder:
 
     @property
     def missing(self) -> list[str]:
-        """The columns of which a value was missing, in the order of the first such record."""
+        """The columns with missing values, in the order of the first such record."""
         return [self.columns[j][0] for j in self.preparation.missing if j >= 0]
 
     @property
@@ -230,42 +229,42 @@ class Encoder:
 
     @property
     def _names_hashed(self) -> bool:
-        """True where names are hashed, and to be kept."""
-        return self._keeps_names and self.kind == "hashed" and self.source != "svmlight"
+        """True if names are hashed and stored."""
+        return self._stores_names and self.kind == "hashed" and self.source != "svmlight"
 
-    def _note_columns(self) -> None:
-        """Note the names that are known before any record."""
+    def _add_known_names(self) -> None:
+        """Store the names that are known before any record."""
         numbers = [name for name, kind in self.columns if kind == "numeric"]
         self.names.add([*numbers, *([CONSTANT_KEY] if self.constant else [])])
 
     def name_of(self, column: int) -> str | None:
-        """The name of a column's feature, as far as known; of several in one hashed column the first that came."""
+        """Return the name of a column's feature, the first one of a hashed column; None if it is not known."""
         known = self.feature_names
         if known is not None:
             return known[column]
-        name = self.names.of(column)
+        name = self.names.find_name(column)
         if name is None and self.constant and column == feature_hash(CONSTANT_KEY, self.bits):
             return CONSTANT
-        if name is None and self.names.kept:
+        if name is None and self.names.enabled:
             keys = {feature_hash(key, self.bits): key for key in map(missing_key, self.missing)}
             if self.absences:
-                keys |= {presence_column(each, self.bits): presence_name(each) for each in self._numeric}
+                keys |= {presence_column(name, self.bits): presence_name(name) for name in self._numeric}
             return keys.get(column)
         return CONSTANT if name == CONSTANT_KEY else name
 
     @property
-    def _said(self) -> dict[str, Any]:
-        """The arguments by which a file and an encoder made anew say the same."""
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments that are stored in files and shown by ``repr``."""
         return {name: getattr(self, name) for name in ("label", "task", "bits", "constant", "scale", "source")}
 
     def __repr__(self) -> str:
-        given = self._said | {"names": self._keeps_names} | ({"log": list(self.log)} if self.log else {})
-        return f"Encoder({list(self.columns)!r}, {', '.join(f'{name}={held!r}' for name, held in given.items())})"
+        options = self._arguments | {"names": self._stores_names} | ({"log": list(self.log)} if self.log else {})
+        return f"Encoder({list(self.columns)!r}, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what `from_state` needs: a dictionary with a JSON form, and named arrays."""
+        """Return the state for `from_state`: a dictionary with a JSON form, and named arrays."""
         columns = [list(column) for column in self.columns]
-        spec = {"columns": columns, **self._said, "names": self._keeps_names}
+        spec = {"columns": columns, **self._arguments, "names": self._stores_names}
         gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
         logs = {"log": list(self.log)} if self.log else {}
         arrays = {"moments": self.moments.copy()} | self.names.to_arrays()
@@ -278,20 +277,20 @@ class Encoder:
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
-        """Build the encoder that `to_state` described, with what it had learned.
+        """Restore an encoder from the result of `to_state`.
 
         Raises
         ------
         ValueError
-            If it described none, or the moments or names are none of its columns.
+            If the data do not fit an encoder, or the moments or names do not fit its columns.
         """
-        held = msgspec.structs.asdict(msgspec.convert(spec, _State))
-        missing, presences, records = (held.pop(name) for name in ("missing", "presences", "records"))
-        encoder = cls(**held)
+        arguments = msgspec.structs.asdict(msgspec.convert(spec, _State))
+        missing, presences, records = (arguments.pop(name) for name in ("missing", "presences", "records"))
+        encoder = cls(**arguments)
         kinds = dict(encoder.columns)
         fits = all(kinds.get(name) in _MARKED for name in missing) and encoder.preparation.indicators
         if missing and not (fits and len(set(missing)) == len(missing)):
-            raise ValueError("columns of which values are missing are none of the encoder's")
+            raise ValueError("columns with missing values are not among the encoder's")
         encoder.preparation.missing = [list(kinds).index(name) for name in missing]
         moments = from_saved(arrays["moments"], len(encoder.moments))
         if encoder.preparation.standardised:
@@ -302,17 +301,17 @@ class Encoder:
                 require(name in encoder._numeric, f"presence of {name!r}, which is not a column of numbers")
                 encoder.preparation.missing.insert(place, ~list(kinds).index(name))
         encoder.names = Names.from_arrays(encoder.bits, encoder._names_hashed, arrays)
-        encoder._note_columns()
+        encoder._add_known_names()
         return encoder
 
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
-        made = copy.copy(self)  # all else never changes
-        made.preparation, made.names = copy.deepcopy(self.preparation), self.names.copy()
-        return made
+        encoder = copy.copy(self)  # the other attributes never change
+        encoder.preparation, encoder.names = copy.deepcopy(self.preparation), self.names.copy()
+        return encoder
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that undoes what the encoder learns from now on."""
+        """Return a function that restores the current state."""
         undo_scales, names = self.preparation.restoring(), self.names.mark()
 
         def undo() -> None:
@@ -345,17 +344,17 @@ class Encoder:
         batch : pyarrow.RecordBatch or pyarrow.Table
             Has at least the encoder's columns.
         update : bool or ndarray of bool, default True
-            Whether running scales learn from these rows, or from each of them; else they are used unchanged.
+            True if running scales learn from these rows, or a flag for each; else they are used unchanged.
 
         Returns
         -------
         ndarray or csr_array, shape (n, n_features)
-            Dense for a named encoder; O(n·columns) plus the bytes of its texts.
+            Dense for a named encoder; time O(n·columns) plus the bytes of texts.
 
         Raises
         ------
         InputError
-            A column is missing or of another type, or a number is not finite; nothing is learned then.
+            If a column is missing or of another type, or a number is not finite; nothing is learned then.
         """
         for fault in self.faults(batch):
             raise InputError(fault.message, line=fault.row + 1, column=fault.column)
@@ -364,16 +363,16 @@ class Encoder:
     def encode_sound(
         self, batch: pa.RecordBatch | pa.Table, update: Learning = True
     ) -> NDArray[np.float64] | csr_array:
-        """Encode a batch in which `faults` finds none."""
+        """Encode a batch without `faults`."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
     def _dense(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> NDArray[np.float64]:
         from .columns import number_columns
 
-        values, there = number_columns(batch, list(self._numeric))
+        values, present = number_columns(batch, list(self._numeric))
         X = np.array(values.T, order="C")
-        if there is not None:
-            X[~there.T] = self._null
+        if present is not None:
+            X[~present.T] = self._null
         return self.preparation.columns(X, update)
 
     @property
@@ -382,96 +381,77 @@ class Encoder:
         return np.inf if self.absences else np.nan
 
     def _hashed(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> csr_array:
-        from .columns import plain
-
-        gaps: dict[str, NDArray[np.bool_]] = {}
-        parts = [self._entries(name, kind, plain(batch.column(name)), update, gaps) for name, kind in self.columns]
-        self.names.count(batch.num_rows if np.any(update) else 0)
-        learned = {name: gap & update for name, gap in gaps.items()}
-        places = [(j, learned[name]) for j, (name, _) in enumerate(self.columns) if name in learned]
-        self.preparation.note_missing({j: int(gap.argmax()) for j, gap in places if gap.any()})
-        self.preparation.count_records(update, batch.num_rows)
-        return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing if name in gaps])
-
-    def _entries(
-        self, name: str, kind: str, array: pa.Array, update: Learning, gaps: dict[str, NDArray[np.bool_]]
-    ) -> HashedFeatures:
-        """The entries of a column; where it lacks a value is noted."""
         from . import columns
 
-        if kind == "date":
-            return self._dates(name, array, update, gaps)
-        if kind != "numeric":
-            hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
-            made = hashed(name, array, self.names if np.any(update) else Names(self.bits, kept=False))
+        numbers, present = columns.number_columns(batch, list(self._numeric))
+        numbers = (numbers if present is None else np.where(present, numbers, self._null)).T
+        scaled, presences = self._scale_numbers(numbers, update)
+        gaps = {name: np.isnan(numbers[:, j]) for name, j in self._numeric.items()}
+        names = self.names if np.any(update) else Names(self.bits, enabled=False)
+        hash_values = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}
+        parts = []
+        for name, kind in self.columns:
+            if kind == "numeric":
+                parts.append(self._hash_numbers(name, numbers, scaled, presences))
+                continue
+            array = columns.plain(batch.column(name))
+            if kind == "date":
+                moments = columns.dates(array)
+                gaps[name] = ~moments.present
+                parts.append(columns.date_features(name, moments, names))
+            else:
+                parts.append(hash_values[kind](name, array, names))
             if kind == "categorical":
-                self._note_gap(name, made.counts == 0, array, gaps)
-            return made
-        values = np.where(columns.present(array), columns.numbers(array), self._null)
-        missing = np.isnan(values)
-        if missing.any():
-            gaps[name] = missing
-        if name in self.log:
-            take_logs(values := np.array(values)[:, None], np.zeros(1, np.int64))
-            values = values[:, 0]
+                gaps[name] = parts[-1].counts == 0
+            if self.absences and name in gaps:
+                gaps[name] &= columns.present(array)
+        self.names.count(batch.num_rows if np.any(update) else 0)
+        learned = {j: gaps[name] & update for j, (name, _) in enumerate(self.columns) if name in gaps}
+        self.preparation.note_missing({j: int(gap.argmax()) for j, gap in learned.items() if gap.any()})
+        self.preparation.count_records(update, batch.num_rows)
+        return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing])
+
+    def _scale_numbers(
+        self, numbers: NDArray[np.float64], update: Learning
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return scaled numbers of n records, shape (n, k), and their presences; NaN is missing, infinity absent."""
+        if self.log:
+            numbers = np.array(numbers, np.float64, order="C")
+            take_logs(numbers, np.array([self._numeric[name] for name in self.log]))
         if self.absences:
-            return self._with_presences(name, values, update)
-        values = self._standardised(name, values, ~missing, update)
-        indices = np.full(int((~missing).sum()), feature_hash(name, self.bits), np.int32)
-        return HashedFeatures((~missing).astype(np.int64), indices, values[~missing])
-
-    def _with_presences(self, name: str, values: NDArray[np.float64], update: Learning) -> HashedFeatures:
-        """The entries of a column of numbers, of which some are absent: values and presences."""
-        scaled, presences = self.preparation.scale(values[:, None], self._numeric[name], update)
-        entries = np.hstack([scaled, presences])
-        used = np.column_stack([np.isfinite(values), presences > 0.0])
-        both = feature_hash(name, self.bits), presence_column(name, self.bits)
-        indices = np.broadcast_to(np.array(both, np.int32), entries.shape)
-        return HashedFeatures(used.sum(1), indices[used], entries[used])
-
-    def _note_gap(
-        self, name: str, empty: NDArray[np.bool_], array: pa.Array, gaps: dict[str, NDArray[np.bool_]]
-    ) -> None:
-        """Note where a column has no value but those that are absent."""
-        from .columns import present
-
-        gap = empty & present(array) if self.absences else empty
-        if gap.any():
-            gaps[name] = gap
-
-    def _dates(
-        self, name: str, array: pa.Array, update: Learning, gaps: dict[str, NDArray[np.bool_]]
-    ) -> HashedFeatures:
-        """The entries of a column of dates."""
-        from .columns import date_features, dates
-
-        found = dates(array)
-        self._note_gap(name, ~found.present, array, gaps)
-        return date_features(name, found, self.names if np.any(update) else Names(self.bits, kept=False))
-
-    def _standardised(
-        self, name: str, values: NDArray[np.float64], there: NDArray[np.bool_], update: Learning
-    ) -> NDArray[np.float64]:
-        """The numbers of a column, as z-scores where the scale asks for it."""
+            return self.preparation.scale(numbers, 0, update)
         if not self.preparation.standardised:
-            return values
-        scaled = np.empty(len(values))
-        values, there = np.array(values), np.array(there)
-        for first, last, learned in runs_of(update, len(values)):
-            rows = values[first:last], there[first:last]
-            standardise(*rows, self.moments, self._numeric[name], learned, scaled[first:last])
-        return scaled
+            return numbers, np.zeros(numbers.shape)
+        columns = np.array(numbers.T, np.float64, order="C")
+        scaled, present = np.empty(columns.shape), ~np.isnan(columns)
+        for first, last, learned in runs_of(update, len(numbers)):
+            for j in range(len(columns)):
+                rows = columns[j, first:last], present[j, first:last]
+                standardise(*rows, self.moments, j, learned, scaled[j, first:last])
+        return scaled.T, np.zeros(numbers.shape)
+
+    def _hash_numbers(
+        self, name: str, numbers: NDArray[np.float64], scaled: NDArray[np.float64], presences: NDArray[np.float64]
+    ) -> HashedFeatures:
+        """Return the entries of a column of numbers: its values, and its presences if it may be absent."""
+        j, indices = self._numeric[name], [feature_hash(name, self.bits)]
+        entries, used = scaled[:, [j]], np.isfinite(numbers[:, [j]])
+        if self.absences:
+            entries, used = np.hstack([entries, presences[:, [j]]]), np.hstack([used, presences[:, [j]] > 0.0])
+            indices.append(presence_column(name, self.bits))
+        columns = np.broadcast_to(np.array(indices, np.int32), entries.shape)
+        return HashedFeatures(used.sum(1), columns[used], entries[used])
 
     @property
     def length_column(self) -> int:
-        """The column of the constant, by whose entry the other entries are to be divided to become z-scores, or -1."""
+        """The column of the constant, by which entries are divided to become z-scores; -1 if there is none."""
         column = self.preparation.length_column
         return feature_hash(CONSTANT_KEY, self.bits) if column >= 0 and self.kind == "hashed" else column
 
     def assemble(
         self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, NDArray[np.bool_]]] = ()
     ) -> csr_array:
-        """Join hashed features of n rows: side by side, the constant, gaps; repeats added up, rows at unit length."""
+        """Join hashed features of n rows, the constant and indicators; add repeats, scale rows to unit length."""
         from scipy.sparse import csr_array
 
         ones = np.full(n if self.constant else 0, feature_hash(CONSTANT_KEY, self.bits), np.int32)
@@ -494,10 +474,10 @@ class Encoder:
     def encode_one(
         self, record: Mapping[str, Any], update: bool = True
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Encode one record like a batch of one row; names that the encoder does not know are ignored.
+        """Encode one record like a batch of one row; unknown names are ignored.
 
-        Where rows name their features themselves, every name is a feature, as `keys_of` tells them, and its value a
-        number: ``{"namespace^feature": 1}`` as in Vowpal Wabbit's text, ``{"3": 0.5}`` as in svmlight.
+        In rows that name their features, every name is a feature and its value a number:
+        ``{"namespace^feature": 1}`` as in Vowpal Wabbit's text, ``{"3": 0.5}`` as in svmlight.
 
         Returns
         -------
@@ -508,90 +488,77 @@ class Encoder:
         Raises
         ------
         InputError
-            A value does not fit its column; nothing is learned then.
+            If a value does not fit its column; nothing is learned then.
         """
         gaps, features = self._features(record)
+        numbers = np.full((1, len(self._numeric)), self._null)
+        if self.source == "columns":
+            numbers[0, [self._numeric[name] for name in gaps if name in self._numeric]] = np.nan
+            values = {self._numeric[key]: value for kind, (key, value) in features if kind == "numeric"}
+            numbers[0, list(values)] = list(values.values())
         if self.kind == "named":
-            numbers = np.full((1, len(self._numeric)), self._null)
-            numbers[0, [self._numeric[name] for name in gaps]] = np.nan
-            numbers[0, [self._numeric[key] for _, (key, _) in features]] = [value for _, (_, value) in features]
             row = self.preparation.columns(numbers, update)[0]
             return np.arange(len(row), dtype=np.int32), row
         if update:
             self.names.add(key for _, (key, _) in features if self.source != "svmlight")
             self.names.count(1)
-            if gaps:
-                marked = [j for j, (name, kind) in enumerate(self.columns) if kind in _MARKED and name in gaps]
-                self.preparation.note_missing(dict.fromkeys(marked, 0))
-        pairs = [pair for kind, (key, value) in features for pair in self._scaled_pairs(kind, key, value, update)]
-        if self.absences and update:
-            for name, kind in self.columns:
-                if kind == "numeric" and name in gaps:
-                    self._scaled_pairs(kind, name, np.nan, update)
-            self.preparation.count_records(True, 1)
+            marked = [j for j, (name, kind) in enumerate(self.columns) if kind in _MARKED and name in gaps]
+            self.preparation.note_missing(dict.fromkeys(marked, 0))
+        scaled, presences = (row[0].tolist() for row in self._scale_numbers(numbers, update))
+        pairs: list[tuple[int, float]] = []
+        for kind, (key, value) in features:
+            is_column = kind == "numeric" and self.source == "columns"
+            pairs.append((self._index(key), scaled[self._numeric[key]] if is_column else value))
+            if is_column and self.absences:
+                pairs.append((presence_column(key, self.bits), presences[self._numeric[key]]))
+        self.preparation.count_records(update, 1)
         marks = [CONSTANT_KEY] * self.constant + [missing_key(name) for name in self.missing if name in gaps]
-        held: dict[int, float] = {}
+        sums: dict[int, float] = {}
         for j, value in [*pairs, *((feature_hash(key, self.bits), 1.0) for key in marks)]:
-            if value != 0.0:  # as in a batch, a zero takes no place among the entries
-                held[j] = held.get(j, 0.0) + value
-        held = {j: value for j, value in held.items() if value != 0.0}
-        columns, values = np.array([*held], np.int32), np.array([*held.values()], np.float64)
+            if value != 0.0:  # as in a batch, zeros are no entries
+                sums[j] = sums.get(j, 0.0) + value
+        sums = {j: value for j, value in sums.items() if value != 0.0}
+        indices, entries = np.array([*sums], np.int32), np.array([*sums.values()], np.float64)
         if self.preparation.unit:
-            unit_rows(one_record(len(values)), values)
-        return columns, values
+            unit_rows(one_record(len(entries)), entries)
+        return indices, entries
 
     def records(self, records: Sequence[Mapping[str, Any]], update: Learning) -> Csr:
         """Encode records one by one."""
-        each = np.broadcast_to(update, len(records)).tolist()
-        parts = [self.encode_one(record, learned) for record, learned in zip(records, each, strict=True)]
+        flags = np.broadcast_to(update, len(records)).tolist()
+        parts = [self.encode_one(record, learned) for record, learned in zip(records, flags, strict=True)]
         return concatenated([Csr(values, columns, one_record(len(values))) for columns, values in parts])
 
     def keys_of(self, record: Mapping[str, Any]) -> list[str]:
-        """The keys of a record's features, then that of the constant, then those of missing values."""
+        """Return the keys of a record's features, then that of the constant, then those of missing values."""
         gaps, features = self._features(record)
-        found = [key for _, (key, _) in features if self.source != "svmlight"]
-        return [*found, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
+        keys = [key for _, (key, _) in features if self.source != "svmlight"]
+        return [*keys, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
 
     def _features(self, record: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, tuple[str, float]]]]:
-        """The columns without a value, and the kind, key and value of each feature."""
-        columns = self.columns if self.source == "columns" else [(str(name), "numeric") for name in record]
-        held = record if self.source == "columns" else {str(name): value for name, value in record.items()}
-        absent = {name for name, _ in columns if self.absences and name not in held}
-        gaps = {
-            name
-            for name, kind in columns
-            if is_missing(held.get(name)) or (kind in ("numeric", "date") and is_missing_word(held.get(name)))
-        } - absent
-        there = [(name, kind) for name, kind in columns if name not in gaps and name not in absent]
-        return gaps, [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, held[name])]
+        """Return the columns without a value, and the kind, key and value of each feature."""
+        columns: Iterable[tuple[str, str]] = self.columns
+        if self.source != "columns":
+            record = {str(name): value for name, value in record.items()}
+            columns = [(name, "numeric") for name in record]
+        gaps, features = set(), []
+        for name, kind in columns:
+            value = record.get(name)
+            if self.absences and name not in record:
+                continue
+            if is_missing(value) or (kind in ("numeric", "date") and is_missing_word(value)):
+                gaps.add(name)
+            elif kind == "date":
+                keys = part_keys(name)
+                features += [(kind, ("=".join(keys[k]), 1.0)) for k in parts_of(moment(value, name).wall)]
+            else:
+                features += [(kind, pair) for pair in keyed(name, kind, value)]
+        return gaps, features
 
     def _index(self, key: str) -> int:
-        """The column of a key, which in svmlight is its number."""
+        """Return the column of a key; in svmlight the key is its number."""
         if self.source != "svmlight":
             return feature_hash(key, self.bits)
         if not (key.isascii() and key.isdecimal() and int(key) < 1 << self.bits):
-            raise InputError(f"is no whole number below {1 << self.bits:,}, as svmlight's features are", column=key)
+            raise InputError(f"is not a whole number below {1 << self.bits:,}, as svmlight's features are", column=key)
         return int(key)
-
-    def _keyed(self, name: str, kind: str, value: Any) -> list[tuple[str, float]]:
-        """The keys and values of a value's features."""
-        if kind != "date":
-            return keyed(name, kind, value)
-        at, keys = moment(value, name), part_keys(name)
-        return [("=".join(keys[k]), 1.0) for k in parts_of(at.wall)]
-
-    def _scaled_pairs(self, kind: str, key: str, value: float, update: bool) -> list[tuple[int, float]]:
-        """The column and the scaled value of a feature, and of a number that may be absent those of its presence."""
-        j = self._index(key)
-        if not (self.absences and kind == "numeric"):
-            return [(j, self._scaled(kind, key, value, update))]
-        value = signed_log(value) if key in self.log else value
-        scaled, presence = self.preparation.scale(np.array([[value]]), self._numeric[key], update)
-        return [(j, float(scaled[0, 0])), (presence_column(key, self.bits), float(presence[0, 0]))]
-
-    def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
-        """Replace a number by its logarithm and its z-score, where these are asked for."""
-        value = signed_log(value) if kind == "numeric" and key in self.log else value
-        if key not in self._numeric or kind != "numeric" or not self.preparation.standardised:
-            return value
-        return float(z_score(value, self.preparation.compiled.moments, self._numeric[key], update))

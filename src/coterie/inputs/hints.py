@@ -101,7 +101,7 @@ def table_hints(
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Join batches of the same columns, whose types may differ from file to file."""
+    """Join batches of the same columns; their types may differ from file to file."""
     return pa.table(
         {name: _joined_column([plain(part.column(name)) for part in parts]) for name in parts[0].schema.names}
     )

@@ -1,9 +1,8 @@
-"""Records as users give them, read once: arrays, frames, dictionaries and blocks of files become rows and tasks.
+"""Inputs: they convert arrays, frames, dictionaries and blocks of files to rows and tasks.
 
-An input is what a model knows of its records. There are three: :class:`Input` of records with one vector each, which
-become rows by the :class:`coterie.inputs.form.Form` that the first of them choose,
-:class:`coterie.inputs.view_input.ViewInput` of records with several views, and
-:class:`coterie.inputs.instances.InstancesInput` of rounds with an instance of every task.
+There are three: :class:`Input` for records with one vector each, which an :class:`coterie.inputs.form.InputEncoder`
+converts, chosen at the first record; :class:`coterie.inputs.view_input.ViewInput` for records with several views; and
+:class:`coterie.inputs.instances.InstancesInput` for rounds with an instance of every task.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ from coterie.round.contract import InputShape
 
 from . import tabular
 from .block import Block, RawRecords
-from .form import EncodedColumns, Form, How, NumberColumns, Words, form_of
+from .form import ArrayEncoder, DictEncoder, InputEncoder, Preprocessing, TableEncoder, restore_encoder
+from .keys import Record
 from .labels import Labels
 from .preparation import Learning
 from .tabular import Shape
@@ -37,13 +37,28 @@ Undo = Callable[[], None]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """The parameters of an estimator that say how its records are read.
+    """The parameters of an estimator for reading its records.
 
-    ``owner`` is the estimator's name, for error messages; ``views`` are the names of the views of a record, where the
-    user gave them, and may be arrays of ``any_sizes`` even where they have one space otherwise. Records get a constant
-    if ``intercept``, and are scaled by ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are
-    as they are, and columns of very different size are warned of, as are records without a task where the estimator
-    ``expects_tasks``. Options that are equal read records alike: those of messages alone are not compared.
+    Options that are equal read records alike: those for messages alone are not compared.
+
+    Attributes
+    ----------
+    owner : str
+        The estimator's name, for error messages.
+    task_column : label, optional
+        The column or key of the tasks.
+    views : sequence of labels, optional
+        The names of the views of a record.
+    any_sizes : bool
+        True if views that are arrays may have different sizes, even in one space.
+    intercept : bool
+        True to give each record a constant.
+    scale : str or None
+        As in :class:`coterie.inputs.encoding.Encoder`; None leaves records, and frames with text, unprepared.
+    log : tuple
+        The features whose logarithms are taken.
+    expects_tasks : bool
+        True to warn of records without a task.
     """
 
     owner: str = field(compare=False)
@@ -57,20 +72,20 @@ class InputOptions:
 
     @property
     def prepares(self) -> bool:
-        """True if anything is done to records."""
-        return self.how is not None
+        """True if records are prepared before they are learned."""
+        return self.preprocessing is not None
 
     @property
-    def how(self) -> How | None:
-        """What is done to records before they are learned; None if nothing is."""
-        how = (self.intercept, self.scale or "none", self.log)
-        return None if how == (False, "none", ()) else how
+    def preprocessing(self) -> Preprocessing | None:
+        """The options of the preparation; None if there is none."""
+        options = Preprocessing(self.intercept, self.scale or "none", self.log)
+        return None if options == Preprocessing(False, "none", ()) else options
 
 
 class Records(NamedTuple):
-    """Records that have been read: rows as learners take them, how wide they are, and the task of each.
+    """Records that have been read: rows for learners, their width, and the task of each.
 
-    ``shape`` is that of their margins where it is another than one number a row; ``constant`` that of the block.
+    ``shape`` is that of their margins if it is not one number a row; ``constant`` that of the block.
     """
 
     rows: Any
@@ -85,15 +100,15 @@ class Input:
 
     Attributes
     ----------
-    form : Form or None
-        How records become rows, chosen at the first record; None before.
+    form : InputEncoder or None
+        The encoder of records, chosen at the first record; None before.
     """
 
     has_tasks: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.options = InputOptions("")
-        self.form: Form | None = None
+        self.form: InputEncoder | None = None
 
     def configure(self, options: InputOptions) -> None:
         """Set the parameters by which records are read from now on."""
@@ -101,47 +116,47 @@ class Input:
 
     @property
     def encoder(self) -> Any:
-        """What reads records of files, and tables with more than numbers; None if nothing such was learned."""
+        """The encoder of files, and of tables with text; None if the model learned from other records."""
         return self._known.encoder
 
     @encoder.setter
     def encoder(self, encoder: Any) -> None:
         before = self._known
-        self.form = before if encoder is None else EncodedColumns(encoder)
+        self.form = before if encoder is None else TableEncoder(encoder)
         if encoder is not None:
             self.form.width, self.form.indicators, self.form.frame = before.width, before.indicators, before.frame
 
     @property
-    def _known(self) -> Form:
-        """The form, or before the first record one of nothing."""
-        return Form() if self.form is None else self.form
+    def _known(self) -> InputEncoder:
+        """The form; an empty one before the first record."""
+        return InputEncoder() if self.form is None else self.form
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
-        """Records to predict, ``known`` being the tasks that were learned; a block of a file as it is."""
+        """Read records to predict; ``known`` are the tasks that were learned."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         X, task = tabular.split_task(X, task, self.options.task_column)
         rows, width = self.read_rows(X)
         return Records(rows, width, tabular.task_labels(task, tabular.length(rows), known))
 
-    def read_rows(self, X: Any, first: bool = False, learning: bool = False) -> tuple[Any, int]:
-        """Records alone and their width; the ``first`` ones decide on the form of all."""
+    def read_rows(self, X: Any, first: bool = False, learning: bool = False) -> tuple[tabular.Rows, int]:
+        """Read records without tasks, and their width; the ``first`` ones decide on the form of all."""
         rows, width, _ = self._read(X, "no_validation", first, first or learning, None)
         return rows, width
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
-        """The task of each record, of which nothing else is read."""
+        """Read the task of each record alone."""
         X, task = tabular.split_task(X, task, self.options.task_column)
         return tabular.task_labels(task, tabular.count(X))
 
     def read_labelled(
         self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Learning = True
     ) -> tuple[Records, Any]:
-        """Records to learn from and their labels; ``first`` decide on the form; :meth:`with_tasks` reads the tasks.
+        """Read records to learn and their labels; the ``first`` ones decide on the form. See :meth:`with_tasks`.
 
-        Those that are predicted only, as ``learning`` may say for each, do not change how later records are read.
+        Records for which ``learning`` is False do not change how later records are read.
         """
         X, task = tabular.split_task(X, task, self.options.task_column)
         if first:
@@ -154,18 +169,22 @@ class Input:
         return Records(rows, width, task), y
 
     def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
-        """Records to learn from with one task label each, checked after their labels."""
+        """Add one task label to each record, after the labels were checked."""
         return records._replace(task=tabular.task_labels(records.task, tabular.length(records.rows), known))
 
-    def _read(self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None) -> tuple[Any, int, Any]:
-        """Rows, width and labels of records in any form; the ``first`` ones decide on it."""
+    def _read(
+        self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None
+    ) -> tuple[tabular.Rows, int, Any]:
+        """Read rows, width and labels of records in any form; the ``first`` ones decide on it."""
         shape = tabular.shape_of(X) if tabular.is_frame(X) else Shape()
         form = self._chosen(X) if first or self.form is None else self.form
         X = X if form is None else form.normalized_input(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
             return self._validated(X, y, first, learning, labels)
-        if labels is not None:
-            y = tabular.one_a_record(y)
+        if labels is not None and getattr(y, "ndim", 1) != 1:
+            from sklearn.utils import column_or_1d
+
+            y = column_or_1d(y, warn=True)
         rows, width = form.read(X, learning)
         if first:
             self.form, form.frame = form, shape
@@ -173,29 +192,31 @@ class Input:
             raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(rows)} records")
         return rows, width, y
 
-    def _chosen(self, X: Any) -> Form | None:
-        """The form of all records by the first ones; None for columns of numbers, of which validation tells more."""
-        options, frame = self.options, tabular.is_frame(X)
-        if isinstance(self.form, EncodedColumns) or (isinstance(self.form, Words) and (frame or tabular.is_records(X))):
+    def _chosen(self, X: Any) -> InputEncoder | None:
+        """Choose the form of all records by the first ones; None for columns of numbers, which are validated first."""
+        preprocessing, frame, records = self.options.preprocessing, tabular.is_frame(X), tabular.is_records(X)
+        if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
             return self.form
-        if frame and options.how is not None and options.scale is not None and not tabular.has_numbers_only(X):
-            return EncodedColumns.of(tabular.arrow_table(X), options.how)
-        return Words.of(options.how) if tabular.is_records(X) or tabular.has_words(X) else None
+        raw = preprocessing is None or self.options.scale is None
+        if preprocessing is not None and not raw and frame and not tabular.has_numbers_only(X):
+            return TableEncoder.for_table(tabular.arrow_table(X), preprocessing)
+        return DictEncoder.with_options(preprocessing) if records or tabular.has_words(X) else None
 
     def _validated(
         self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None
-    ) -> tuple[Any, int, Any]:
-        """Rows, width and labels of arrays, and of frames of numbers alone."""
+    ) -> tuple[tabular.Rows, int, Any]:
+        """Read rows, width and labels of arrays, and of frames of numbers alone."""
         form, options = self._known, self.options
         if not first and form.width is None:
             if tabular.count(X) == 0:
                 raise ValueError("X holds no records")
-            raise ValueError("the model learned features by name: give a list of dictionaries, or a frame, no array")
-        shape, gaps = Shape(form.width, form.names), options.how if first else form.of_arrays
-        rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps is not None)
+            raise ValueError("the model learned features by name: give a list of dictionaries or a frame, not an array")
+        shape, preprocessing = Shape(form.width, form.names), options.preprocessing
+        gaps = (preprocessing if first else form.of_arrays) is not None
+        rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-            form = self.form = NumberColumns.of(width, shape.names, tabular.is_dense(rows), options.how)
+            form = self.form = ArrayEncoder.for_columns(width, shape.names, tabular.is_dense(rows), preprocessing)
         prepared = form.of_arrays
         if prepared is None:
             return rows, width, y
@@ -204,9 +225,9 @@ class Input:
     # -- blocks ---------------------------------------------------------------------------------------------------
 
     def read_block(self, block: Block, first: bool) -> Records:
-        """The records of a block that has been validated; their width is noted."""
+        """Read the records of a validated block, and note their width."""
         rows, width = tabular.block_rows(block.X)
-        form = self.form = NumberColumns() if self.form is None else self.form
+        form = self.form = ArrayEncoder() if self.form is None else self.form
         prepared, own = form.of_arrays, width - block.indicators
         if not first and form.width is not None:
             expected = form.width - form.indicators if prepared is None else prepared.features - len(prepared.missing)
@@ -217,21 +238,21 @@ class Input:
         return Records(rows, width, block.tasks, constant=block.constant)
 
     def raw_records(self, X: Any) -> RawRecords | None:
-        """The records of ``X`` before their preparation; None if reading learns nothing from records."""
+        """Return the records of ``X`` before their preparation; None if reading learns nothing from records."""
         form = self._known
         X = form.normalized_input(tabular.split_task(X, None, self.options.task_column)[0])
         if tabular.is_records(X):
-            return RawRecords.of(list(X))
+            return RawRecords.from_all(list(X))
         if form.encoder is not None and tabular.is_frame(X):
-            return RawRecords.of(X)
+            return RawRecords.from_all(X)
         if form.of_arrays is None:
             return None
         shape, options = Shape(form.width, form.names), self.options
         rows, _, _ = tabular.validated(options.owner, shape, X, "no_validation", False, None, gaps=True)
-        return RawRecords.of(rows.values) if tabular.is_dense(rows) else None
+        return RawRecords.from_all(rows.values) if tabular.is_dense(rows) else None
 
     def read_raw(self, record: Any, task: NDArray[Any], learning: bool) -> Records:
-        """Prepare one of :meth:`raw_records`, whose form is known."""
+        """Prepare one of :meth:`raw_records`."""
         form = self._known
         if isinstance(record, np.ndarray) and form.of_arrays is not None:
             rows, width = form.of_arrays.rows(Dense(record[None]), learning), form.of_arrays.features
@@ -242,7 +263,7 @@ class Input:
         return Records(rows, width, task)
 
     def as_block(self, records: Records, y: NDArray[Any]) -> Block:
-        """Records and labels as a validated block."""
+        """Convert records and labels to a validated block."""
         n, prepared = tabular.length(records.rows), self._known.preparation
         gaps = len(prepared.missing) if prepared is not None and tabular.is_dense(records.rows) else 0
         X = tabular.as_array(records.rows, records.width)
@@ -251,7 +272,7 @@ class Input:
     # -- one record -----------------------------------------------------------------------------------------------
 
     def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
-        """One record given as a dictionary, without its task, and the task."""
+        """Split a record, a dictionary, into its features and its task."""
         if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(f"one record is a dictionary of features, got {type(x).__name__}; arrays hold several")
         column = self.options.task_column
@@ -261,32 +282,32 @@ class Input:
             raise ValueError(f"the task is given twice: as task= and as task_column={column!r}")
         if column not in x:
             raise ValueError(f"the record has no task_column {column!r}; it has {list(x)[:10]}")
-        return {name: held for name, held in x.items() if name != column}, tabular.one_task(x[column])
+        return {name: value for name, value in x.items() if name != column}, tabular.one_task(x[column])
 
     def read_one(
         self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[Any, int, Hashable]:
-        """One record given as a dictionary: its row, the width, its task."""
+        """Read one record, a dictionary: its row, the width, its task."""
         x, task = self.split_one(x, task, known)
         return *self._row(x, learning), task
 
-    def _row(self, x: Any, learning: bool) -> tuple[Any, int]:
-        """The row of a dictionary without its task, and the width."""
-        form = Words.of(self.options.how) if self.form is None else self.form
+    def _row(self, x: Any, learning: bool) -> tuple[tabular.Rows, int]:
+        """Read the row of a dictionary without its task, and the width."""
+        form = DictEncoder.with_options(self.options.preprocessing) if self.form is None else self.form
         if learning:
             self.form = form
         return form.read_one(x, learning)
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
+        """The arrays with which compiled code reads dictionaries; None if Python has to read them."""
         return None if self.options.task_column is not None else self._known.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """A function that undoes what was noted of records since this call, for records that are refused."""
-        form = self.form if fitted or isinstance(self.form, EncodedColumns) else None
+        """Return a function that restores the current state, for records that are refused."""
+        form = self.form if fitted or isinstance(self.form, TableEncoder) else None
         undo_form = None if self.form is None else self.form.snapshot()
 
         def undo() -> None:
@@ -297,11 +318,11 @@ class Input:
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """The tasks named: others are met when their records come."""
+        """Return the tasks that a new state begins with; others are registered with their records."""
         return tasks
 
     def size(self, records: Records) -> InputShape:
-        """How wide a state must be for these records."""
+        """Return the shape that a state needs for these records."""
         return InputShape(
             records.width,
             tabular.is_dense(records.rows),
@@ -309,7 +330,7 @@ class Input:
         )
 
     def began(self, state: Any) -> None:
-        """Note nothing: records are read alike whatever the state is."""
+        """Do nothing: reading does not depend on the state."""
 
     # -- what is known of records ---------------------------------------------------------------------------------
 
@@ -320,86 +341,75 @@ class Input:
 
     @property
     def seen(self) -> Shape:
-        """The columns of the arrays or frames learned from, whether these are read as arrays or by name."""
+        """The columns of the arrays or frames learned from."""
         form = self._known
         return form.frame if form.width is None else Shape(form.width, form.names)
 
     @property
     def bits(self) -> int | None:
-        """Names of features are hashed to ``2**bits`` columns; None where each has a column of its own."""
+        """The bits of hashed features, ``2**bits`` columns; None if each feature has a column of its own."""
         return self._known.bits
 
     @property
     def grows(self) -> bool:
-        """True where records are dictionaries whose names get columns as they come."""
-        return isinstance(self.form, Words)
+        """True if records are dictionaries, and new names get columns."""
+        return isinstance(self.form, DictEncoder)
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the features where records had names: tables, and dictionaries that are not hashed."""
+        """The names of the features of tables, and of dictionaries that are not hashed; else None."""
         return self._known.feature_names
 
     @property
     def constant(self) -> int | None:
-        """The column of the constant, where there is one of its own."""
+        """The column of the constant; None if it has none of its own."""
         return self._known.constant_column
 
-    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
-        """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers.
+    def entry_names(self, columns: Sequence[int], x: Record | None = None) -> list[Hashable]:
+        """Return the names of the features of columns, for the record ``x`` if given; else the columns' numbers.
 
         Several features of a record that are hashed to one column are named together.
         """
         task = self.options.task_column
         if x is not None and task is not None:
-            x = {name: held for name, held in x.items() if name != task}
+            x = {name: value for name, value in x.items() if name != task}
         return self._known.entry_names(columns, x)
 
     # -- files ----------------------------------------------------------------------------------------------------
 
     def is_like(self, other: Input) -> bool:
-        """Tell whether both have read dictionaries alike, and make the same rows of those to come."""
-        if not all(isinstance(each.form, Words) for each in (self, other)):
+        """Return True if both read dictionaries, with the same state and options."""
+        if not (isinstance(self.form, DictEncoder) and isinstance(other.form, DictEncoder)):
             return False
-        (mine, held), (its, others) = self.to_saved(), other.to_saved()
-        return (self.options, mine, held.keys()) == (other.options, its, others.keys()) and all(
-            array.tobytes() == others[name].tobytes() for name, array in held.items()
+        (own, arrays), (data, others) = self.to_saved(), other.to_saved()
+        return (self.options, own, arrays.keys()) == (other.options, data, others.keys()) and all(
+            array.tobytes() == others[name].tobytes() for name, array in arrays.items()
         )
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything noted of records, as data with a JSON form and named arrays."""
+        """Return the state of the input as data with a JSON form and named arrays."""
         form = self._known
-        noted = {"n_features_in_": form.width, "feature_names_in_": form.names}
-        noted |= {"n_columns": form.frame.width, "columns": form.frame.names}
+        columns = {"n_features_in_": form.width, "feature_names_in_": form.names}
+        columns |= {"n_columns": form.frame.width, "columns": form.frame.names}
         data, arrays = form.to_saved()
-        return {"kept": {name: held for name, held in noted.items() if held is not None}} | data, arrays
+        return {"kept": {name: value for name, value in columns.items() if value is not None}} | data, arrays
 
     def index_of(self, data: Mapping[str, Any]) -> Index:
-        """The tasks that the data of a file number: ValueError if one is there twice."""
+        """Return the index of the tasks in the data of a file; ValueError for a repeated task."""
         labels = spec.labels_of(data["tasks"])
         index = Index(labels)
         require(len(index) == len(labels), "a task is there twice")
         return index
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
-        """Undo :meth:`to_saved`.
-
-        Raises
-        ------
-        ValueError
-            If the data are of records that the state has no room for, or not those of any.
-        """
+        """Restore the result of :meth:`to_saved`; ValueError if it does not fit the state."""
         self.restore_form(data, arrays, state.features)
 
     def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
-        """Restore the form of the records of a model with so many features: :meth:`from_saved` without its state."""
-        kept = msgspec.convert(data["kept"], dict[str, Any])
-        self.form = form_of(data, arrays, kept.get("n_features_in_"), kept.get("feature_names_in_"))
-        self.form.frame = Shape(kept.get("n_columns"), kept.get("columns"))
-        self._require_room(self.form, features)
-
-    @staticmethod
-    def _require_room(form: Form, features: int) -> None:
-        """Refuse a form of records that does not fit a state with so many features: ValueError."""
+        """Restore the form of the records of a model with this number of features; ValueError if it does not fit."""
+        noted = msgspec.convert(data["kept"], dict[str, Any])
+        self.form = form = restore_encoder(data, arrays, noted.get("n_features_in_"), noted.get("feature_names_in_"))
+        form.frame = Shape(noted.get("n_columns"), noted.get("columns"))
         for shape in (Shape(form.width, form.names), form.frame):
             texts = shape.names is None or (
                 isinstance(shape.names, np.ndarray) and set(map(type, shape.names.tolist())) <= {str}
@@ -419,7 +429,7 @@ AnyInput: TypeAlias = Input | Any
 
 
 class all_or_nothing:  # noqa: N801 - used as a statement
-    """Take back what an input has noted of the form of records if they are refused inside."""
+    """Restore the state of an input if an exception is raised inside."""
 
     __slots__ = ("_undo",)
 
@@ -427,7 +437,7 @@ class all_or_nothing:  # noqa: N801 - used as a statement
         self._undo = source.snapshot(fitted)
 
     def __enter__(self) -> None:
-        """Do nothing: the state to go back to has been noted."""
+        """Do nothing: the state was stored before."""
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is not None:

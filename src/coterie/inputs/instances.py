@@ -1,4 +1,4 @@
-"""Rounds that hold an instance of every task, brought to rows of all instances side by side."""
+"""The input of rounds with an instance of every task, converted to rows of all instances."""
 
 from __future__ import annotations
 
@@ -15,34 +15,29 @@ from coterie.round.mixture import MixtureState
 from . import tabular
 from .block import Block
 from .input import Arrays, Input, Records, Undo
+from .keys import Record
 from .labels import Labels
 
 
 class Spaces(NamedTuple):
-    """The tasks, and the sizes of their feature spaces; None where features have names and may come at any time."""
+    """The tasks, and the sizes of their feature spaces; None if features have names, so that new ones may come."""
 
     tasks: tuple[Hashable, ...]
     sizes: tuple[int, ...] | None
 
     @property
     def only(self) -> Hashable:
-        """The only task, which is meant where none is named.
-
-        Raises
-        ------
-        ValueError
-            If there are several.
-        """
+        """The only task, for rounds that name none; ValueError if there are several."""
         if len(self.tasks) > 1:
             raise ValueError(f"task is missing: say which of {_shown(self.tasks)} is active")
         return self.tasks[0]
 
 
-#: One array is the instances of the only task, whatever its name.
+#: One array has the instances of the only task, of any name.
 ALONE = Spaces((0,), ())
 
 
-class Given(NamedTuple):
+class Rounds(NamedTuple):
     """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their spaces."""
 
     rows: Any
@@ -50,71 +45,71 @@ class Given(NamedTuple):
 
 
 class InstancesInput(Input):
-    """The form of rounds that hold an instance of every task: K arrays, or dictionaries of dictionaries.
+    """The input of rounds with an instance of every task: K arrays, or dictionaries of dictionaries.
 
-    The instances of a round are read side by side as one row; ``spaces`` are the tasks and the sizes of their parts.
+    The instances of a round become one row.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._spaces: Spaces | None = None  # those learned
-        self._given = ALONE  # those of the latest rounds to learn from
+        self._latest = ALONE  # those of the latest rounds to learn
 
     @property
     def grows(self) -> bool:
-        """False: room is made for all features of all tasks before a run of rounds."""
+        """False: all features of all tasks get columns before a batch of rounds."""
         return False
 
     @property
     def plain_records(self) -> None:
-        """None: records hold dictionaries of dictionaries, which compiled code does not read."""
+        """None: compiled code does not read dictionaries of dictionaries."""
         return None
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
-        """Rounds to predict: those of the active tasks, or of all where none is named, shape (n, K); or a block."""
+        """Read rounds to predict: of the active tasks, or of all if none is named, shape (n, K); or a block."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
-        given = _read(X, self._spaces)
+        rounds = _read(X, self._spaces)
         column = self.options.task_column
-        if task is not None or column is not None or len(given.spaces.tasks) == 1:
-            return super().read(given.rows, _active(given, task, column), known)
-        n, K = tabular.count(given.rows), len(given.spaces.tasks)
-        rows, _, every = _every_task(given, np.zeros((n, K)), None)
-        return super().read(rows, every, known)._replace(shape=(n, K))
+        if task is not None or column is not None or len(rounds.spaces.tasks) == 1:
+            return super().read(rounds.rows, _active(rounds, task, column), known)
+        n, K = tabular.count(rounds.rows), len(rounds.spaces.tasks)
+        rows, _, tasks = _every_task(rounds, np.zeros((n, K)), None)
+        return super().read(rows, tasks, known)._replace(shape=(n, K))
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
-        """The active task of each round."""
+        """Read the active task of each round."""
         return np.asarray(self.read(X, task, known).task)
 
     def read_labelled(
         self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
     ) -> tuple[Records, Any]:
-        """Rounds to learn from, with one label each, or with one for every task, which makes K rounds of each."""
-        given = _read(X, self._spaces)
-        if len(given.spaces.tasks) > 1 and np.ndim(y) == 2:
-            rows, y, task = _every_task(given, np.asarray(y), task)
+        """Read rounds to learn, with one label each, or with one for every task, which makes K rounds of each."""
+        rounds = _read(X, self._spaces)
+        if len(rounds.spaces.tasks) > 1 and np.ndim(y) == 2:
+            rows, y, task = _every_task(rounds, np.asarray(y), task)
         else:
-            rows, task = given.rows, _active(given, task, self.options.task_column)
-        self._given = given.spaces
+            rows, task = rounds.rows, _active(rounds, task, self.options.task_column)
+        self._latest = rounds.spaces
         return super().read_labelled(rows, y, task, labels, first)
 
     def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
-        """One round given as a dictionary from task to features, and the active task."""
-        given = _read([x], self._spaces)
-        return super().split_one(given.rows[0], given.spaces.only if task is None else task, known)
+        """Split a round, a dictionary from task to features, into its row and the active task."""
+        rounds = _read([x], self._spaces)
+        return super().split_one(rounds.rows[0], rounds.spaces.only if task is None else task, known)
 
     def read_one(
         self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[Any, int, Hashable]:
-        """One round given as a dictionary from task to features, or of a single task as its features."""
-        given = _read([x], self._spaces)
+        """Read one round: a dictionary from task to features, or the features of a single task."""
+        rounds = _read([x], self._spaces)
         if learning:
-            self._given = given.spaces
-        x, task = super().split_one(given.rows[0], given.spaces.only if task is None else task, known)
+            self._latest = rounds.spaces
+        x, task = super().split_one(rounds.rows[0], rounds.spaces.only if task is None else task, known)
         return *self._row(x, learning), task
 
     def snapshot(self, fitted: bool) -> Undo:
-        """A function that undoes what was noted of rounds since this call, for rounds that are refused."""
+        """Return a function that restores the current state, for rounds that are refused."""
         undo_rows, spaces = super().snapshot(fitted), self._spaces
 
         def undo() -> None:
@@ -124,15 +119,17 @@ class InstancesInput(Input):
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """The tasks that instances are given of, to which all those named and coming must belong."""
+        """Return the tasks of the instances, to which all active ones must belong."""
         active = [*tasks, *coming]
-        known = tuple(active[:1]) if self._given is ALONE else self._given.tasks
-        _check_active(active, known)
+        known = tuple(active[:1]) if self._latest is ALONE else self._latest.tasks
+        for task in active:
+            if task not in known:
+                raise ValueError(f"task {task!r} has no instances: those of {_shown(known)} are given")
         return known
 
     def size(self, records: Records) -> InputShape:
-        """How wide rounds are; and which task each feature belongs to, at first and where features have names."""
-        spaces, owner = self._spaces or self._given, None
+        """Return the width of rounds, and the task of each feature at first and if features have names."""
+        spaces, owner = self._spaces or self._latest, None
         if self.vocabulary is not None and spaces is not ALONE:
             owner = self._owner(spaces.tasks, records.width)
         elif self._spaces is None and spaces.sizes:
@@ -140,14 +137,14 @@ class InstancesInput(Input):
         return InputShape(records.width, dense=True, owner=owner)
 
     def began(self, state: Any) -> None:
-        """Note the tasks of a state, and the sizes of their spaces unless features have names."""
+        """Store the tasks of a state, and the sizes of their spaces unless features have names."""
         tasks = state.tasks.labels
         sizes = np.bincount(owner_of(state), minlength=len(tasks))
         named = self.vocabulary is not None
         self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
 
     def _owner(self, tasks: Sequence[Hashable], features: int) -> NDArray[np.int64]:
-        """The task of each named feature."""
+        """Return the task of each named feature."""
         place = {task: i for i, task in enumerate(tasks)}
         owner = np.zeros(features, np.int64)
         for j, name in enumerate(self.vocabulary.to_json()["names"] if self.vocabulary else ()):
@@ -155,13 +152,7 @@ class InstancesInput(Input):
         return owner
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
-        """Undo :meth:`to_saved`.
-
-        Raises
-        ------
-        ValueError
-            If a feature is named that belongs to another task than the state has it in, or to none.
-        """
+        """Restore the result of :meth:`to_saved`; ValueError if a feature's name does not fit its task in the state."""
         super().from_saved(data, arrays, state)
         named = self.vocabulary
         if named is not None:
@@ -176,8 +167,8 @@ class InstancesInput(Input):
         self.began(state)
 
 
-def _read(X: Any, known: Spaces | None) -> Given:
-    """Rounds in any of their forms.
+def _read(X: Any, known: Spaces | None) -> Rounds:
+    """Read rounds in any form.
 
     Raises
     ------
@@ -188,89 +179,77 @@ def _read(X: Any, known: Spaces | None) -> Given:
         return _read_records(X, known)
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix by keys is a mapping too
         return _read_arrays(dict(X), known)
-    if isinstance(X, (list, tuple)) and len(X) and all(getattr(each, "ndim", np.ndim(each)) == 2 for each in X):
+    if isinstance(X, (list, tuple)) and len(X) and all(getattr(array, "ndim", np.ndim(array)) == 2 for array in X):
         return _read_arrays(dict(enumerate(X)), known)
-    return Given(X, ALONE if known is None else known)
+    return Rounds(X, ALONE if known is None else known)
 
 
-def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> Given:
-    arrays = {tabular.one_task(task): _dense(task, each) for task, each in arrays.items()}
-    lengths = {task: len(each) for task, each in arrays.items()}
+def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> Rounds:
+    arrays = {tabular.one_task(task): _dense(task, array) for task, array in arrays.items()}
+    lengths = {task: len(array) for task, array in arrays.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"every task must have one instance a round, got arrays of so many rows: {lengths}")
-    spaces = Spaces(tuple(arrays), tuple(each.shape[1] for each in arrays.values()))
+    spaces = Spaces(tuple(arrays), tuple(array.shape[1] for array in arrays.values()))
     if known is not None:
         if set(known.tasks) != set(arrays):
             raise ValueError(f"instances must be those of {_shown(known.tasks)}, got those of {_shown(spaces.tasks)}")
         arrays = {task: arrays[task] for task in known.tasks}
-        spaces = Spaces(known.tasks, tuple(each.shape[1] for each in arrays.values()))
+        spaces = Spaces(known.tasks, tuple(array.shape[1] for array in arrays.values()))
         if known.sizes is not None and spaces.sizes != known.sizes:
             raise ValueError(f"instances must have {known.sizes} features, by task, got {spaces.sizes}")
         if known.sizes is None:
             raise ValueError("the model learned from dictionaries: give a list of dictionaries, not arrays")
-    return Given(np.concatenate(list(arrays.values()), axis=1), spaces)
+    return Rounds(np.concatenate(list(arrays.values()), axis=1), spaces)
 
 
-def _dense(task: Hashable, given: Any) -> NDArray[Any]:
-    array = given.toarray() if hasattr(given, "toarray") else np.asarray(given)
+def _dense(task: Hashable, instances: Any) -> NDArray[Any]:
+    array = instances.toarray() if hasattr(instances, "toarray") else np.asarray(instances)
     if array.ndim != 2:
         raise ValueError(f"the instances of task {task!r} must be an array of one row a round, got shape {array.shape}")
     return array
 
 
-def _read_records(records: Sequence[Mapping[Any, Any]], known: Spaces | None) -> Given:
-    if not all(isinstance(held, Mapping) for held in records[0].values()):
+def _read_records(records: Sequence[Record], known: Spaces | None) -> Rounds:
+    if not all(isinstance(instance, Mapping) for instance in records[0].values()):
         task = 0 if known is None else known.only
         records = [{task: record} for record in records]
     tasks = tuple(records[0]) if known is None else known.tasks
     if known is not None and known.sizes is not None:
         raise ValueError("the model learned from arrays: give an array a task, not dictionaries")
-    return Given([_flat(record, tasks) for record in records], Spaces(tasks, None))
+    return Rounds([_flat(record, tasks) for record in records], Spaces(tasks, None))
 
 
-def _flat(record: Mapping[Any, Any], tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str], Any]:
+def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str], Any]:
     flat: dict[tuple[Hashable, str], Any] = {}
     for task, instance in record.items():
         if task not in tasks:
             raise ValueError(f"the record has an instance of task {task!r}; the tasks are {_shown(tasks)}")
         if not isinstance(instance, Mapping):
             raise TypeError(f"the instance of task {task!r} must be a dictionary of features, got {instance!r}")
-        for name, held in instance.items():
-            text = isinstance(held, str)
-            flat[task, f"{name}={held}" if text else name] = 1.0 if text else held
+        for name, value in instance.items():
+            is_text = isinstance(value, str)
+            flat[task, f"{name}={value}" if is_text else name] = 1.0 if is_text else value
     return flat
 
 
-def _active(given: Given, task: Any, column: Hashable | None) -> Any:
-    """The active task of each round; the only one where none is named."""
-    if task is None and column is None and given.spaces.tasks != ALONE.tasks:
-        return [given.spaces.only] * tabular.count(given.rows)
+def _active(rounds: Rounds, task: Any, column: Hashable | None) -> Any:
+    """Return the active task of each round; the only one if none is named."""
+    if task is None and column is None and rounds.spaces.tasks != ALONE.tasks:
+        return [rounds.spaces.only] * tabular.count(rounds.rows)
     return task
 
 
-def _every_task(given: Given, y: NDArray[Any], task: Any) -> tuple[Any, NDArray[Any], list[Hashable]]:
-    """K rounds with the instances of each one given, the tasks active in turn.
-
-    Raises
-    ------
-    ValueError
-        If y has not one column a task, or active tasks are named too.
-    """
-    n, tasks = tabular.count(given.rows), given.spaces.tasks
+def _every_task(rounds: Rounds, y: NDArray[Any], task: Any) -> tuple[Any, NDArray[Any], list[Hashable]]:
+    """Repeat each round K times, the tasks active in turn; ValueError for another shape of y or named active tasks."""
+    n, tasks = tabular.count(rounds.rows), rounds.spaces.tasks
     if task is not None:
         raise ValueError(f"y holds a label of every task, shape {y.shape}: task= must not name active ones")
     if y.shape != (n, len(tasks)):
         raise ValueError(f"y must hold one label a round, or one for each task, shape {(n, len(tasks))}, got {y.shape}")
     K = len(tasks)
-    rows = [row for row in given.rows for _ in tasks] if isinstance(given.rows, list) else np.repeat(given.rows, K, 0)
+    rows = rounds.rows
+    rows = [row for row in rows for _ in tasks] if isinstance(rows, list) else np.repeat(rows, K, 0)
     return rows, y.ravel(), list(tasks) * n
-
-
-def _check_active(active: Sequence[Hashable], tasks: Sequence[Hashable]) -> None:
-    """Refuse active tasks that have no instances."""
-    for task in active:
-        if task not in tasks:
-            raise ValueError(f"task {task!r} has no instances: those of {_shown(tasks)} are given")
 
 
 def _shown(tasks: Sequence[Hashable]) -> str:
@@ -278,6 +257,6 @@ def _shown(tasks: Sequence[Hashable]) -> str:
 
 
 def owner_of(state: Any) -> NDArray[np.int64]:
-    """The task of each feature; learners for several b have the same."""
-    held = state.members[0] if isinstance(state, MixtureState) else state
-    return np.asarray(held.model.owner)
+    """Return the task of each feature; learners for several b have the same."""
+    member = state.members[0] if isinstance(state, MixtureState) else state
+    return np.asarray(member.model.owner)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,32 +24,31 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: The key of the constant, which so is no name of a feature, and why a column of that name is left out.
+#: One record with named features.
+Record: TypeAlias = Mapping[Any, Any]
+
+#: The key of the constant, which no feature may have, and the reason why a column of that name is left out.
 CONSTANT_KEY, NAMELESS = "", "it has no name"
 _TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
 
 
 class HashedFeatures(NamedTuple):
-    """Hashed features of some rows: ``counts[i]`` entries for row i, one row after the other."""
+    """Hashed features of rows: ``counts[i]`` entries for row i, one row after the other."""
 
     counts: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: NDArray[np.float64]
 
 
-def is_missing(held: Any) -> bool:
-    """True for None, NaN in any of its forms and the empty string."""
-    if held is None or (isinstance(held, str) and not held):
+def is_missing(value: Any) -> bool:
+    """Return True for None, NaN in any of its forms and the empty string."""
+    if value is None or (isinstance(value, str) and not value):
         return True
-    if isinstance(held, (float, np.floating, np.datetime64)):
-        return bool(held != held)
-    if isinstance(held, Decimal):
-        return held.is_nan()
-    return type(held).__name__ in _MISSING
-
-
-#: The types of what stands for nothing: pandas' ``NA`` and ``NaT``.
-_MISSING = frozenset({"NAType", "NaTType"})
+    if isinstance(value, (float, np.floating, np.datetime64)):
+        return bool(value != value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return type(value).__name__ in ("NAType", "NaTType")  # pandas' ``NA`` and ``NaT``
 
 
 #: Text that stands for no value in place of a number or a date: in features, labels, weights, times and rewards.
@@ -56,23 +56,23 @@ MISSING_WORDS = ("", "NA", "N/A", "#N/A", "<NA>", "n/a", "null", "NULL", "None",
 
 
 def is_missing_word(value: Any) -> bool:
-    """Tell whether a value is text that stands for a missing number or date."""
+    """Return True for text that stands for a missing number or date."""
     return isinstance(value, str) and value.strip() in MISSING_WORDS
 
 
 def missing_key(name: object) -> str:
-    """The key of the feature that says that a column has no value."""
+    """Return the key of the feature that indicates a missing value of a column."""
     return f"{name}="
 
 
 def presence_name(name: object) -> str:
-    """The name under which the presence of a number is shown, if the number has a column of its own."""
+    """Return the name of the presence of a number, if the number has a column of its own."""
     return f"{name} is present"
 
 
 @lru_cache(maxsize=1 << 16)
 def presence_column(name: str, bits: int) -> int:
-    """The hashed column of the presence of a number: its key is the name and a byte that no text in UTF-8 has."""
+    """Hash the presence of a number to its column: the key is the name and a byte that no text in UTF-8 has."""
     state = np.uint64(fnv1a(prefix_state(name), as_bytes(b"\xff"), 0, 1))
     return int(slot(state, bit_mask(bits)))
 
@@ -126,7 +126,7 @@ _KEYED = {"numeric": _number, "categorical": _category, "items": _items, "text":
 
 
 def keyed(name: str, kind: str, value: Any) -> list[tuple[str, float]]:
-    """The keys and values of the features that a value in a column of some kind stands for; none for None.
+    """Return the keys and values of the features of a value in a column of some kind; none for None.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Labels: from those that users give to those that learners take, and from margins to predictions.
+"""Label encoders: from the labels of users to those of learners, and from margins to predictions.
 
-Inside of learners, two classes are -1 and +1, many classes are memberships, and numbers are their
-differences from the mean so far. Each kind of labels turns margins of the inside into what users see on the outside:
-labels and probabilities. How a trace is made of them is in :mod:`coterie.evaluation.tracing`.
+For learners two classes are -1 and +1, many classes are memberships, and numbers are standardised differences from the
+mean so far. Each kind of labels decodes learners' margins into labels and probabilities.
+:mod:`coterie.evaluation.tracing` makes traces of them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from coterie.types import Floats
 
 
 class Labels(ABC):
-    """The labels of a stream, found as they come.
+    """The labels of a stream, in order of appearance.
 
-    A margin m of the inside is ``shift + factor · m`` outside. ``log_odds`` of the methods is the factor that makes
-    log-odds of margins of the outside, None where they are no such thing.
+    A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` of the methods is the factor that makes
+    log-odds of decoded margins, None if they are no log-odds.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Labels(ABC):
     most : int or None
         The largest number of different labels.
     unlearned : label
-        The prediction before anything was learned.
+        The prediction before any label was learned.
     inside : data with a JSON form
-        The labels known: all there is to keep of them.
+        The labels known, which is the whole state.
     shift, factor : float
         See above.
     """
@@ -63,12 +63,12 @@ class Labels(ABC):
         return as_labels(self.ordered)
 
     def array(self, y: Any) -> NDArray[Any]:
-        """Labels in any form as an array of one entry a record."""
-        made = np.asarray(exact_labels(y))
-        return as_labels(y) if made.dtype.kind == "U" and isinstance(y, list) else made  # numbers stay what they are
+        """Convert labels in any form to an array of one entry a record."""
+        labels = np.asarray(exact_labels(y))
+        return as_labels(y) if labels.dtype.kind == "U" and isinstance(y, list) else labels  # numbers keep their type
 
     def check(self, y: Any) -> None:
-        """Refuse what can be no label."""
+        """Refuse values that cannot be labels."""
         from sklearn.utils.multiclass import check_classification_targets
 
         if getattr(getattr(y, "dtype", None), "kind", "") == "O" and all(type(label) is int for label in y):
@@ -76,90 +76,84 @@ class Labels(ABC):
         check_classification_targets(y)
 
     def require_whole(self) -> None:
-        """Refuse a stream that is over and had too few labels."""
+        """Refuse a finished stream that had too few labels."""
         if len(self.ordered) < 2:
             more = "two classes" if self.most == 2 else "two classes or more"
             raise ValueError(f"y must hold {more}, got one class only: {self.ordered[0]!r}")
 
     @abstractmethod
     def require_sound(self, models: int) -> None:
-        """Refuse labels from a file that no stream leads to, of so many models of two classes: ValueError."""
+        """Refuse impossible labels from a file, given the number of two-class models: ValueError."""
 
     # -- labels of learners
 
     @abstractmethod
     def values(self, y: Any) -> NDArray[Any]:
-        """The labels as learners take them, new ones noted; ValueError, with nothing noted, for invalid ones."""
+        """Encode labels for learners and add new ones; ValueError, with nothing added, for invalid ones."""
 
     def with_one(self, y: Any) -> Labels:
-        """These labels and one more, as a copy; themselves where it is known."""
-        if _is_among(y, self.inside):
-            return self
-        made = type(self)(self.inside)  # type: ignore[call-arg]
-        made.values([y])
-        return made
+        """Return a copy with one more label; the same object if the label is known."""
+        try:
+            if y in self.inside:
+                return self
+        except TypeError:
+            raise TypeError(f"a label must be text, a number or a tuple of them, got {y!r}") from None
+        labels = type(self)(self.inside)  # type: ignore[call-arg]
+        labels.values([y])
+        return labels
 
     @abstractmethod
     def value(self, y: Any) -> Any:
-        """One label that is known, as learners take it."""
+        """Encode one known label for learners."""
 
     @abstractmethod
     def learn(self, values: NDArray[Any], last: int, weights: Floats | None = None) -> Any:
-        """Learn the first ``last`` labels; returns labels as learners take them (``.y``), for :meth:`predictions`.
+        """Learn the first ``last`` labels, and return the encoded labels (``.y``), for :meth:`predictions`.
 
-        What only the others hold has not been seen. Of numbers the ``weights`` of their records say how much each
-        counts.
+        The others have not been seen yet. The ``weights`` of records tell how much each number counts.
         """
 
     def predictions(self, margins: Floats, inside: Any) -> Floats:
-        """Learners' margins of these rounds on the scale of the labels."""
+        """Decode learners' margins of these rounds to the scale of the labels."""
         return np.asarray(inside.shift + inside.factor * margins)
 
     # -- predictions
 
     @abstractmethod
     def label(self, margin: Any) -> Any:
-        """The prediction for one margin of the outside."""
+        """Return the prediction for one decoded margin."""
 
     @abstractmethod
     def labels(self, margins: Floats) -> NDArray[Any]:
-        """The prediction for each margin of the outside."""
+        """Return the prediction for each decoded margin."""
 
     def strength(self, margins: Floats) -> NDArray[Any] | None:
-        """The certainty of each prediction; None for numbers."""
+        """Return the certainty of each prediction; None for numbers."""
         return margins
 
     def decision(self, margins: Floats) -> Floats:
-        """Margins as ``decision_function`` gives them."""
+        """Return margins as those of ``decision_function``."""
         return margins
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """The probability of each label, columns in the order of ``ordered``."""
+        """Return the probability of each label, columns in the order of ``ordered``."""
         return np.zeros((len(margins), 0))
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """One probability a record: of the positive label, or of the class predicted; None where there is none."""
+        """Return the probability of each record's positive label or predicted class; None if there is none."""
         return None
 
     def score(self, predicted: Any, y: Any, weight: Any) -> float:
-        """The value that scikit-learn's ``score`` gives to predictions: the share of those that are right."""
+        """Return scikit-learn's ``score`` of predictions: the share of the right ones."""
         return float(np.average(predicted == np.asarray(y), weights=weight))
 
 
 class Inside(NamedTuple):
-    """Labels as learners take them, and how margins m of the same rounds get the labels' scale: shift + factor · m."""
+    """Encoded labels, and the decoding of margins m of the same rounds: shift + factor · m."""
 
     y: NDArray[np.float64]
     shift: NDArray[np.float64] | float
     factor: NDArray[np.float64] | float
-
-
-def _is_among(y: Hashable, known: Mapping[Hashable, Any]) -> bool:
-    """Tell whether a label is known; TypeError for what no dictionary can hold."""
-    try:
-        return y in known
-    except TypeError:
-        raise TypeError(f"a label must be text, a number or a tuple of them, got {y!r}") from None
 
 
 def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
@@ -167,10 +161,10 @@ def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
 
 
 class TwoLabels(Labels):
-    """The two labels of a stream, found as they come.
+    """The two labels of a stream, in order of appearance.
 
-    Inside, a label keeps the sign it was first given; outside, the larger label is the positive one. ``orientation`` is
-    -1 if a stream began with a label whose sign turned out the other way round.
+    For learners a label keeps the sign that it got first; for users the larger label is the positive one.
+    ``orientation`` is -1 if these differ, since the stream began with a label whose sign could only be guessed.
 
     Examples
     --------
@@ -185,13 +179,13 @@ class TwoLabels(Labels):
     inside: dict[Hashable, float]
 
     def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
-        self._know(dict(inside or {}))
+        self._set_inside(dict(inside or {}))
 
-    def _know(self, inside: dict[Hashable, float]) -> None:
-        """Note the labels known, and work out once what each round of a single record asks for."""
+    def _set_inside(self, inside: dict[Hashable, float]) -> None:
+        """Set the known labels, and compute once the facts that each single record needs."""
         self.inside = inside
         self._ordered = _in_order(list(inside))
-        #: +1 if the positive label, which is the only one while there is one, is +1 inside, else -1.
+        #: +1 if learners see the positive label, or the only one, as +1, else -1.
         self.orientation = inside[self._ordered[-1]] if inside else 1.0
         self.factor = self.orientation
 
@@ -201,41 +195,31 @@ class TwoLabels(Labels):
         return self._ordered
 
     def require_sound(self, models: int) -> None:
-        """Refuse labels from a file that are not one or two of different signs: ValueError."""
+        """Refuse labels from a file unless they are one or two of different signs: ValueError."""
         spec.labels_of(list(self.inside))
         signs = list(self.inside.values())
         if sorted(signs) not in ([-1.0], [1.0], [-1.0, 1.0]):
             raise ValueError(f"the labels are {self.inside!r}, not two of different signs")
 
     def value(self, y: Hashable) -> float:
-        """One label that is known, as learners take it."""
+        """Encode one known label for learners."""
         return self.inside[y]
 
     def learn(self, values: NDArray[np.float64], last: int, weights: Floats | None = None) -> Inside:
-        """Take in the first ``last`` labels of the inside."""
+        """Learn the first ``last`` encoded labels."""
         return Inside(values, self.shift, self.factor)
 
     def values(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
-        """The labels as -1 and +1 of the inside, new ones learned.
+        """Encode labels as -1 and +1, and add new ones.
 
         Raises
         ------
         ValueError
-            For a third label or a missing one; nothing is learned then.
+            For a third label or a missing one; nothing is added then.
         """
         distinct, places = distinct_labels(y, "label")
-        known = self.known_with(distinct)
-        self._know(known)
-        return np.array([known[label] for label in distinct], np.float64)[places]
-
-    def label(self, margin: float) -> Hashable:
-        """The label for a margin of the outside, a zero margin being positive."""
-        return self._ordered[-1 if margin >= 0 else 0]
-
-    def known_with(self, labels: Sequence[Hashable]) -> dict[Hashable, float]:
-        """The labels known after these have been seen."""
         known = dict(self.inside)
-        fresh = [label for label in labels if label not in known]
+        fresh = [label for label in distinct if label not in known]
         spec.check_labels(fresh, "label")
         if not known and len(fresh) == 1 and isinstance(fresh[0], bool):
             fresh = [False, True]
@@ -245,36 +229,36 @@ class TwoLabels(Labels):
                 "Only binary classification is supported. The type of the target is multiclass: expected two labels, "
                 f"got {shown}; OneVsRest(model) learns any number of labels, AdaptiveSharingRegressor learns numbers"
             )
-        return known | _signed(known, fresh)
+        if len(fresh) == 2:
+            known |= dict(zip(_in_order(fresh), (-1.0, 1.0), strict=True))
+        elif fresh:
+            known[fresh[0]] = -next(iter(known.values())) if known else _guess_sign(fresh[0])
+        self._set_inside(known)
+        return np.array([known[label] for label in distinct], np.float64)[places]
+
+    def label(self, margin: float) -> Hashable:
+        """Return the label for a decoded margin; a zero margin is positive."""
+        return self._ordered[-1 if margin >= 0 else 0]
 
     def labels(self, margins: NDArray[np.float64]) -> NDArray[Any]:
-        """The label for each margin of the outside, a zero margin being positive."""
+        """Return the label for each decoded margin; a zero margin is positive."""
         classes = self.classes
         if len(classes) == 1:
             return np.repeat(classes, len(margins))
         return classes[(margins >= 0).astype(np.int64)]
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """The probability of both labels, shape (n, 2); one column of ones while a single label is known."""
+        """Return the probability of both labels, shape (n, 2); one column of ones while a single label is known."""
         factor = 1.0 if log_odds is None else log_odds
         return self.columns(np.exp(_log_probabilities(-margins, factor)), np.exp(_log_probabilities(margins, factor)))
 
     def columns(self, negative: Floats, positive: Floats) -> Floats:
-        """The probabilities of both labels side by side; one column of ones while a single label is known."""
+        """Stack the probabilities of both labels; one column of ones while a single label is known."""
         return np.ones((len(positive), 1)) if len(self.ordered) == 1 else np.column_stack([negative, positive])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """The probability of the positive label."""
+        """Return the probability of the positive label."""
         return None if log_odds is None else np.exp(_log_probabilities(margins, log_odds))
-
-
-def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashable, float]:
-    if len(fresh) == 2:
-        first, second = _in_order(fresh)
-        return {first: -1.0, second: 1.0}
-    if len(fresh) == 1:
-        return {fresh[0]: -next(iter(known.values())) if known else _guess(fresh[0])}
-    return {}
 
 
 def _in_order(labels: list[Hashable]) -> list[Hashable]:
@@ -284,23 +268,23 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
         return labels
 
 
-def _guess(label: Hashable) -> float:
-    """The likely sign of a label seen alone: numbers up to zero are negative."""
+def _guess_sign(label: Hashable) -> float:
+    """Guess the sign of a label before the second is known: numbers up to zero are negative."""
     return -1.0 if isinstance(label, (int, float)) and label <= 0 else 1.0
 
 
 class Membership(NamedTuple):
-    """Memberships of records in classes, (n, classes), and the number of classes known when each was predicted."""
+    """Memberships of records in classes, (n, classes), and the numbers of classes known at their predictions."""
 
     y: NDArray[np.bool_]
     known: NDArray[np.int64]
 
 
 class ManyLabels(Labels):
-    """Any number of labels, of which a record has one, numbered as they come.
+    """Any number of labels, one for each record, numbered in order of appearance.
 
-    Outside, classes stand in their order where they have one; of equal margins that of the class seen first wins. One
-    that was not seen yet cannot be predicted.
+    For users classes are sorted if possible; of equal margins that of the class seen first wins. A class that was not
+    seen yet cannot be predicted.
 
     Examples
     --------
@@ -331,17 +315,17 @@ class ManyLabels(Labels):
         return [self.inside[label] for label in self.ordered]
 
     def require_sound(self, models: int) -> None:
-        """Refuse labels from a file that are not numbered in their order, or not one a model: ValueError."""
+        """Refuse labels from a file unless they are numbered in their order, one for each model: ValueError."""
         spec.labels_of(self.seen)
         if list(self.inside.values()) != list(range(models)):
             raise ValueError(f"{len(self.inside)} labels are not those of {models} models, in their order")
 
     def value(self, y: Hashable) -> NDArray[np.bool_]:
-        """One label as memberships of all classes."""
+        """Encode one label as memberships of all classes."""
         return np.asarray(np.arange(len(self.inside)) == self.inside[y])
 
     def values(self, y: Any) -> NDArray[np.int64]:
-        """The number of each label, new ones learned."""
+        """Return the number of each label, and add new labels."""
         distinct, places = distinct_labels(y, "label")
         self._before = len(self.inside)
         spec.check_labels((label for label in distinct if label not in self.inside), "label")
@@ -350,47 +334,47 @@ class ManyLabels(Labels):
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
 
     def learn(self, values: NDArray[np.int64], last: int, weights: Floats | None = None) -> Membership:
-        """Take in the first ``last`` labels; what only the others hold has not been seen."""
-        upto = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
-        self.inside = dict(list(self.inside.items())[: upto[-1]])
-        return Membership(values[:, None] == np.arange(upto[-1]), _when_predicted(upto, len(values), last))
+        """Learn the first ``last`` labels; the others have not been seen yet."""
+        counts = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
+        self.inside = dict(list(self.inside.items())[: counts[-1]])
+        return Membership(values[:, None] == np.arange(counts[-1]), counts[_learned_before(len(values), last)])
 
     def labels(self, margins: Floats) -> NDArray[Any]:
-        """The label of the largest margin of each record, the class seen first where several are largest."""
+        """Return the label of the largest margin of each record, and the class seen first of equal ones."""
         return np.asarray(as_labels(self.seen)[np.argmax(margins, axis=1)])
 
     def label(self, margins: Floats) -> Hashable:
-        """The label of the largest margin of one record."""
+        """Return the label of the largest margin of one record."""
         return self.seen[int(np.argmax(margins))]
 
     def strength(self, margins: Floats) -> Floats:
-        """The lead of each record's largest margin over the second; 0 where there is one class only."""
+        """Return the lead of each record's largest margin over the second; 0 for a single class."""
         if margins.shape[1] < 2:
             return np.zeros(len(margins))
         second, first = np.partition(margins, -2, axis=1)[:, -2:].T
         return np.where(np.isfinite(second), first - np.where(np.isfinite(second), second, 0.0), 0.0)
 
     def predictions(self, margins: Floats, inside: Membership) -> Floats:
-        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
+        """Return the margins, with minus infinity for classes that had not been seen at the prediction."""
         return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
 
     def decision(self, margins: Floats) -> Floats:
-        """Margins, columns in the order of the labels; of two labels their difference."""
+        """Return margins, columns in the order of the labels; for two labels their difference."""
         ordered = margins[:, self.columns]
         return ordered[:, 1] - ordered[:, 0] if ordered.shape[1] == 2 else ordered
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """The probability of each label by its own model, normalised to a sum of one."""
+        """Return the probability of each label by its own model, normalised to a sum of one."""
         logs = self.log_probabilities(margins, log_odds)
         return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """The probability of the label that is predicted."""
+        """Return the probability of the predicted label."""
         logs = self.log_probabilities(margins, log_odds)
         return None if logs is None else np.exp(logs.max(axis=1))
 
     def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """Logarithms of the probabilities, in order of appearance, those of all models normalised."""
+        """Return the logarithms of the normalised probabilities, in order of appearance."""
         if log_odds is None:
             return None
         logs = _log_probabilities(margins, log_odds)
@@ -402,16 +386,14 @@ class ManyLabels(Labels):
 
 
 def as_labels(labels: Sequence[Hashable]) -> NDArray[Any]:
-    """Labels as an array of one entry each, also where they are of several types."""
+    """Convert labels to an array of one entry each, also if they are of several types."""
     if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), tuple):
         return np.array(exact_labels(labels))
-    made = np.empty(len(labels), object)
-    made[:] = labels
-    return made
+    return np.fromiter(labels, object, len(labels))
 
 
 def exact_labels(y: Any) -> Any:
-    """Return a list of labels as an array of objects if NumPy would round whole numbers of it to floats, else as it is.
+    """Convert a list of labels to an array of objects if NumPy would round its whole numbers to floats.
 
     Examples
     --------
@@ -420,55 +402,53 @@ def exact_labels(y: Any) -> Any:
     """
     if not (isinstance(y, (list, tuple)) and any(type(label) is int and abs(label) >= _ROUNDED for label in y)):
         return y
-    made = np.empty(len(y), object)
-    made[:] = y
-    return made
+    return np.fromiter(y, object, len(y))
 
 
-#: NumPy makes floats of lists with such whole numbers, or with smaller ones beside floats; those are exact up to here.
+#: Whole numbers up to this are exact as floats, which NumPy makes of lists with larger ones, or with floats.
 _ROUNDED = 1 << 53
 
 
-def _when_predicted(upto: NDArray[np.int64], n: int, last: int) -> NDArray[np.int64]:
-    """The count when each of n records was predicted, of the counts before the first label and after each one."""
-    return np.asarray(upto[np.maximum(np.arange(n) - (n - last), 0)])
+def _learned_before(n: int, last: int) -> NDArray[np.int64]:
+    """Return how many of the first ``last`` labels of n records had come when each record was predicted."""
+    return np.maximum(np.arange(n) - (n - last), 0)
 
 
-def _moments_from(saved: Sequence[float]) -> Moments:
-    """The moments of numbers from a file; ValueError for what no numbers have."""
+def _restore_moments(saved: Sequence[float]) -> Moments:
+    """Restore the moments of numbers from a file; ValueError if they are impossible."""
     message = f"the moments of numbers are {saved!r}"
-    if not all(type(each) in (int, float) for each in saved):
+    if not all(type(number) in (int, float) for number in saved):
         raise ValueError(message)
     try:
-        made = Moments(*from_saved([saved], 1)[0].tolist())
+        moments = Moments(*from_saved([saved], 1)[0].tolist())
     except ValueError:
         raise ValueError(message) from None
-    if made.weight < 0 or max(map(abs, (made.mean, made.low, made.high))) > LARGEST_VALUE:
+    if moments.weight < 0 or max(map(abs, (moments.mean, moments.low, moments.high))) > LARGEST_VALUE:
         raise ValueError(message)
-    return made
+    return moments
 
 
 class Targets(Labels):
     """The numbers of a stream, by their moments so far.
 
-    With the mean m and the standard deviation s of the labels that have been learned, a margin f of the inside is the
-    prediction m + s f, and a label y is (y - m) / s inside, m and s being taken with y itself then, brought within
-    ± 12. All tasks have the same m and s: so rules need not know the unit of labels, and the weights learn how tasks
-    differ. No single label ruins m and s: :mod:`coterie.numeric.core.moments`.
+    With the mean m and the standard deviation s of the labels that have been learned, a learner's margin f is the
+    prediction m + s f, and a label y is encoded as (y - m) / s, with m and s after y itself, and clipped to ± 12. All
+    tasks have the same m and s: so rules need not know the unit of labels, and the weights learn how tasks differ. No
+    single label ruins m and s: :mod:`coterie.numeric.core.moments`.
 
     Parameters
     ----------
     inside : sequence of float, optional
-        The moments so far; as they came from a file, they are checked.
+        The moments so far; those from a file are checked.
     standardised : bool
-        Whether labels are brought to that scale; else they are learned as they are, m being 0 and s 1.
+        False to learn labels unchanged, with m = 0 and s = 1.
     tolerance : float
-        How far off a prediction may be, in standard deviations, and be no mistake.
+        The largest error of a prediction, in standard deviations, that is no mistake.
 
     Attributes
     ----------
     shift, factor : float
-        The mean and the standard deviation so far; 0 where there is no label, 1 where there is no deviation.
+        The mean and the standard deviation so far; 0 without labels, 1 without a deviation.
 
     Examples
     --------
@@ -489,28 +469,29 @@ class Targets(Labels):
         tolerance: float = 0.0,
     ) -> None:
         self._standardised, self.tolerance = standardised, tolerance
-        self._hold(inside if isinstance(inside, Moments) else _moments_from(inside) if inside else NOTHING)
+        moments = inside if isinstance(inside, Moments) else _restore_moments(inside) if inside else NOTHING
+        self._set_moments(moments)
 
-    def _hold(self, moments: Moments) -> None:
+    def _set_moments(self, moments: Moments) -> None:
         self.inside = moments
-        found: tuple[float, float] = scale_of(moments) if self._standardised else (0.0, 1.0)
-        self.shift, self._deviation = found
+        scale: tuple[float, float] = scale_of(moments) if self._standardised else (0.0, 1.0)
+        self.shift, self._deviation = scale
         self.factor = self._deviation or 1.0
 
     def array(self, y: Any) -> Floats:
-        """Labels in any form as an array of numbers."""
+        """Convert labels in any form to an array of numbers."""
         return np.asarray(y, np.float64)
 
     @staticmethod
     def takes(y: Any) -> bool:
-        """True for a number that can be learned."""
+        """Return True for a number that can be learned."""
         try:
             return abs(float(y)) <= LARGEST_VALUE
         except (TypeError, ValueError):
             return False
 
     def check(self, y: Any) -> None:
-        """Refuse what can be no label."""
+        """Refuse values that cannot be labels."""
         self.values(y)
 
     def require_whole(self) -> None:
@@ -520,60 +501,61 @@ class Targets(Labels):
         """Accept moments: they were checked when they came."""
 
     def values(self, y: Any) -> Floats:
-        """The labels as numbers.
+        """Convert labels to numbers.
 
         Raises
         ------
         ValueError
-            For a label that is no number, not finite or too large; the message names the record.
+            For a label that is not a number, not finite or too large; the message names the record.
         """
         try:
             values = np.asarray(y, np.float64)
         except (TypeError, ValueError):
-            t, found = next((t, each) for t, each in enumerate(y) if not self.takes(each))
-            raise ValueError(f"label of record {t} (from 0) must be a number, got {found!r}") from None
+            t, label = next((t, label) for t, label in enumerate(y) if not self.takes(label))
+            raise ValueError(f"label of record {t} (from 0) must be a number, got {label!r}") from None
         if values.ndim != 1:
             raise ValueError(f"y must hold one number a record, got shape {values.shape}")
         wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
         if len(wrong):
-            reason = unusable(float(values[wrong[0]]))
-            raise ValueError(f"label of record {wrong[0]} (from 0): {reason}")
+            raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")
         return values
 
     def with_one(self, y: Any) -> Targets:
-        """The moments after one more label."""
+        """Return the labels after one more number."""
         if not (type(y) in (float, int) and abs(y) <= LARGEST_VALUE):
             y = float(self.values([y])[0])
         return Targets(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
 
     def value(self, y: Any) -> float:
-        """One label as learners take it."""
+        """Encode one label for learners."""
         return float(scored(float(y), self.shift, self._deviation, FAR)) if self._standardised else float(y)
 
     def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
-        """Take in the first ``last`` labels; the others, whose records are predicted in these rounds, come later."""
+        """Learn the first ``last`` labels; the others come later, after the predictions of these rounds."""
         n = len(values)
         inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
         counted = np.ones(last) if weights is None else weights[:last]
-        self._hold(standardise(values[:last], counted, self.inside, inside[:last], shift, factor))
+        self._set_moments(standardise(values[:last], counted, self.inside, inside[:last], shift, factor))
         if not self._standardised:
             return Inside(values, 0.0, 1.0)
-        known = np.maximum(np.arange(n) - (n - last), 0)  # labels that had come when each record was predicted
-        return Inside(inside, shift[known], factor[known]) if last else Inside(inside, self.shift, self.factor)
+        if not last:
+            return Inside(inside, self.shift, self.factor)
+        known = _learned_before(n, last)
+        return Inside(inside, shift[known], factor[known])
 
     def labels(self, margins: Floats) -> Floats:
-        """The prediction for each margin of the outside: that margin."""
+        """Return the decoded margins, which are the predictions."""
         return margins
 
     def strength(self, margins: Floats) -> None:
-        """None: a number has no certainty beside it."""
+        """Return None: numbers are predicted without a certainty."""
 
     def label(self, margin: float) -> float:
-        """The prediction for one margin of the outside, which it is."""
+        """Return the decoded margin, which is the prediction."""
         return float(margin)
 
     def score(self, predicted: Any, y: Any, weight: Any) -> float:
-        """The coefficient of determination R²."""
+        """Return the coefficient of determination R²."""
         from sklearn.metrics import r2_score
 
         return float(r2_score(y, predicted, sample_weight=weight))

@@ -1,4 +1,4 @@
-"""The names of hashed features, as far as a bounded table has room, for explanations."""
+"""The names of hashed features for explanations, in a table of bounded size."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """The first name met in each column of features hashed to 2**bits, of the first 65,536 columns that had one.
+    """The first name in each column of features hashed to 2**bits, for the first 65,536 columns that have one.
 
-    Texts and rows of the first 10,000 records are looked through for names, then those of every 16th. Categories are,
-    always. Whoever hashes hands ``table`` to compiled code, and then calls :meth:`take` with the text that was hashed.
+    Texts and rows of the first 10,000 records are searched for names, then those of every 16th; categories always. Code
+    that hashes passes ``table`` to compiled code, and then calls :meth:`copy_names` with the text that was hashed.
 
     Parameters
     ----------
     bits : int
-    kept : bool
+    enabled : bool
         False for a table that stays empty.
 
     Notes
     -----
-    Takes some 140 bytes a name, with what it is found by; in a file 9 bytes and its own.
+    Takes about 140 bytes per name in memory; in a file 9 bytes and those of the name.
 
     Examples
     --------
     >>> from coterie.numeric.core.hashing import feature_hash
     >>> names = Names(bits=8)
     >>> names.add(["price", "shop=north", "price"])
-    >>> len(names), names.of(feature_hash("price", bits=8)), names.collisions, names.dropped
+    >>> len(names), names.find_name(feature_hash("price", bits=8)), names.collisions, names.dropped
     (2, 'price', 0, 0)
     """
 
-    def __init__(self, bits: int, kept: bool = True) -> None:
+    def __init__(self, bits: int, enabled: bool = True) -> None:
         self.bits = bits
-        self.table: NameTable = name_table(MOST) if kept else NO_NAMES
+        self.table: NameTable = name_table(MOST) if enabled else NO_NAMES
         self._keys: list[bytes] = []
-        self._met: set[str] = set()
+        self._known: set[str] = set()
         self._numbers: dict[int, int] = {}
 
     def __len__(self) -> int:
         return int(self.table.counts[0])
 
     @property
-    def kept(self) -> bool:
-        """True where names are kept."""
+    def enabled(self) -> bool:
+        """True if names are stored."""
         return bool(self.table.cells.size)
 
     @property
     def collisions(self) -> int:
-        """The columns with a name in which features of another name came, too."""
+        """The number of named columns that have features of other names, too."""
         return int(self.table.shared.sum())
 
     @property
     def dropped(self) -> int:
-        """The number of features met whose names found no room in the table."""
+        """The number of features without space for their names in the table."""
         return int(self.table.counts[1])
 
-    def of(self, column: int) -> str | None:
-        """The name in a column; None where none is known."""
+    def find_name(self, column: int) -> str | None:
+        """Return the name in a column; None if it is not known."""
         for n in range(len(self._numbers), len(self)):
             self._numbers[self._column(n)] = n
         n = self._numbers.get(column, -1)
@@ -77,53 +77,53 @@ class Names:
         return int(self.table.hashes[n] & bit_mask(self.bits))
 
     def columns(self) -> list[int]:
-        """The columns that have a name, in the order in which they got it."""
+        """Return the columns that have a name, in the order in which they got it."""
         return [self._column(n) for n in range(len(self))]
 
-    def take(self, data: NDArray[np.uint8], prefix: bytes = b"", change: Callable[[bytes], bytes] = bytes) -> None:
-        """Copy the names that compiled code has found in a text: ``prefix`` and the words at their places, changed."""
+    def copy_names(
+        self, data: NDArray[np.uint8], prefix: bytes = b"", convert: Callable[[bytes], bytes] = bytes
+    ) -> None:
+        """Copy the new names of ``table`` from a text: ``prefix`` and the words at their places, converted."""
         text: Any = memoryview(data)  # type: ignore[arg-type]
         for start, stop, first, last in self.table.place[len(self._keys) : len(self)].tolist():
             space = bytes(text[first:last]) + b"^" if first < last else prefix
-            self._keys.append(space + change(bytes(text[start:stop])))
+            self._keys.append(space + convert(bytes(text[start:stop])))
 
     def add(self, keys: Iterable[str]) -> None:
         """Note the names of features that were hashed one by one."""
-        if not self.kept:
-            return
-        new = [key for key in keys if key not in self._met]
+        new = [key for key in keys if key not in self._known] if self.enabled else []
         if new:
-            self._meet(list(map(encode_key, new)))
-            self._met.update(new if len(self._met) < MOST else ())
+            self._add_keys(list(map(encode_key, new)))
+            self._known.update(new if len(self._known) < MOST else ())
 
-    def _meet(self, keys: list[bytes]) -> None:
+    def _add_keys(self, keys: list[bytes]) -> None:
         data, ends = as_bytes(b"".join(keys) or b"\0"), np.cumsum([len(key) for key in keys], dtype=np.int64)
         meet_keys(data, ends, bit_mask(self.bits), self.table)
-        self.take(data)
+        self.copy_names(data)
 
     def count(self, records: int) -> None:
-        """Note how many records were read: of many, not all texts are looked through."""
-        if self.kept:
+        """Count records: after many, not all texts are searched."""
+        if self.enabled:
             self.table.counts[2] += records
 
     def copy(self) -> Names:
-        """A copy, which notes further names by itself."""
-        made = Names(self.bits, self.kept)
-        if self.kept:
+        """Return a copy with a table of its own."""
+        names = Names(self.bits, self.enabled)
+        if self.enabled:
             for name in ("cells", "shared", "hashes", "counts"):
-                getattr(made.table, name)[:] = getattr(self.table, name)
-            made._keys = list(self._keys)
-        return made
+                getattr(names.table, name)[:] = getattr(self.table, name)
+            names._keys = list(self._keys)
+        return names
 
     def __reduce__(self) -> Any:
-        return Names.from_arrays, (self.bits, self.kept, self.to_arrays())
+        return Names.from_arrays, (self.bits, self.enabled, self.to_arrays())
 
     def mark(self) -> Any:
-        """A mark of the names known now, for :meth:`restore`."""
+        """Return a mark of the names known now, for :meth:`restore`."""
         return len(self), self.table.counts[1:].copy(), self.table.shared.copy()
 
     def restore(self, mark: Any) -> None:
-        """Forget the names of records that were refused."""
+        """Forget the names that came after a mark."""
         n, counts, shared = mark
         if n < len(self):
             self._fill(self._keys[:n])
@@ -131,12 +131,12 @@ class Names:
 
     def _fill(self, keys: list[bytes]) -> None:
         """Replace all names by those of these keys."""
-        self.table, self._keys, self._met, self._numbers = name_table(MOST), [], set(), {}
-        self._meet(keys)
+        self.table, self._keys, self._known, self._numbers = name_table(MOST), [], set(), {}
+        self._add_keys(keys)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The names as named arrays, by column, however the stream was cut; nothing where none are kept."""
-        if not self.kept:
+        """Return the names as named arrays, ordered by column; nothing if none are stored."""
+        if not self.enabled:
             return {}
         columns = np.array(self.columns(), np.int64)
         keys = [self._keys[n] for n in np.argsort(columns).tolist()]
@@ -149,33 +149,27 @@ class Names:
         }
 
     @classmethod
-    def from_arrays(cls, bits: int, kept: bool, arrays: Mapping[str, NDArray[Any]]) -> Names:
-        """The names of which :meth:`to_arrays` made arrays; none of a file that has none.
+    def from_arrays(cls, bits: int, enabled: bool, arrays: Mapping[str, NDArray[Any]]) -> Names:
+        """Restore the names from the arrays of :meth:`to_arrays`; none if there are no such arrays.
 
         Raises
         ------
         ValueError
-            If they are no names, more than there is room for, or two of them are in one column.
+            If the arrays do not fit, hold too many names, or two names of one column.
         """
-        made = cls(bits, kept)
-        if not kept or "names" not in arrays:
-            return made
-        text, ends, shared, counts = (
-            np.asarray(arrays[name], kind)
-            for name, kind in (
-                ("names", np.uint8),
-                ("name_ends", np.int64),
-                ("names_shared", np.bool_),
-                ("names_counts", np.int64),
-            )
-        )
+        restored = cls(bits, enabled)
+        if not enabled or "names" not in arrays:
+            return restored
+        names = ("names", "name_ends", "names_shared", "names_counts")
+        types: Any = (np.uint8, np.int64, np.bool_, np.int64)
+        text, ends, shared, counts = (np.asarray(arrays[name], kind) for name, kind in zip(names, types, strict=True))
         sound = text.ndim == ends.ndim == 1 and shared.shape == ends.shape and counts.shape == (2,)
         require(sound and len(ends) <= MOST and int(counts.min(initial=0)) >= 0, "names of features are none")
         bounds = np.append(0, ends)
         require(bool((np.diff(bounds) >= 0).all()) and bounds[-1] == len(text), "names of features do not end in order")
         raw = text.tobytes()
-        made._fill([raw[first:last] for first, last in zip(bounds[:-1].tolist(), ends.tolist(), strict=True)])
-        require(len(made) == len(ends), "two names of features are in one column")
-        both = np.flatnonzero(np.isin(made.table.cells, made.table.hashes[: len(made)][shared]))
-        made.table.shared[both], made.table.counts[1:] = True, counts
-        return made
+        restored._fill([raw[first:last] for first, last in zip(bounds[:-1].tolist(), ends.tolist(), strict=True)])
+        require(len(restored) == len(ends), "two names of features are in one column")
+        both = np.flatnonzero(np.isin(restored.table.cells, restored.table.hashes[: len(restored)][shared]))
+        restored.table.shared[both], restored.table.counts[1:] = True, counts
+        return restored

@@ -1,4 +1,4 @@
-"""The preparation of records, whatever their form: logarithms, scales, a constant, and marks of what is missing."""
+"""The preparation of records of all forms: logarithms, scales, a constant, and indicators of missing values."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from .keys import missing_key, presence_name
 
 Arrays = dict[str, NDArray[Any]]
 
-#: Whether records are learned: all or none of them, or a truth value for each.
+#: True if records are learned, or a flag for each of them.
 Learning: TypeAlias = bool | NDArray[np.bool_]
 
-#: What a scale does: whether numbers become z-scores, and whether records come to unit length then.
-_DOES = {"none": (False, False), "standard": (True, False), "unit": (False, True), "auto": (True, True)}
-SCALES = tuple(_DOES)
+#: For each scale: True if numbers become z-scores, and True if records are then scaled to unit length.
+_STEPS = {"none": (False, False), "standard": (True, False), "unit": (False, True), "auto": (True, True)}
+SCALES = tuple(_STEPS)
 CONSTANT = "constant"
 
 
@@ -58,36 +58,36 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Preparation:
-    """The scales of features and what comes behind them: a constant, and an indicator of each column with gaps.
+    """The scales of features, a constant, and an indicator of each column with gaps.
 
     A record is its features, the constant, the indicators in the order in which gaps first appeared. A gap is 0, and
-    the indicator then 1. Of tables that is their columns and so many more; of dictionaries the constant is the feature
-    ``""`` and the indicator of ``name`` the feature ``name=``, all in the vocabulary. Names that dictionaries leave out
-    are scaled as :mod:`coterie.numeric.primal.preparation` says, and some have a second column.
+    its indicator then 1. For tables these are additional columns; for dictionaries the constant is the feature ``""``
+    and the indicator of ``name`` the feature ``name=``, all in the vocabulary. Names that dictionaries leave out are
+    scaled as described in :mod:`coterie.numeric.primal.preparation`, and may have a second column.
 
     Parameters
     ----------
     constant : bool
-        Whether there is a constant.
+        True to add a constant.
     scale : {"none", "standard", "unit", "auto"}
     width : int or None
-        The columns of tables; None of dictionaries.
+        The number of columns of tables; None for dictionaries.
     log : iterable
-        What numbers are replaced by their logarithms: columns of tables, names of dictionaries.
+        The features whose logarithms are taken: columns of tables, names of dictionaries.
     indicators : bool
-        False to mark nothing that is missing.
+        False to add no indicators.
     absences : bool
         True if numbers of tables may be absent, given as infinity.
 
     Attributes
     ----------
     standardised, unit : bool
-        Whether numbers become z-scores, and whether records come to unit length then.
+        True if numbers become z-scores, and True if records are then scaled to unit length.
     moments : ndarray, shape (n, 7)
-        The :class:`~coterie.numeric.core.moments.Moments` of each feature, where they are standardised; a weight of -1
-        is that of a feature that is no number.
+        The :class:`~coterie.numeric.core.moments.Moments` of each feature, if they are standardised; features that are
+        no numbers have a weight of -1.
     missing : list of int
-        The columns that had gaps, in the order of the first such records; among them, as ``~j``, each column of a table
+        The columns with gaps, in the order of the first such records; among them, as ``~j``, each column of a table
         that was sometimes absent, for the column of its presence.
     """
 
@@ -100,17 +100,17 @@ class Preparation:
         indicators: bool = True,
         absences: bool = False,
     ) -> None:
-        self.standardised, self.unit = _DOES[scale]
+        self.standardised, self.unit = _STEPS[scale]
         self.absences = absences
         self.constant, self.width, self.log, self.indicators = constant, width, tuple(log), indicators
         self.missing: list[int] = []
         self.constant_column = (width or 0) if constant else None
         self._noted = width or 0 if self.standardised else 0
         n = max(self._noted, 16)
-        self._hold(np.zeros((n, WIDTH)), _uncounted(n, 0), np.zeros(1, np.int64))
-        self._undo: Callable[[], None] = _nothing
+        self._compile(np.zeros((n, WIDTH)), _uncounted(n, 0), np.zeros(1, np.int64))
+        self._undo: Callable[[], None] = _do_nothing
 
-    def _hold(self, moments: NDArray[np.float64], columns: NDArray[np.int64], records: NDArray[np.int64]) -> None:
+    def _compile(self, moments: NDArray[np.float64], columns: NDArray[np.int64], records: NDArray[np.int64]) -> None:
         constant = -1 if self.constant_column is None else self.constant_column
         before = np.empty_like(moments)
         options = constant, self.width or 0, self.standardised, self.unit
@@ -118,18 +118,18 @@ class Preparation:
 
     @property
     def length_column(self) -> int:
-        """The column of the constant, by whose entry the other entries are to be divided to become z-scores, or -1."""
+        """The column of the constant, by which entries are divided to become z-scores; -1 if there is none."""
         return -1 if not self.constant or (self.unit and not self.standardised) else int(self.constant_column or 0)
 
     def place_constant(self, column: int) -> None:
-        """Let the constant of dictionaries have a column."""
+        """Set the column of the constant of dictionaries."""
         if self.constant:
             self.constant_column = column
-            self._hold(self.compiled.moments, self.compiled.columns, self.compiled.records)
+            self._compile(self.compiled.moments, self.compiled.columns, self.compiled.records)
 
     @property
     def moments(self) -> NDArray[np.float64]:
-        """The moments of the features noted."""
+        """The moments of all features."""
         return cast("NDArray[np.float64]", self.compiled.moments[: self._noted])
 
     @property
@@ -138,20 +138,20 @@ class Preparation:
         return (self.width or 0) + self.constant + len(self.missing)
 
     def names_behind(self, names: Sequence[Any]) -> list[str]:
-        """The names of the features behind the columns of tables that have these names: constant and indicators."""
+        """Return the names of the added features of tables with these columns: constant and indicators."""
         return [CONSTANT] * self.constant + [
             presence_name(names[~j]) if j < 0 else missing_key(names[j]) for j in self.missing
         ]
 
     @property
     def plain(self) -> int:
-        """The address of the types that count as numbers: without bool where numbers are scaled, as in files."""
+        """The address of the types that count as numbers: without bool if numbers are scaled, as in files."""
         return AT_NUMBERS if self.standardised else AT_PLAIN
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def rows(self, rows: Dense | Csr, learning: Learning) -> Dense | Csr:
-        """Prepare rows of numbers; sparse ones become dense where their z-scores are wanted."""
+        """Prepare rows of numbers; sparse ones become dense if they become z-scores."""
         if self.standardised and isinstance(rows, Csr):
             rows = rows.to_dense(self.width or 0, np.float64)
         return self._sparse(rows) if isinstance(rows, Csr) else Dense(self.columns(rows.values, learning))
@@ -185,15 +185,15 @@ class Preparation:
                 places[j] = column
             elif presences is not None:
                 out[:, column] = presences[:, ~j]
-        how = self.compiled.moments, places, self.standardised and not self.absences, self.unit
+        options = self.compiled.moments, places, self.standardised and not self.absences, self.unit
         for first, last, update in runs_of(learning, len(values)):
-            prepare_columns(values[first:last], *how, update, out[first:last])
+            prepare_columns(values[first:last], *options, update, out[first:last])
         return out
 
     def scale(
         self, values: NDArray[np.float64], first: int, learning: Learning
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return values and presences, shape (n, k), of numbers from a feature on, of which some are absent."""
+        """Return values and presences, shape (n, k), of numbers of the features from ``first`` on, possibly absent."""
         if not self.standardised:
             return np.where(np.isinf(values), 0.0, values), np.zeros(values.shape)
         scaled = np.array(values.T, np.float64, order="C")
@@ -202,16 +202,16 @@ class Preparation:
         return scaled.T, presences.T
 
     def count_records(self, learning: Learning, n: int) -> None:
-        """Count those of n more records that are learned, after the numbers of all columns were scaled."""
+        """Count the learned ones of n more records, after the numbers of all columns were scaled."""
         self.compiled.records[0] += np.count_nonzero(np.broadcast_to(learning, n))
 
     def note_missing(self, first: Mapping[int, int]) -> None:
-        """Note columns with gaps, given with the first record that has one, in the order of these."""
+        """Add columns with gaps in the order of their first records with one, which ``first`` has."""
         if self.indicators:
             self.missing += sorted(first.keys() - set(self.missing), key=lambda j: (first[j], j))
 
     def _sparse(self, rows: Csr) -> Csr:
-        """Prepare sparse rows, whose absent entries are 0: they get the constant, and are scaled to unit length."""
+        """Prepare sparse rows, with 0 for absent entries: add the constant, and scale to unit length."""
         values, features, starts = rows.values, rows.features, rows.starts
         if self.log:
             values = np.array(values, np.float64)
@@ -239,14 +239,14 @@ class Preparation:
         learning: bool,
         missing: Sequence[int] = (),
     ) -> Csr | None:
-        """Prepare the n entries of a record in place, behind which there is room for the constant, and some as is.
+        """Prepare the n entries of a record in place, followed by space for the constant and ``behind`` unscaled ones.
 
-        There must be room for n more, which are those of second columns. The record counts neither as present nor as
-        absent for the features whose values are ``missing``. Returns None, and changes nothing, if
-        :meth:`without_second_column` lists any.
+        There must be space for n more, those of second columns. The record counts neither as present nor as absent for
+        the features whose values are ``missing``. Returns None, and changes nothing, if :meth:`without_second_column`
+        lists any.
         """
         if self.standardised:
-            self._make_room(n)  # of a list of items one may come often
+            self._enlarge(n)  # a list may repeat an item
         m = _compiled(prepare_entries)(self.compiled, values, features, n, behind, learning)
         if m < 0:
             return None
@@ -262,55 +262,55 @@ class Preparation:
         _compiled(take_back)(self.compiled, features, n)
 
     def without_second_column(self, values: NDArray[np.float64], features: NDArray[np.int32]) -> list[int]:
-        """Return the features that need a second column, and have none, once they are learned with these values."""
+        """Return the features without a second column that need one to be learned with these values."""
         pairs = zip(features.tolist(), values.tolist(), strict=True)
         return [j for j, x in pairs if needs_second_column(self.compiled, j, x)]
 
     def set_second_column(self, feature: int, column: int) -> None:
-        """Give a feature a second column: for its value if that has been the same so far, else for its presence."""
+        """Set the second column of a feature: for its value if that has been constant so far, else for its presence."""
         self.compiled.columns[feature, SECOND:] = column, is_constant(self.compiled.moments[feature])
 
     @property
     def second_columns(self) -> dict[int, tuple[int, bool]]:
-        """The second column of each feature that has one, and whether that holds its value, not its presence."""
+        """The second columns by feature, with True if the column holds the value, not the presence."""
         columns = self.compiled.columns[: self._noted]
         features = np.flatnonzero(columns[:, SECOND] >= 0).tolist()
         return {j: (int(columns[j, SECOND]), bool(columns[j, SWAPPED])) for j in features}
 
     def resize(self, numbers: Sequence[bool], missing_so_far: Iterable[int] = ()) -> None:
-        """Note further features, of which some are numbers to be standardised.
+        """Add features, with a flag for each that is a number to be standardised.
 
-        A number that comes after the first record was absent once, unless a value in its place was missing so far.
+        A number that comes after the first record was absent before, unless its value was missing in all records.
         """
         if self.standardised:
             first, self._noted = self._noted, self._noted + len(numbers)
-            self._make_room(self._noted)
+            self._enlarge(self._noted)
             self.compiled.moments[first : self._noted, 0] = [0.0 if number else -1.0 for number in numbers]
             records = int(self.compiled.records[0])
             self.compiled.columns[first : self._noted] = _uncounted(len(numbers), max(records - 1, 0))
             for k in missing_so_far:
                 self.compiled.columns[first + k, UNCOUNTED] = records
 
-    def _make_room(self, n: int) -> None:
+    def _enlarge(self, n: int) -> None:
         moments, columns = self.compiled.moments, self.compiled.columns
         if n > len(moments):
             moments = enlarged(moments, n)
             more = _uncounted(len(moments) - len(columns), 0)
-            self._hold(moments, np.concatenate([columns, more]), self.compiled.records)
+            self._compile(moments, np.concatenate([columns, more]), self.compiled.records)
 
     # -- refused records, and files -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but what the last records may still have to take back: copies are made between records."""
-        return self.__dict__ | {"_undo": _nothing}
+        """Return the state without the undo function of the last records: copies are made between records."""
+        return self.__dict__ | {"_undo": _do_nothing}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Undo :meth:`__getstate__`; what was read from a file may not be written to."""
+        """Restore the state with writeable arrays."""
         self.__dict__.update(state)
-        self._hold(*map(np.array, (self.compiled.moments, self.compiled.columns, self.compiled.records)))
+        self._compile(*map(np.array, (self.compiled.moments, self.compiled.columns, self.compiled.records)))
 
     def restoring(self) -> Callable[[], None]:
-        """A function that restores scales and columns with gaps as they are now, whatever is read meanwhile."""
+        """Return a function that restores the current scales and columns with gaps."""
         moments, gaps = self.moments.copy(), len(self.missing)
         columns, records = self.compiled.columns[: len(moments)].copy(), self.compiled.records.copy()
 
@@ -324,7 +324,7 @@ class Preparation:
 
     @contextmanager
     def as_one(self) -> Iterator[None]:
-        """Let records that are read inside be undone together."""
+        """Undo records that are read inside together."""
         undo = self.restoring()
         try:
             yield
@@ -332,9 +332,9 @@ class Preparation:
             self._undo = undo
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that undoes what the records read since this call have changed: one block, or one record."""
+        """Return a function that undoes the records read after this call: one block, or one record."""
         noted = self._noted
-        self._undo = _nothing
+        self._undo = _do_nothing
 
         def undo() -> None:
             self._undo()
@@ -346,7 +346,7 @@ class Preparation:
         return undo
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything as data with a JSON form, and named arrays."""
+        """Return the state as data with a JSON form, and named arrays."""
         data: dict[str, Any] = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
         logs = {"log": list(self.log)} if self.log else {}
         arrays: Arrays = {"moments": self.moments.copy()} if self.standardised else {}
@@ -356,12 +356,12 @@ class Preparation:
 
     @property
     def records(self) -> int:
-        """The number of records that were learned, where absences count."""
+        """The number of records that were learned, if absences are counted."""
         return int(self.compiled.records[0])
 
     @property
     def absence_counts(self) -> NDArray[np.int64]:
-        """A copy of what is known of the absences of each feature noted."""
+        """A copy of the counts of absences of each feature."""
         return cast("NDArray[np.int64]", self.compiled.columns[: self._noted].copy())
 
     @property
@@ -371,35 +371,35 @@ class Preparation:
 
     @classmethod
     def from_state(cls, data: Any, arrays: Arrays, width: int | None, names: int) -> Preparation:
-        """Undo :meth:`to_state`, of tables of that width or of a vocabulary of so many names.
+        """Restore the result of :meth:`to_state`, for tables of a width or a vocabulary with a number of names.
 
         Raises
         ------
         ValueError
-            If the data are none of such records.
+            If the data do not fit such records.
         """
-        held = msgspec.convert(data, _Saved)
-        scale = next(word for word, does in _DOES.items() if does == (held.standardised, held.unit))
-        made = cls(held.constant, scale, width, spec.labels_of(held.log))
-        columns = width is None or all(type(j) is int and 0 <= j < width for j in made.log)
-        require(columns, "the columns of logarithms are not among the columns")
-        made.missing = held.missing
-        fits = all(0 <= j < (width or 0) for j in held.missing) and len(set(held.missing)) == len(held.missing)
+        saved = msgspec.convert(data, _Saved)
+        scale = next(word for word, steps in _STEPS.items() if steps == (saved.standardised, saved.unit))
+        restored = cls(saved.constant, scale, width, spec.labels_of(saved.log))
+        fits = width is None or all(type(j) is int and 0 <= j < width for j in restored.log)
+        require(fits, "the columns of logarithms are not among the columns")
+        restored.missing = saved.missing
+        fits = all(0 <= j < (width or 0) for j in saved.missing) and len(set(saved.missing)) == len(saved.missing)
         require(fits, "the columns with gaps are not among the columns")
-        if held.standardised:
-            made.restore_moments(from_saved(arrays["moments"], names))
-        if made._is_named:
-            made.restore_columns(np.array(arrays["columns"]), held.records)
-        return made
+        if saved.standardised:
+            restored.restore_moments(from_saved(arrays["moments"], names))
+        if restored._is_named:
+            restored.restore_columns(np.array(arrays["columns"]), saved.records)
+        return restored
 
     def restore_moments(self, moments: NDArray[np.float64]) -> None:
-        """Restore the moments of all features noted, as from a file."""
+        """Restore the moments of all features from a file."""
         self._noted = len(moments)
         n = len(moments) + 16
-        self._hold(np.concatenate([moments, np.zeros((16, WIDTH))]), _uncounted(n, 0), self.compiled.records)
+        self._compile(np.concatenate([moments, np.zeros((16, WIDTH))]), _uncounted(n, 0), self.compiled.records)
 
     def restore_columns(self, columns: NDArray[Any], records: int) -> None:
-        """Restore what is known of absences, as from a file, after the moments; ValueError if they do not fit."""
+        """Restore the counts of absences from a file, after the moments; ValueError if they do not fit."""
         n, moments = self._noted, self.moments
         fits = columns.dtype == np.int64 and columns.shape == (n, 3)
         require(fits, f"columns is not an array of int64 of shape {(n, 3)}")
@@ -414,12 +414,12 @@ class Preparation:
 
 
 def _uncounted(n: int, records: int) -> NDArray[np.int64]:
-    """Rows of ``Preparing.columns`` for n features that come after some records and have no second column."""
+    """Return rows of ``Preparing.columns`` for n features without second columns that come after some records."""
     return np.full((n, 3), (records, -1, 0), np.int64)
 
 
 def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:
-    """Cut n records where learning begins or ends; yield the first and last (not included), and if they are learned.
+    """Yield the runs of n records that are all learned or not: first, last (not included), and the flag.
 
     >>> list(runs_of(np.array([True, True, False]), 3)), list(runs_of(False, 3))
     ([(0, 2, True), (2, 3, False)], [(0, 3, False)])
@@ -434,25 +434,19 @@ def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def sparse_scale(scale: str) -> str:
-    """The scale of features that are sparse, or have no names: their mean may be anything but 0.
-
-    Raises
-    ------
-    ValueError
-        For ``"standard"``.
-    """
+    """Return the scale of sparse features, which are not centred; ValueError for ``"standard"``."""
     if scale == "standard":
         raise ValueError("scale='standard' needs columns of numbers: sparse and hashed features have 'unit'")
     return "unit" if scale == "auto" else scale
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Undo nothing."""
 
 
 @cache
 def _compiled(function: Any) -> Any:
-    """A compiled function of dictionaries' entries, called without looking at its arguments' types."""
+    """Return a compiled function of dictionaries' entries that does not check its arguments' types."""
     like = (UNPREPARED, np.zeros(0), np.zeros(0, np.int32), 0, 0, True)
     chosen = like if function is prepare_entries else (UNPREPARED, np.zeros(0, np.int32), 0)
     return function.compile(tuple(map(typeof, chosen)))

@@ -1,4 +1,4 @@
-"""Records of several views as users give them, checked and brought to the form that learners take."""
+"""The input of records with several views: validation and conversion for learners."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class PartialBlock:
     Parameters
     ----------
     block : array, sparse matrix, data frame or list of dictionaries, n rows
-        The view; rows of records without it may hold anything.
+        The view; rows of records without it are ignored.
     present : array of bool, shape (n,)
-        Which records have it.
+        True for the records that have the view.
 
     Examples
     --------
@@ -57,12 +57,12 @@ def pad_views(X: Any, how: Literal["zeros", "repeat"] = "zeros", width: int | No
     how : {"zeros", "repeat"}
         Short views are filled up with zeros, or with their own features again from the first on.
     width : int, optional
-        The length; that of the longest view without. Give it where a view may be absent from all of some records.
+        The length, by default that of the longest view. Give it if a view may be absent from all records of a call.
 
     Returns
     -------
     list or dictionary
-        As X, with blocks of one width: arrays, or CSR matrices where they are sparse.
+        As X, with blocks of one width: arrays, or CSR matrices for sparse ones.
 
     Raises
     ------
@@ -83,39 +83,39 @@ def pad_views(X: Any, how: Literal["zeros", "repeat"] = "zeros", width: int | No
     if tabular.is_records(X):
         raise TypeError("records that are dictionaries need no padding: features of one name are the same in all views")
     blocks = [X[name] for name in names]
-    held = [None if each is None else _block(each, name) for each, name in zip(blocks, names, strict=True)]
-    widths = [each[0].shape[1] for each in held if each is not None]
+    checked = [_check_block(block, name) for block, name in zip(blocks, names, strict=True)]
+    widths = [block[0].shape[1] for block in checked if block is not None]
     longest = max(widths, default=0) if width is None else width
-    for name, each in zip(names, held, strict=True):
-        if each is not None and each[0].shape[1] > longest:
-            raise ValueError(f"view {name!r} has {each[0].shape[1]} features, which is more than width={width!r}")
-    made = [None if each is None else _padded(*each, how, longest) for each in held]
-    return dict(zip(names, made, strict=True)) if isinstance(X, Mapping) else made
+    for name, block in zip(names, checked, strict=True):
+        if block is not None and block[0].shape[1] > longest:
+            raise ValueError(f"view {name!r} has {block[0].shape[1]} features, which is more than width={width!r}")
+    padded = [None if block is None else _pad(*block, how, longest) for block in checked]
+    return dict(zip(names, padded, strict=True)) if isinstance(X, Mapping) else padded
 
 
-def _padded(block: Any, present: NDArray[np.bool_], how: str, width: int) -> Any:
-    """A block with so many columns."""
+def _pad(block: Any, present: NDArray[np.bool_], how: str, width: int) -> Any:
+    """Widen a block."""
     n, d = block.shape
     if how == "repeat":
-        made = block[:, np.arange(width) % d]
+        padded = block[:, np.arange(width) % d]
     elif hasattr(block, "indptr"):
-        made = block.copy()
-        made.resize((n, width))
+        padded = block.copy()
+        padded.resize((n, width))
     else:
-        made = np.pad(block, ((0, 0), (0, width - d)))
-    return made if present.all() else PartialBlock(made, present)
+        padded = np.pad(block, ((0, 0), (0, width - d)))
+    return padded if present.all() else PartialBlock(padded, present)
 
 
-def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
-    """The views of the first records that a model sees; ``given`` are those that its user has named.
+def names_of(X: Any, chosen: Sequence[Hashable] | None) -> list[Hashable]:
+    """Return the names of the views of a model's first records: those ``chosen`` by the user, or those of X.
 
     Raises
     ------
     TypeError
         If X is neither a list of blocks, nor a dictionary of them, nor a list of dictionaries of dictionaries.
     """
-    if given is not None:
-        return list(given)
+    if chosen is not None:
+        return list(chosen)
     if isinstance(X, Mapping):
         return list(X)
     if not isinstance(X, (list, tuple)):
@@ -129,7 +129,7 @@ def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
 
 
 def present_in(X: Any, names: Sequence[Hashable]) -> list[Hashable]:
-    """Those of the views that have a block; all of them, where records are no blocks."""
+    """Return the views that have a block; all of them if records are dictionaries."""
     if isinstance(X, Mapping):
         return [name for name in names if X.get(name) is not None]
     if hasattr(X, "views") or tabular.is_records(X):
@@ -138,7 +138,7 @@ def present_in(X: Any, names: Sequence[Hashable]) -> list[Hashable]:
 
 
 class ViewInput(Input):
-    """The form of records that have several views: a block a view, or dictionaries of dictionaries of features.
+    """The input of records with several views: one block per view, or dictionaries of dictionaries of features.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class ViewInput(Input):
         self.views: Views | None = None
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
-        """Records to predict; features of dictionaries that were never learned are left out."""
+        """Read records to predict; unknown features of dictionaries are left out."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         self._refuse_tasks(task)
@@ -167,38 +167,38 @@ class ViewInput(Input):
         return self._records(self._read_views(X, self._views)[0])
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
-        """The only task for each record."""
+        """Return the only task for each record."""
         return np.asarray(self.read(X, task, known).task)
 
     def read_labelled(
         self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
     ) -> tuple[Records, Any]:
-        """Records to learn from, and their labels; the views of the ``first`` ones are those of all."""
+        """Read records to learn and their labels; the views of the ``first`` ones are those of all."""
         self._refuse_tasks(task)
-        records, views = read_views(
-            X, None if first else self.views, self.options.views, self.one_space, self.options.any_sizes
-        )
-        _require_one_each(y, len(records), labels)
+        records, views = self._read_views(X, None if first else self.views)
+        if np.ndim(y) != 1 or len(y) != len(records):
+            raise ValueError(f"y must hold one label a record: got shape {np.shape(y)} for {len(records)} records")
+        labels.check(y)
         self.views = views
         return self._records(records), y
 
     def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
-        """Records to learn from with one task label each, checked after their labels."""
+        """Return the records, which have a task already."""
         return records
 
     def read_block(self, block: Block, first: bool) -> Records:
-        """The records of a block that has been validated."""
+        """Read the records of a validated block."""
         if not isinstance(block.X, ViewRecords):
             owner = self.options.owner
             raise ValueError(f"{owner} does not learn from files: give a dictionary of arrays or frames, one per view")
         return self._records(block.X)
 
     def as_block(self, records: Records, y: NDArray[Any]) -> Block:
-        """Records and labels as a validated block."""
+        """Convert records and labels to a validated block."""
         return Block(records.rows, y, None, np.arange(1, len(records.rows) + 1))
 
     def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
-        """One record given as a dictionary of dictionaries, and the only task."""
+        """Return a record, a dictionary of dictionaries, and the only task."""
         self._refuse_tasks(task)
         if not isinstance(x, Mapping):
             raise TypeError(f"one record is a dictionary view -> features, got {type(x).__name__}; lists hold several")
@@ -207,7 +207,7 @@ class ViewInput(Input):
     def read_one(
         self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[ViewRecords, int, Hashable]:
-        """One record given as a dictionary name of a view -> dictionary of its features; absent views are left out."""
+        """Read one record, a dictionary name of a view -> dictionary of its features without absent views."""
         x, task = self.split_one(x, task, known)
         if not learning:
             return self._views.records([x], resize=False), 0, task
@@ -219,7 +219,7 @@ class ViewInput(Input):
 
     @property
     def _views(self) -> Views:
-        """The views, which something has been learned of."""
+        """The views of a fitted model."""
         assert self.views is not None  # noqa: S101 - a model that is fitted has views
         return self.views
 
@@ -233,7 +233,7 @@ class ViewInput(Input):
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """A function that undoes what was noted of records since this call, for records that are refused."""
+        """Return a function that restores the current state, for records that are refused."""
         before = self.views if fitted else None
         sizes = [] if before is None else before.sizes()
 
@@ -245,54 +245,46 @@ class ViewInput(Input):
         return undo
 
     def size(self, records: Records) -> InputShape:
-        """The views as they are."""
+        """Return the shape that a state needs for the views."""
         names, widths = self._views.names, tuple(self._views.widths)
         return InputShape(sum(widths), tabular.is_dense(records.rows.rows), names, widths)
 
     # -- files ----------------------------------------------------------------------------------------------------
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything noted of records, as data with a JSON form and named arrays."""
+        """Return the state of the input as data with a JSON form and named arrays."""
         return {"view": self._views.to_json()}, {}
 
     def index_of(self, data: Mapping[str, Any]) -> Index:
-        """The names of the views that the data of a file number."""
+        """Return the index of the views in the data of a file."""
         return Index(views_from_json(data["view"]).names)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
-        """Undo :meth:`to_saved`.
-
-        Raises
-        ------
-        ValueError
-            If the views are not those of the state.
-        """
+        """Restore the result of :meth:`to_saved`; ValueError if the views are not those of the state."""
         self.views = views_from_json(data["view"])
         widths = tuple(self.views.widths)
         require(widths == tuple(state.widths), f"the views are {widths} wide, and the model {tuple(state.widths)}")
 
 
 def read_views(
-    X: Any, views: Views | None, given: Sequence[Hashable] | None, one_space: bool, any_sizes: bool = False
+    X: Any, views: Views | None, chosen: Sequence[Hashable] | None, one_space: bool, any_sizes: bool = False
 ) -> tuple[ViewRecords, Views]:
-    """Records, and the views as they are with them; ``views`` are those learned so far, if any.
+    """Read records, and the views including them; ``views`` are those learned so far, if any.
 
-    With ``views`` of dictionaries their feature names are taken up in place: the same ones in all views of
-    ``one_space``, whose blocks are of one size unless they may have ``any_sizes``.
+    New feature names of dictionaries are added to the views in place: the same ones to all views of ``one_space``,
+    whose blocks must have one size unless ``any_sizes``.
 
     Raises
     ------
     ValueError
-        For views that are unknown, of a width other than before, or that disagree on the number of records, and for
-        what scikit-learn refuses of a block.
+        For views that are unknown, of a width other than before, or of different numbers of records, and for blocks
+        that scikit-learn refuses.
     """
-    found = names_of(X, given)
+    names = names_of(X, chosen)
     if views is None:
-        spec.check_labels(found, "view")
-        views = Views(found, [0] * len(found))
-        if tabular.is_records(X):
-            words = [Vocabulary()] * len(found) if one_space else [Vocabulary() for _ in found]
-            views = Views(found, [0] * len(found), words)
+        spec.check_labels(names, "view")
+        words = [Vocabulary()] * len(names) if one_space else [Vocabulary() for _ in names]
+        views = Views(names, [0] * len(names), words) if tabular.is_records(X) else Views(names, [0] * len(names))
     if tabular.is_records(X):
         return views.records(X, resize=True), views
     if views.words is not None:
@@ -300,32 +292,30 @@ def read_views(
     return _blocks(X, views, one_space and not any_sizes)
 
 
-def _require_one_each(y: Any, n: int, labels: Labels) -> None:
-    """Refuse labels that are not one a record."""
-    if np.ndim(y) != 1 or len(y) != n:
-        raise ValueError(f"y must hold one label a record: got shape {np.shape(y)} for {n} records")
-    labels.check(y)
-
-
 def _blocks(X: Any, views: Views, one_size: bool) -> tuple[ViewRecords, Views]:
-    given: list[Any] = [None] * len(views)
+    by_view: list[Any] = [None] * len(views)
     if isinstance(X, Mapping):
         for name, block in X.items():
-            given[views.place(name)] = block
+            by_view[views.place(name)] = block
     elif len(X) != len(views):
         raise ValueError(f"X must have one block a view, None for one that is absent: got {len(X)} for {len(views)}")
     else:
-        given = list(X)
-    blocks = [_block(block, name) for block, name in zip(given, views.names, strict=True)]
-    n = _length(blocks, views.names)
-    widths = _widths(blocks, views, one_size)
-    alone = [None if each is None else each[0] for each in blocks]
-    present = np.stack([np.zeros(n, bool) if each is None else each[1] for each in blocks], axis=1)
-    return ViewRecords(side_by_side(alone, widths, n), present), Views(views.names, widths)
+        by_view = list(X)
+    blocks = [_check_block(block, name) for block, name in zip(by_view, views.names, strict=True)]
+    lengths = {name: len(block[1]) for name, block in zip(views.names, blocks, strict=True) if block is not None}
+    if not lengths:
+        raise ValueError("no view has a block: one at least is needed")
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
+        raise ValueError(f"the views must have the same records, row by row: {shown}")
+    n, widths = next(iter(lengths.values())), _widths(blocks, views, one_size)
+    arrays = [None if block is None else block[0] for block in blocks]
+    present = np.stack([np.zeros(n, bool) if block is None else block[1] for block in blocks], axis=1)
+    return ViewRecords(side_by_side(arrays, widths, n), present), Views(views.names, widths)
 
 
-def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
-    """A block as an array or a CSR matrix, and which of its rows are there."""
+def _check_block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
+    """Convert a block to an array or a CSR matrix, and flags of the rows that are present."""
     if block is None:
         return None
     from sklearn.utils.validation import check_array
@@ -333,48 +323,29 @@ def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
     part = block if hasattr(block, "present") else PartialBlock(block, None)  # type: ignore[arg-type]
     if tabular.is_records(part.block):
         raise TypeError(f"the block of view {name!r} holds dictionaries: give records as dictionaries of dictionaries")
-    held = np.column_stack(part.block.columns) if hasattr(part.block, "column_names") else part.block
-    n = tabular.count(held)
+    array = np.column_stack(part.block.columns) if hasattr(part.block, "column_names") else part.block
+    n = tabular.count(array)
     present = np.ones(n, bool) if part.present is None else np.asarray(part.present)
     if present.shape != (n,) or present.dtype != bool:
         raise ValueError(f"present of view {name!r} must be one bool a record, shape ({n},), got shape {present.shape}")
     if not present.all():
-        held = emptied(held if hasattr(held, "indptr") else np.array(held, np.float64, ndmin=2), present)
-    checked = check_array(held, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+        array = emptied(array if hasattr(array, "indptr") else np.array(array, np.float64, ndmin=2), present)
+    checked = check_array(array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
     tabular.require_usable(checked, f"view {name!r}")
     return checked, present
 
 
-def _require_one_space(one_space: bool, names: Sequence[Hashable], widths: Sequence[int]) -> None:
-    """Refuse views of different widths where all are to lie in one space; a width of 0 is not known yet.
-
-    Raises
-    ------
-    ValueError
-        With the widths, and what to use instead.
-    """
-    if one_space and len({width for width in widths if width}) > 1:
-        shown = ", ".join(f"{name!r} has {d}" for name, d in zip(names, widths, strict=True) if d)
+def _widths(blocks: Sequence[Any], views: Views, one_size: bool) -> list[int]:
+    """Return the widths of the views, 0 if not known yet; ValueError if they changed or must be equal and are not."""
+    new = [0 if block is None else block[0].shape[1] for block in blocks]
+    known = [now or before for now, before in zip(new, views.widths, strict=True)]
+    if one_size and len({width for width in known if width}) > 1:
+        shown = ", ".join(f"{name!r} has {d}" for name, d in zip(views.names, known, strict=True) if d)
         raise ValueError(
             f"all views must have the same features here: {shown}; for views of different sizes use "
             "OrthogonalMultiviewPerceptron, or a kernel for each pair of views"
         )
-
-
-def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:
-    lengths = {name: len(each[1]) for name, each in zip(names, blocks, strict=True) if each is not None}
-    if not lengths:
-        raise ValueError("no view has a block: one at least is needed")
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
-        raise ValueError(f"the views must have the same records, row by row: {shown}")
-    return next(iter(lengths.values()))
-
-
-def _widths(blocks: Sequence[Any], views: Views, one_size: bool) -> list[int]:
-    found = [0 if each is None else each[0].shape[1] for each in blocks]
-    _require_one_space(one_size, views.names, [now or before for now, before in zip(found, views.widths, strict=True)])
-    for name, now, before in zip(views.names, found, views.widths, strict=True):
+    for name, now, before in zip(views.names, new, views.widths, strict=True):
         if now and before and now != before:
             raise ValueError(f"view {name!r} has {now} features, but the model is expecting {before}")
-    return [max([*found, *views.widths])] * len(views) if one_size else list(map(max, found, views.widths))
+    return [max([*new, *views.widths])] * len(views) if one_size else list(map(max, new, views.widths))

@@ -135,7 +135,7 @@ class LogColumns:
                 raise FieldError("{} and {} are both the column {name!r}", one, other, name=getattr(self, one))
 
     def require_for_rows(self, kind: str) -> None:
-        """Refuse columns of a format whose rows name their parts themselves: FieldError."""
+        """Refuse columns for a format with rows that name their parts: FieldError."""
         for name in ("action", "reward", "probability", "probabilities", "time", "features", "categorical"):
             if getattr(self, name):
                 raise FieldError("{} does not apply to {kind}, whose rows say what is what", name, kind=kind)
@@ -217,7 +217,7 @@ class LogReader(Reader):
 
         def parse(place: PlaceInLog, i: int) -> LoggedChoice:
             x = {name: values[i] for name, values in features.items() if values[i] is not None}
-            choice = self._parse_cells({name: values[i] for name, values in block.kept.items()})
+            choice = self._parse_cells({name: values[i] for name, values in block.unchanged.items()})
             return LoggedChoice(place, x, tasks[i], *choice, None if seconds is None else float(seconds[i]))
 
         tasks = block.tasks.tolist()

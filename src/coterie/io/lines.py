@@ -77,13 +77,13 @@ def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:
     """Take every line that is not empty as a record; the `Splitter` of all formats but CSV."""
     ends = np.flatnonzero(as_bytes(data) == ord("\n"))
     breaks = len(ends)
-    taken = int(ends[-1]) + 1 if breaks else 0
-    if final and taken < len(data):
-        ends, taken = np.append(ends, len(data)), len(data)
+    used = int(ends[-1]) + 1 if breaks else 0
+    if final and used < len(data):
+        ends, used = np.append(ends, len(data)), len(data)
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1] + 1])[: len(ends)]
     lines = np.arange(len(ends))
     records = TextRecords(data, starts, ends, lines, lines)
-    return records.pick(ends > starts), taken, breaks
+    return records.pick(ends > starts), used, breaks
 
 
 def text_records(source: Source, split: Splitter, faults: Faults, header: bool = False) -> Iterator[TextRecords]:

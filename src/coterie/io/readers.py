@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from coterie.inputs.encoding import Encoder
     from coterie.inputs.hints import ColumnProfiler, Hint
 
-    from .formats.rows import RowParser
     from .formats.table import NamedColumns, TableChunk
     from .schema import Kinds
 
@@ -272,7 +271,7 @@ class Reader:
             np.zeros(0, np.int64),
             indicators=encoder.indicator_columns,
             constant=encoder.length_column,
-            kept={name: np.zeros(0, object) for name in self._options.keep},
+            unchanged={name: np.zeros(0, object) for name in self._options.keep},
         )
 
     def _require_source(self, source: str) -> None:
@@ -391,8 +390,8 @@ class Reader:
             weight=weight,
             indicators=encoder.indicator_columns,
             constant=encoder.length_column,
-            kept={name: column[good] for name, column in chunk.unchanged.items()},
-            raw=RawRecords.of(columns, self._encoder_before) if self._update else None,
+            unchanged={name: column[good] for name, column in chunk.unchanged.items()},
+            raw=RawRecords.from_all(columns, self._encoder_before) if self._update else None,
         )
 
     def _profile(self, columns: Any, encoder: Encoder) -> None:
@@ -412,7 +411,7 @@ class Reader:
     # -- files of rows that name their features
 
     def _row_blocks(self, kind: str, source: Source) -> Iterator[Block]:
-        from .formats.rows import read_rows
+        from .formats.rows import RowParser, SvmlightParser, VowpalParser, read_rows
 
         self._require_source(kind)
         options = self._options
@@ -420,25 +419,19 @@ class Reader:
             [], task=options.task, names=options.names, source=kind
         )
         task = QUERY if kind == "svmlight" else options.task or encoder.task
-        for rows in read_rows(source, self._faults, options.block_rows, self._parser(kind, encoder), self._schema):
+        parser: RowParser = SvmlightParser(encoder.bits)
+        if kind == "vw":
+            names = encoder.names if self._update else Names(encoder.bits, enabled=False)
+            # records that are passed were learned before, and their names were stored then
+            parser = VowpalParser(encoder.bits, task, names, lambda n: self.passed + n > self._skip)
+        for rows in read_rows(source, self._faults, options.block_rows, parser, self._schema):
             self.columns = {"label": "label"} if self._schema.label else {}
             self.columns |= {str(task): "task"} if self._schema.task else {}
-            self.dropped = self._schema.notes
             X: Any = encoder.assemble([rows.entries], len(rows.place))
             X = TextRows(rows.records, X) if self._raw else X
             block = Block(X, rows.label, rows.task, rows.place, weight=rows.weight)
             passed = self._count_passed(len(block))
             yield block.piece(passed, len(block)) if passed else block
-
-    def _parser(self, kind: str, encoder: Encoder) -> RowParser:
-        from .formats.rows import SvmlightParser, VowpalParser
-
-        if kind == "svmlight":
-            return SvmlightParser(encoder.bits)
-        names = encoder.names if self._update else Names(encoder.bits, kept=False)
-        task = self._options.task or encoder.task
-        # records that are passed were learned before, and their names were noted then
-        return VowpalParser(encoder.bits, task, self._schema, names, lambda n: self.passed + n > self._skip)
 
 
 class Order:
@@ -501,7 +494,7 @@ class Reading:
     hints: tuple[Hint, ...] = ()
 
     @classmethod
-    def of(cls, reader: Reader) -> Reading:
+    def from_reader(cls, reader: Reader) -> Reading:
         """Summarise a reader after its last record, without hints."""
         left_out = (reader.skipped, tuple(reader.skipped_examples), reader.unlabelled)
         return cls(reader.source, reader.rows, *left_out, reader.names_by_role, dict(reader.dropped))

@@ -66,7 +66,7 @@ class ReadOptions:
     block_rows : int, default 8192
         Most records of a block; blocks of text are about four mebibytes at most, more if these are few records.
     keep : name or sequence of names
-        Columns to hand on unchanged in `Block.kept`, in addition to any other use of them.
+        Columns to hand on unchanged in `Block.unchanged`, in addition to any other use of them.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class ReadOptions:
         return kinds | dict.fromkeys(self.text, "text") | dict.fromkeys(self.categorical, "categorical")
 
     def require_for_rows(self, kind: str) -> None:
-        """Refuse options that do not apply to a format whose rows name their own label and features."""
+        """Refuse options that do not apply to a format with rows that name their label and features."""
         for name in ("label", "features", "ignore", "text", "categorical", "time", "log"):
             if getattr(self, name):
                 message = "{} does not apply to {kind}, whose rows name their label and features"

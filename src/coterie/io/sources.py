@@ -31,7 +31,7 @@ _LONGEST_MAGIC = 8
 
 
 class _Counted(io.RawIOBase):
-    """A stream that counts the bytes read, and whose first bytes can be looked at."""
+    """A stream that counts the bytes read, and gives access to the first bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.position = 0

@@ -31,7 +31,7 @@ PIECE_BYTES = 1 << 24
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path is a URL.
+    """Return True if a path is a URL.
 
     Examples
     --------

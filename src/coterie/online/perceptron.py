@@ -42,8 +42,8 @@ class MultitaskPerceptron(LinearEstimator):
         What is done to numbers before they are learned, as ``coterie learn`` does: ``"standard"`` makes z-scores by the
         mean and deviation of a column so far, ``"unit"`` divides a record, the constant included, by its length, and
         ``"auto"`` does both. Columns of arrays and frames are scaled, and dictionaries' numbers by their names; sparse
-        matrices are not shifted: only their length is changed. None and ``"none"`` take
-        numbers as they are, the former with a warning where columns differ by 100 times in size.
+        matrices are not shifted: only their length is changed. None and ``"none"`` leave
+        numbers unchanged.
     log : str or sequence of columns, optional
         Columns of numbers whose logarithm is taken before all that, sign(x) · log(1 + |x|): names of a frame's columns
         or of dictionaries' features, of arrays numbers of columns. For amounts and counts that are skewed.

@@ -68,7 +68,7 @@ def split_records(
         for writer in writers:
             writer.close()
     sync_folder(run)
-    reading = Reading.of(raw).to_json() | {"rows": raw.passed + raw.rows}
+    reading = Reading.from_reader(raw).to_json() | {"rows": raw.passed + raw.rows}
     files = [writer.names for writer in writers]
     split = Split(raw.passed, kind, files, [writer.records for writer in writers], reading)
     write_json(run / SPLIT, split)

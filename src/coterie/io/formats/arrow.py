@@ -52,7 +52,7 @@ def _rows_of_length(longest: int, most: int) -> int:
 
 
 def _longest_shared(column: pa.Array) -> int:
-    """Return the bytes of the longest text of a column whose rows share texts; 0 for other columns.
+    """Return the bytes of the longest text of a column with shared texts; 0 for other columns.
 
     Chunks have a copy of a text for each row: a file of a kilobyte would make gigabytes of them.
     """

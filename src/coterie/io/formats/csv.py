@@ -39,7 +39,7 @@ DELIMITERS = ",\t;|"
 
 
 def sniff_delimiter(header: bytes) -> str:
-    """Guess the delimiter: the most frequent of ``, tab ; |`` outside quotes, the comma where there is none.
+    """Guess the delimiter: the most frequent of ``, tab ; |`` outside quotes, the comma if there is none.
 
     Examples
     --------

@@ -165,7 +165,7 @@ def _find_types(records: TextRecords) -> dict[str, str]:
 
 
 def _is_large(value: object) -> bool:
-    """Tell whether a value is a whole number that may have no float."""
+    """Return True for a whole number that may have no float."""
     return type(value) is int and _EXACT < abs(value) < _TOO_LONG
 
 
@@ -190,7 +190,7 @@ def _check(
 
 
 def _array(values: list[Any], kind: str, marked: bool) -> pa.Array:
-    """A column of values, null where a key is absent (UNSET); in one that is ``marked``, null becomes empty text."""
+    """Convert values to a column, null for an absent key (UNSET); null becomes empty text if ``marked``."""
     if kind in ("float", "number"):
         values = [None if isinstance(value, str) else value for value in values]  # a word for a missing number
     if kind == "float":

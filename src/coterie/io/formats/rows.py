@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,7 +68,6 @@ class RowSchema:
     label: bool | None = None
     task: bool | None = None
     label_optional: bool = False
-    notes: dict[str, str] = field(default_factory=dict)
 
 
 class _Parsed(NamedTuple):
@@ -105,16 +104,15 @@ class VowpalParser:
 
     bits: int
     task: str | None
-    schema: RowSchema
     names: Names
     noted: Callable[[int], bool]
 
     def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
         """Parse; the task is a string."""
         name = as_bytes(encode_key(self.task or ""))
-        names = self.names if self.noted(len(records)) else Names(self.bits, kept=False)
+        names = self.names if self.noted(len(records)) else Names(self.bits, enabled=False)
         rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), names.table)
-        names.take(data)
+        names.copy_names(data)
         names.count(len(records))
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
         weight = rows.importance if (rows.importance != 1.0).any() else None
@@ -144,35 +142,30 @@ def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser,
     pieces = text_records(source, split_lines, faults)
     for records in chain.from_iterable(piece.parts(block_rows) for piece in pieces):
         parsed = parse(as_bytes(records.data), records)
-        _fix_schema(schema, parsed)
-        unlabelled = _left_out(schema, parsed)
+        sound, labelled = parsed.fault == fields.GOOD, ~np.isnan(parsed.label)
+        has_task = np.zeros(len(records), bool) if parsed.task is None else np.asarray(parsed.task != NO_QUERY)
+        if schema.task is None and sound.any():  # the first good row decides
+            first = int(sound.argmax())
+            schema.label, schema.task = bool(schema.label or labelled[first]), bool(has_task[first])
+        unlabelled = sound & ~labelled & (bool(schema.label) and not schema.label_optional)
         faults.unlabelled += int(unlabelled.sum())
-        wrong = [*_parser_faults(parsed, records, parse), *_schema_faults(schema, parsed, ~unlabelled)]
-        good = faults.reject(wrong, records.line) & (parsed.fault == fields.GOOD) & ~unlabelled
+        used, wrong = sound & ~unlabelled, list(_parser_faults(parsed, records, parse))
+        if not (schema.label or schema.label_optional):
+            wrong += [Fault(row, None, _UNEXPECTED_LABEL) for row in np.flatnonzero(used & labelled).tolist()]
+        message = _MISSING_TASK if schema.task else _UNEXPECTED_TASK
+        wrong += [Fault(row, None, message) for row in np.flatnonzero(used & (has_task != bool(schema.task))).tolist()]
+        good = faults.reject(wrong, records.line) & used
         if good.any():
-            yield _good_rows(parsed, records, good, schema)
-
-
-def _fix_schema(schema: RowSchema, parsed: _Parsed) -> None:
-    """Fix by the first good row whether there are labels and tasks."""
-    good = np.flatnonzero(parsed.fault == fields.GOOD)
-    if schema.task is None and len(good):
-        schema.label = bool(schema.label or not np.isnan(parsed.label[good[0]]))
-        schema.task = bool(_has_task(parsed)[good[0]])
-
-
-def _left_out(schema: RowSchema, parsed: _Parsed) -> NDArray[np.bool_]:
-    """Flags of the good rows that lack the label that others have."""
-    good: NDArray[np.bool_] = parsed.fault == fields.GOOD
-    return good & np.isnan(parsed.label) & (bool(schema.label) and not schema.label_optional)
-
-
-def _has_task(parsed: _Parsed) -> NDArray[np.bool_]:
-    """True for each row that names a task."""
-    if parsed.task is None:
-        return np.zeros(len(parsed.label), dtype=bool)
-    present: NDArray[np.bool_] = parsed.task != NO_QUERY
-    return present
+            counts, indices, values = parsed.entries
+            entries = slice(None) if good.all() else np.repeat(good, counts)
+            yield Rows(
+                records.pick(good),
+                HashedFeatures(counts[good], indices[entries], values[entries]),
+                parsed.label[good] if schema.label else None,
+                parsed.task[good] if schema.task and parsed.task is not None else None,
+                records.line[good],
+                None if parsed.weight is None else parsed.weight[good],
+            )
 
 
 def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> Iterator[Fault]:
@@ -183,24 +176,3 @@ def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> I
             word=word, d=1 << parse.bits, bits=parse.bits, task=parse.task, names=", ".join(map(shown, names))
         )
         yield Fault(int(row), None, message)
-
-
-def _schema_faults(schema: RowSchema, parsed: _Parsed, used: NDArray[np.bool_]) -> Iterator[Fault]:
-    """Yield a fault for good rows that have a label or a task and the first had none, or that lack such a task."""
-    good = (parsed.fault == fields.GOOD) & used
-    labelled, tasked = ~np.isnan(parsed.label), _has_task(parsed)
-    for row in np.flatnonzero(good & labelled) if not (schema.label or schema.label_optional) else ():
-        yield Fault(int(row), None, _UNEXPECTED_LABEL)
-    for row in np.flatnonzero(good & (tasked != bool(schema.task))):
-        yield Fault(int(row), None, _MISSING_TASK if schema.task else _UNEXPECTED_TASK)
-
-
-def _good_rows(parsed: _Parsed, records: TextRecords, good: NDArray[np.bool_], schema: RowSchema) -> Rows:
-    """Leave out the rows that are not good."""
-    counts = parsed.entries.counts
-    used = slice(None) if good.all() else np.repeat(good, counts)
-    entries = HashedFeatures(counts[good], parsed.entries.indices[used], parsed.entries.values[used])
-    label = parsed.label[good] if schema.label else None
-    task = parsed.task[good] if schema.task and parsed.task is not None else None
-    weight = None if parsed.weight is None else parsed.weight[good]
-    return Rows(records.pick(good), entries, label, task, records.line[good], weight)
