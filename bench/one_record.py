@@ -16,7 +16,7 @@ from river import compose, linear_model, preprocessing
 
 import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
-from coterie.numeric.core.dictionaries import room
+from coterie.numeric.core.dictionaries import allocate_record
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100
@@ -73,12 +73,12 @@ def least(model: Any, stream: list) -> None:
     """The compiled round of a model that has learned the stream: nothing is checked or told in Python."""
     state, tasks = model.state_, model.state_.tasks.numbers
     records = PlainRecords(model.__stream_model__().input.vocabulary.numbers)
-    settled = BoundCall(state.model, model.rule.compiled(), room(KEYS), records)
+    settled = BoundCall(state.model, model.rule.compiled(), allocate_record(KEYS), records)
     at, predict, learn = settled.at, settled.predict, settled.learn
     for x, y, task in stream:
         i = tasks[task]
-        predict(at, x, i)
-        learn(at, x, i, 1.0 if y else -1.0)
+        predict(at, id(x), i)
+        learn(at, id(x), i, 1.0 if y else -1.0)
 
 
 def rows(quick: bool) -> Iterator[Row]:

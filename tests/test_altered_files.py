@@ -423,7 +423,7 @@ REFUSED = [
     ("perceptron-dense", said({}, "kept"), "the data do not tell how to read records"),
     ("perceptron-dense", said({"names": ["a"] * 2}, "view"), "the name of a feature is there twice"),
     ("perceptron-dense", said({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
-    ("perceptron-dense", said("Quantum", "state", "shape", "kind"), "unknown kind of model 'Quantum'"),
+    ("perceptron-dense", said("Quantum", "state", "shape", "kind"), "is a Quantum, and the parameters make it a "),
     ("perceptron-dense", said("Spread", "state", "shape", "kind"), "is a Spread, and the parameters make it a Grouped"),
     ("perceptron-dense", said(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces of 4"),
     ("perceptron-dense", said(nested(100), "kept"), "JSON data are nested more than 100 deep"),

@@ -429,7 +429,7 @@ def test_an_index_forgets_labels_and_goes_on(labels, picks, whole, asked):
             assert index.numbers == {label: n for n, label in enumerate(literal)}
         place = pick % len(literal)
         label = literal[place]
-        index.drop(Dropped.of([place], len(literal)))
+        index.drop(Dropped.plan([place], len(literal)))
         literal[place] = literal[-1]
         literal.pop()
         assert index.find([label]).tolist() == [-1]

@@ -189,7 +189,7 @@ def test_machine_code_of_before_a_type_moved_is_passed_over(tmp_path):
 
 def _run(folder, version):
     """Run the module as another version of coterie would."""
-    code = f"import coterie.numeric.core.generic as g\ng.numba_version = {version!r}\nimport user\n"
+    code = f"import coterie.numeric._numba as g\ng.numba_version = {version!r}\nimport user\n"
     kept = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | kept, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr

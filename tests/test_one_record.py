@@ -14,7 +14,7 @@ import coterie as ct
 import raw
 from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.weights.dense import RowMajorPairs
-from coterie.numeric.weights.table import rows_of, second
+from coterie.numeric.weights.table import second
 from slow import slow
 from states import dense
 
@@ -115,8 +115,8 @@ def test_tasks_that_arrive_between_quick_rounds_learn_as_any(name):
 def test_a_weight_is_kept_whose_second_number_is_zero():
     pairs = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
     made = RowMajorPairs(pairs.ravel().copy(), 8).to_sparse()
-    np.testing.assert_array_equal(rows_of(made, 1, 4), [pairs[:, 0]])
-    np.testing.assert_array_equal(rows_of(second(made), 1, 4), [pairs[:, 1]])
+    np.testing.assert_array_equal(made.rows(1, 4), [pairs[:, 0]])
+    np.testing.assert_array_equal(second(made).rows(1, 4), [pairs[:, 1]])
     assert made.count.tolist() == [3]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import coterie as ct
-from coterie.numeric.core import generic
+from coterie.numeric import _numba
 
 SRC = Path(ct.__file__).parents[1]
 
@@ -112,8 +112,8 @@ def test_a_disk_that_is_full_of_compiled_code_does_not_stop_anybody(tmp_path, mo
         path.open("wb").close()
         raise OSError(28, "No space left on device")
 
-    generic._warn_unkept.cache_clear()
-    files = generic._Files(tmp_path / "some function")
+    _numba._warn_not_saved.cache_clear()
+    files = _numba._Files(tmp_path / "some function")
     monkeypatch.setattr(Path, "write_bytes", write_some_of_it)
     with pytest.warns(RuntimeWarning, match=r"compiled code is not kept on disk \(.*: No space left on device\)"):
         files.save(("types", b"sources"), "code")
@@ -121,7 +121,7 @@ def test_a_disk_that_is_full_of_compiled_code_does_not_stop_anybody(tmp_path, mo
     assert list(tmp_path.iterdir()) == []
     files.save(("types", b"sources"), "code")
     assert files.load(("types", b"sources")) == "code"
-    generic._warn_unkept.cache_clear()
+    _numba._warn_not_saved.cache_clear()
 
 
 # -- Pythons in which nothing can run ----------------------------------------------------------------------------------

@@ -14,12 +14,11 @@ from coterie.numeric.core.records import Csr
 from coterie.numeric.weights import sparse
 from coterie.numeric.weights import table as tables
 from coterie.numeric.weights.sparse import Sparse, SparsePairs
-from coterie.numeric.weights.table import axpy, reserve, rows_of, second
+from coterie.numeric.weights.table import axpy, reserve, second
 from coterie.state import nbytes_of
 from slow import slow
 
 kinds = pytest.mark.parametrize("kind", [Sparse, SparsePairs])
-dtypes = pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 
 
 @njit
@@ -103,9 +102,9 @@ def check(table, taken=()):
 @kinds
 @given(orders=st.lists(st.integers(0, 5), max_size=60), seed=st.integers(0, 2**16))
 def test_blocks_cover_the_arena(kind, orders, seed):
-    rng, table, held = np.random.default_rng(seed), kind.empty(0, "float64", 1000), []
+    rng, table, held = np.random.default_rng(seed), kind.empty(0, 1000), []
     for order in orders:
-        bucket = int(take(table, order))
+        bucket = int(take(table.widened(), order))
         if bucket:
             table.features[table.line * bucket] = -1
             held.append((bucket, order))
@@ -113,17 +112,17 @@ def test_blocks_cover_the_arena(kind, orders, seed):
             assert all(k != order for _, k in free_blocks(table))
             assert table.used[0] + 4 * 2**order > table.room or sparse.GAPS * table.used[1] > table.used[0]
         while held and rng.random() < 0.4:
-            give(table, *held.pop(rng.integers(len(held))))
+            give(table.widened(), *held.pop(rng.integers(len(held))))
         check(table, held)
     while held:
-        give(table, *held.pop(rng.integers(len(held))))
+        give(table.widened(), *held.pop(rng.integers(len(held))))
     check(table)
     assert sum(2**order for _, order in free_blocks(table)) == table.used[0] // 4 - 1
 
 
 @pytest.mark.parametrize("order", ["in turn", "in any order"])
 def test_rows_that_grow_together_reuse_what_they_leave(order):
-    rng, table = np.random.default_rng(0), Sparse.empty(300, "float64")
+    rng, table = np.random.default_rng(0), Sparse.empty(300)
     lengths = np.full(300 * 60, 7)
     rows = records(rng, 10**6, lengths)
     for t in range(len(lengths)):
@@ -134,26 +133,25 @@ def test_rows_that_grow_together_reuse_what_they_leave(order):
 
 
 def test_an_arena_that_is_copied_has_no_gaps():
-    rng, table = np.random.default_rng(1), Sparse.empty(100, "float64")
+    rng, table = np.random.default_rng(1), Sparse.empty(100)
     rows = records(rng, 10**4, rng.integers(0, 60, 1000))
     for t in range(1000):
         table = moved(table, int(rng.integers(100) * rng.random()), rows, t)
-    weights = rows_of(table, 100, 10**4)
+    weights = table.rows(100, 10**4)
     larger = table.make_room(np.arange(100), 10**5)
     check(larger)
     assert larger.used[0] == 4 + table.size.sum()
     assert not free_blocks(larger)
-    np.testing.assert_array_equal(rows_of(larger, 100, 10**4), weights)
+    np.testing.assert_array_equal(larger.rows(100, 10**4), weights)
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------
 
 
 @kinds
-@dtypes
-def test_a_table_is_a_dictionary_of_weights(kind, dtype):
+def test_a_table_is_a_dictionary_of_weights(kind):
     """Rows of all sizes, through many growths and several arenas, bit for bit."""
-    rng, table, number = np.random.default_rng(2), kind.empty(40, dtype, 8), np.dtype(dtype).type
+    rng, table, number = np.random.default_rng(2), kind.empty(40, kind.numbers), np.float64
     rows, wanted, arenas_seen = records(rng, 3000, rng.integers(0, 40, 3000)), {}, set()
     for t in range(3000):
         row = int(40 * rng.random() ** 3)
@@ -168,17 +166,17 @@ def test_a_table_is_a_dictionary_of_weights(kind, dtype):
     check(table)
     assert len(arenas_seen) > 5
     assert table.count.sum() == len(wanted)
-    literal = np.zeros((2, 40, 3000), dtype)
+    literal = np.zeros((2, 40, 3000))
     for at, both in wanted.items():
         literal[:, *at] = both
-    np.testing.assert_array_equal(rows_of(table, 40, 3000), literal[0])
+    np.testing.assert_array_equal(table.rows(40, 3000), literal[0])
     if kind is SparsePairs:
-        np.testing.assert_array_equal(rows_of(second(table), 40, 3000), literal[1])
+        np.testing.assert_array_equal(second(table).rows(40, 3000), literal[1])
 
 
 def moved_often(kind, seed, times, n):
     """A table of 20 rows that so many of n records have moved in turn, and the records."""
-    rng, table = np.random.default_rng(seed), kind.empty(20, "float64")
+    rng, table = np.random.default_rng(seed), kind.empty(20)
     rows = records(rng, 5000, rng.integers(0, 40, n))
     for t in range(times):
         table = moved(table, t % 20, rows, t)
@@ -209,7 +207,7 @@ def test_a_table_from_a_file_goes_on_equal(kind):
     made = trees.rebuild(*trees.flatten(table), table)
     check(made)
     assert (made.used.tolist(), free_blocks(made)) == ([4 + made.size.sum(), 0], [])
-    np.testing.assert_array_equal(rows_of(made, 20, 5000), rows_of(table, 20, 5000))
+    np.testing.assert_array_equal(made.rows(20, 5000), table.rows(20, 5000))
     shape = {"kind": kind.__name__, "fields": {"room": table.room}}
     arrays = table._asdict() | {"values": table.values[:0], "features": table._taken()}
     again = trees.rebuild(shape, copy.deepcopy(arrays | {"used": table.used[:1], "free": np.arange(30)}), table)
@@ -220,17 +218,17 @@ def test_a_table_from_a_file_goes_on_equal(kind):
         assert again.used[0] <= 1.25 * (again.size.sum() + 4) + again.size.max()
     for each in (again, made):
         check(each)
-        np.testing.assert_array_equal(rows_of(each, 20, 5000), rows_of(table, 20, 5000))
+        np.testing.assert_array_equal(each.rows(20, 5000), table.rows(20, 5000))
 
 
 @kinds
 def test_forgetting_leaves_free_blocks_alone(kind):
     table, _ = moved_often(kind, 4, 300, 300)
-    weights = rows_of(table, 20, 5000)
+    weights = table.rows(20, 5000)
     assert free_blocks(table)
     multiply(table, 0.5)
     check(table)
-    np.testing.assert_array_equal(rows_of(table, 20, 5000), 0.5 * weights)
+    np.testing.assert_array_equal(table.rows(20, 5000), 0.5 * weights)
 
 
 # -- room --------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from coterie.numeric.text.csv import split_csv
 from coterie.numeric.text.eight_bytes import append_digits, digits_in, name_in
 from coterie.numeric.text.names import NO_NAMES
 from coterie.numeric.text.numbers import parse_number
+from coterie.numeric.text.parsed import ParsedRows
 from coterie.numeric.text.rows import merge_repeats, standardise, unit_rows
 from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
 from coterie.numeric.text.vowpal import parse_vowpal
@@ -169,7 +170,7 @@ def test_svmlight(texts):
         label, task, row = reference.svmlight_row(text)
         assert rows.fault[i] == (fields.GOOD if text.split("#")[0].strip() else fields.BLANK)
         assert math.isnan(rows.label[i]) if label is None else rows.label[i] == label
-        assert rows.query[i] == (NO_QUERY if task is None else task)
+        assert rows.task[i, 0] == (NO_QUERY if task is None else task)
         assert same_row(found[i], row)
 
 
@@ -205,7 +206,9 @@ def test_svmlight_faults(line, word, code):
 @given(st.lists(st.text("a \t|:1", max_size=12), max_size=4))
 def test_no_rows_hold_more_words_than_there_is_room_for(texts):
     _, start, stop = lines(texts)
-    assert fields.most_words(start, stop) >= sum(len(text.replace("|", " ").split()) for text in texts)
+    assert len(ParsedRows.with_room(start, stop, 0).values) >= sum(
+        len(text.replace("|", " ").split()) for text in texts
+    )
 
 
 # -- Vowpal Wabbit

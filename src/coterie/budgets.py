@@ -125,7 +125,7 @@ class Forgetron(_BaseBudget):
 
     def memory(self, form: str) -> eviction.EvictionQueue:
         """The memory before the first mistake."""
-        return (eviction.EvictionQueue if self.variant == "corrected" else eviction.PrintedQueue).empty(int(self.size))
+        return eviction.EvictionQueue.empty(int(self.size), int(self.variant == "printed"))
 
     def fit(self, memory: eviction.EvictionQueue, capacity: int, paths: Paths, tasks: int) -> eviction.EvictionQueue:
         """The memory with room for so many support vectors and tasks."""
@@ -248,8 +248,7 @@ class Projectron(_BaseBudget):
 
     def memory(self, form: str) -> projections.Projected:
         """The memory before the first mistake."""
-        kind = projections.Projectron if self.plus else projections.Projected
-        return kind.empty(NO_LIMIT, float(self.eta) ** 2)
+        return projections.Projected.empty(NO_LIMIT, float(self.eta) ** 2, int(self.plus))
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
         """The memory with room for so many support vectors and tasks."""

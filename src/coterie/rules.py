@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from . import spec
 from .numeric.primal.rules import (
+    ABSOLUTE,
+    LOGISTIC,
+    SQUARED,
     ConfidenceStep,
-    ConfidentMistake,
-    HingeStep,
-    LogisticStep,
+    GradientStep,
     MistakeStep,
-    ResidualStep,
-    SignStep,
-    TubeStep,
+    ShortestStep,
 )
 
 _C = spec.Setting(above=0, infinite=True, must="be positive")
@@ -123,11 +122,11 @@ class PassiveAggressive(_BaseRule):
     C: float = spec.field(_C, default=1.0)
     variant: Literal["0", "I", "II"] = spec.field(default="I", choices=_VARIANTS)
 
-    def compiled(self) -> HingeStep:
+    def compiled(self) -> ShortestStep:
         """The named tuple of compiled code."""
         bound = self.C if self.variant == "I" else math.inf
         ridge = 1.0 / (2.0 * self.C) if self.variant == "II" else 0.0
-        return HingeStep(float(bound), float(ridge))
+        return ShortestStep(float(bound), float(ridge))
 
 
 @spec.part
@@ -145,9 +144,9 @@ class Logistic(_BaseRule):
 
     log_odds: ClassVar[float | None] = 1.0
 
-    def compiled(self) -> LogisticStep:
+    def compiled(self) -> GradientStep:
         """The named tuple of compiled code."""
-        return LogisticStep(1.0)
+        return GradientStep(LOGISTIC)
 
 
 @spec.part
@@ -198,9 +197,9 @@ class SecondOrder(_BaseRule):
     shrunk: ClassVar[int] = 1
     noise: ClassVar[str] = "ridge"
 
-    def compiled(self) -> ConfidentMistake:
+    def compiled(self) -> ConfidenceStep:
         """The named tuple of compiled code."""
-        return ConfidentMistake(1.0)
+        return ConfidenceStep(1.0, mistakes=1)
 
 
 @spec.part
@@ -224,9 +223,9 @@ class Squared(_BaseRule):
     shrunk: ClassVar[int] = 0
     noise: ClassVar[str] = "ridge"
 
-    def compiled(self) -> ResidualStep:
+    def compiled(self) -> GradientStep:
         """The named tuple of compiled code."""
-        return ResidualStep(1.0)
+        return GradientStep(SQUARED)
 
 
 @spec.part
@@ -243,9 +242,9 @@ class Absolute(_BaseRule):
 
     tolerance: ClassVar[float] = 0.0
 
-    def compiled(self) -> SignStep:
+    def compiled(self) -> GradientStep:
         """The named tuple of compiled code."""
-        return SignStep(1.0)
+        return GradientStep(ABSOLUTE)
 
 
 @spec.part
@@ -298,7 +297,7 @@ class EpsilonInsensitive(_BaseRule):
         """The largest error that is not moved on."""
         return self.epsilon
 
-    def compiled(self) -> TubeStep:
+    def compiled(self) -> ShortestStep:
         """The named tuple of compiled code."""
         hinge = PassiveAggressive(self.C, self.variant).compiled()
-        return TubeStep(float(self.epsilon), hinge.C, hinge.ridge)
+        return hinge._replace(epsilon=float(self.epsilon), numbers=1)

@@ -33,7 +33,7 @@ from coterie.numeric.core.dictionaries import read
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.text.crossing import Pairs, cross
-from coterie.numeric.trees import Arrays, below
+from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.round.contract import InputShape
 from coterie.round.task_registry import TaskRegistry
 
@@ -133,7 +133,7 @@ class CrossedForm(InputEncoder):
         self.labels: dict[Hashable, int] = {}
         # the pair of the constant of all records is one that no features have
         self._constant = 0 if options.intercept else -1
-        self.pairs = Pairs.of(np.full((1 if options.intercept else 0, 2), -1, np.int32))
+        self.pairs = Pairs.from_known(np.full((1 if options.intercept else 0, 2), -1, np.int32))
         self._cross = PreparedCall(cross)
         self._one = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
@@ -306,9 +306,9 @@ class CrossedForm(InputEncoder):
 
     def restore(self, data: Any, arrays: Arrays) -> None:
         """Undo :meth:`to_saved`: ValueError if the data and arrays are of no such form."""
-        saved, own = msgspec.convert(data, _Saved), below(arrays, "preparation.")
-        self.contexts = self._restored(self.contexts, saved.contexts, below(own, "contexts."))
-        self.actions = self._restored(self.actions, saved.actions, below(own, "actions."))
+        saved, own = msgspec.convert(data, _Saved), strip_prefix(arrays, "preparation.")
+        self.contexts = self._restored(self.contexts, saved.contexts, strip_prefix(own, "contexts."))
+        self.actions = self._restored(self.actions, saved.actions, strip_prefix(own, "actions."))
         labels = spec.labels_of(saved.labels)
         self.labels = {label: j for j, label in enumerate(labels)}
         vectors = len(self.actions.vocabulary)
@@ -320,7 +320,7 @@ class CrossedForm(InputEncoder):
         wide = np.array([len(self.contexts.vocabulary), len(labels) or vectors])
         within = bool(np.all((pairs[first:] >= 0) & (pairs[first:] < wide)))
         require(within and len(np.unique(pairs, axis=0)) == len(pairs), "the pairs are none of contexts and actions")
-        self.pairs = Pairs.of(pairs)
+        self.pairs = Pairs.from_known(pairs)
         if self.sizes is not None:
             sums = np.array(own["sizes"], np.float64)
             require(sums.shape == (vectors, 2) and bool(np.all(sums >= 0.0) & np.isfinite(sums).all()), "no such sizes")
@@ -329,7 +329,7 @@ class CrossedForm(InputEncoder):
     @staticmethod
     def _restored(words: PreparedDictEncoder, data: Mapping[str, Any], arrays: Arrays) -> PreparedDictEncoder:
         names = vocabulary_from_json(msgspec.convert(data["view"], dict[str, Any]))
-        restored = PreparedDictEncoder.restore(names, data["preparation"], below(arrays, "preparation."))
+        restored = PreparedDictEncoder.restore(names, data["preparation"], strip_prefix(arrays, "preparation."))
         same = all(
             getattr(restored.preparation, name) == getattr(words.preparation, name)
             for name in ("constant", "standardised", "unit", "log")

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.numeric.trees import below
+from coterie.numeric.trees import strip_prefix
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
 from .baselines import CONSTANT, LabelBaselines
@@ -484,7 +484,7 @@ class Sums:
         sums = cls(learner)
         sums._numbers = {task: number for number, task in enumerate(tasks)}
         for name, *called in saved:
-            sums.pairs[name] = Pair.from_saved(called, below(arrays, f"{name}.sums."), len(tasks))
+            sums.pairs[name] = Pair.from_saved(called, strip_prefix(arrays, f"{name}.sums."), len(tasks))
         return sums
 
     @property

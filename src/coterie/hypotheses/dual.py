@@ -43,7 +43,7 @@ class Dual:
     def start(self, sharing: Any, paths: Codes | None, features: int, dense: bool) -> Expansion:
         """A model without support vectors; ``paths`` has the groups of each task under a relation of nested groups."""
         levels, form = (0, "columns") if paths is None else (paths.shape[1], "levels")
-        store = empty_store(dense, features, "float64")
+        store = empty_store(dense, features)
         return Expansion(Support.empty(levels), self.budget.memory(form), sharing, store)
 
     def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:

@@ -63,7 +63,7 @@ class FullCovariance:
         """A model of no task and no record."""
         if self.solver == "primal":
             return FullPrimal.empty(sharing, features)
-        return Bordered.empty(sharing, empty_store(dense, features, "float64"))
+        return Bordered.empty(sharing, empty_store(dense, features))
 
     def outgrown(self, model: FullPrimal | Bordered, tasks: int, features: int, may: bool) -> bool:
         """Tell whether the dual form has become larger than the primal one, and ``may`` go over to it."""

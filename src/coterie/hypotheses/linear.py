@@ -55,7 +55,7 @@ class LinearWeights:
     def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Spread:
         """Make a model of the weights themselves for a relation that gives columns of M."""
         if self.tables.kind(tasks, features, dense) == "dense":
-            return Spread(FeatureMajor.empty(tasks, features, "float64"), columns)
+            return Spread(FeatureMajor.empty(tasks, features), columns)
         return Spread(self.tables.table(tasks, features, dense), columns)
 
     def by_learning(self, relation: Relation, tasks: int, features: int, dense: bool) -> LearnedModel:
@@ -72,7 +72,7 @@ class LinearWeights:
                 "take storage='auto' or 'dense'"
             )
         kind = _READ.get(type(relation), LearnedModel)
-        return kind(FeatureMajor.empty(tasks, features, "float64"), relation)
+        return kind(FeatureMajor.empty(tasks, features), relation)
 
     @cached_property
     def tables(self) -> Storage:

@@ -36,8 +36,8 @@ class Storage:
             kind = "dense"
         dense_table, sparse_table = TABLES.get(self.numbers, MANY)
         if kind == "sparse":
-            return sparse_table.empty(rows, "float64", self.numbers)
-        return dense_table.empty(rows, features, "float64", self.numbers)
+            return sparse_table.empty(rows, self.numbers)
+        return dense_table.empty(rows, features, self.numbers)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
         """Make room for so many rows and features, sparsely where a dense table would become too large."""

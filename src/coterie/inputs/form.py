@@ -32,7 +32,7 @@ from coterie.numeric.core.logs import signed_log
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.primal.preparation import SECOND
-from coterie.numeric.trees import below
+from coterie.numeric.trees import strip_prefix
 from coterie.wording import stack_level
 
 from . import tabular
@@ -540,12 +540,12 @@ def restore_encoder(
     """
     require(type(width) in (int, type(None)), f"records of {width!r} features do not fit")
     if "encoder" in data:
-        encoder = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
+        encoder = Encoder.from_state(data["encoder"], strip_prefix(arrays, "encoder."))
         table = TableEncoder(encoder)
         table.width, table.names, table.indicators = width, names, encoder.indicator_columns
         return table
     words = None if data.get("view") is None else vocabulary_from_json(data["view"])
-    prepared, own = data.get("preparation"), below(arrays, "preparation.")
+    prepared, own = data.get("preparation"), strip_prefix(arrays, "preparation.")
     if width is not None:
         form = ArrayEncoder(width, names)
         form.preparation = None if prepared is None else Preparation.from_state(prepared, own, width, width)

@@ -153,7 +153,7 @@ class Preparation:
     def rows(self, rows: Dense | Csr, learning: Learning) -> Dense | Csr:
         """Prepare rows of numbers; sparse ones become dense if they become z-scores."""
         if self.standardised and isinstance(rows, Csr):
-            rows = rows.to_dense(self.width or 0, np.float64)
+            rows = rows.to_dense(self.width or 0)
         return self._sparse(rows) if isinstance(rows, Csr) else Dense(self.columns(rows.values, learning))
 
     def columns(self, values: NDArray[np.float64], learning: Learning) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from coterie.hypotheses.dual import Dual
 from coterie.index import Index
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
-from coterie.numeric.primal.rules import HingeStep
+from coterie.numeric.primal.rules import ShortestStep
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, array_of
 from coterie.numeric.views.forms import as_form, plain_rows
@@ -49,7 +49,7 @@ class CueLearner(MembersRound):
 
     def __init__(self, kernels: Any, eta: float, rule: PassiveAggressive) -> None:
         hinge = compiled_rule(rule)
-        if not isinstance(hinge, HingeStep):
+        if not isinstance(hinge, ShortestStep):
             raise TypeError(f"rule must be PassiveAggressive, got {rule!r}")
         self.kernels, self.budget, self._hinge = kernels, Projectron(eta, plus=True), hinge
 

@@ -23,7 +23,7 @@ from coterie.kernels import Function
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.points import Kernel, PlainProduct, Points
-from coterie.numeric.primal.rules import HingeStep, MistakeStep
+from coterie.numeric.primal.rules import MistakeStep, ShortestStep
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views import rounds as primal
@@ -169,7 +169,7 @@ class _NormLearner(ViewRound):
 
     def __init__(self, norm: Norm, rule: Any, average: bool) -> None:
         self.norm = norm
-        self._rule, self._teller = compiled_rule(rule), primal.Mean(1.0) if average else primal.Latest(0.0)
+        self._rule, self._mean = compiled_rule(rule), int(average)
         if not norm.compiled and not isinstance(self._rule, MistakeStep):
             raise ValueError(
                 f"a gauge goes with the rule Perceptron(), how far {rule!r} may go being known of p-norms only"
@@ -251,7 +251,7 @@ class ViewLearner(_NormLearner):
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
         """The state before the first round."""
         store, potential = self.norm.start(size.widths, size.dense)
-        return ViewState(primal.Primal(store, potential, self._teller), list(size.names), size.widths, size.dense)
+        return ViewState(primal.Primal(store, potential, self._mean), list(size.names), size.widths, size.dense)
 
     def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for views so wide."""
@@ -273,7 +273,7 @@ class ViewLearner(_NormLearner):
     def _learn_pieces(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
         n, last, K = len(records), len(y), len(state.names)
         moves, labels = no_moves(n), np.append(y, np.zeros(n - last))  # one a record, as compiled code counts them
-        model, rows = state.model._replace(teller=self._teller), _form(state, records)
+        model, rows = state.model._replace(mean=self._mean), _form(state, records)
         ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
         for first in range(0, last, size if self.norm.compiled else 1):
             end = min(first + size, last) if self.norm.compiled else first + 1
@@ -296,7 +296,7 @@ class ViewLearner(_NormLearner):
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
         """Margins of records; nothing is written."""
         margins = np.zeros(len(records))
-        primal.predict(state.model._replace(teller=self._teller), _form(state, records), margins)
+        primal.predict(state.model._replace(mean=self._mean), _form(state, records), margins)
         return margins
 
     def weights(self, state: ViewState) -> list[NDArray[np.float64]]:
@@ -352,7 +352,7 @@ class KernelViewLearner(_NormLearner):
         potential = self.norm.potential(len(widths), self._rank(widths))
         require_sizes(kernels, size.names, widths)
         supports = dual.Supports.empty(widths, size.dense, len(potential.factor))
-        model = dual.Expanded(supports, potential, self._teller)
+        model = dual.Expanded(supports, potential, self._mean)
         return ViewState(model, list(size.names), widths, size.dense, kernels)
 
     def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
@@ -396,7 +396,7 @@ class KernelViewLearner(_NormLearner):
         pasts = np.concatenate([supports.pasts, np.zeros((n, len(potential.factor)))])
         some = Moves(moves.margins[first + delay : first + delay + n], *(each[first : first + n] for each in moves[1:]))
         dual.walk(
-            *(potential, self._teller, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
+            *(potential, self._mean, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
         )
         if isinstance(self.norm, SpectralNorm) and some.step_sizes[0] > 0.0:
             potential.shape(self.norm.gradient, self._rank(state.widths))
@@ -425,7 +425,7 @@ class KernelViewLearner(_NormLearner):
         for first in range(0, len(records), size):
             values = self._products(state, _seen(state, records[first : first + size], first), supports.seen)
             some = margins[first : first + size]
-            dual.predict(state.model.potential, self._teller, supports.coefficients, supports.pasts, values, some)
+            dual.predict(state.model.potential, self._mean, supports.coefficients, supports.pasts, values, some)
         return margins
 
 
@@ -516,7 +516,7 @@ def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
         )
 
 
-def compiled_rule(rule: Any) -> MistakeStep | HingeStep:
+def compiled_rule(rule: Any) -> MistakeStep | ShortestStep:
     """The rule as compiled code takes it: a step at a mistake, or one that reaches a margin.
 
     Raises
@@ -526,7 +526,7 @@ def compiled_rule(rule: Any) -> MistakeStep | HingeStep:
     """
     spec.require_part("rule", rule, "PassiveAggressive()")
     made = rule.compiled() if isinstance(rule, Rule) else None
-    if not isinstance(made, (MistakeStep, HingeStep)):
+    if not isinstance(made, (MistakeStep, ShortestStep)) or (isinstance(made, ShortestStep) and made.numbers == 1):
         raise TypeError(f"views cannot move by {rule!r}: give Perceptron() or PassiveAggressive()")
     return made
 

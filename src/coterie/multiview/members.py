@@ -11,7 +11,7 @@ import msgspec
 
 from coterie.index import Index
 from coterie.numeric.core.checks import require
-from coterie.numeric.trees import Arrays, apart
+from coterie.numeric.trees import Arrays, group_by_prefix
 from coterie.round.contract import RoundCount
 
 from .learner import ViewRound
@@ -76,7 +76,7 @@ class MembersRound(ViewRound):
         data: dict[str, Any], arrays: Arrays, learners: Sequence[Any], indices: Sequence[Index]
     ) -> tuple[Saved, list[Any]]:
         """Undo :meth:`dump` for the learners, each with the index of its tasks: what was kept, and their states."""
-        held, own = msgspec.convert(data, Saved), apart(arrays)
+        held, own = msgspec.convert(data, Saved), group_by_prefix(arrays)
         require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(learners)} views")
         parts = enumerate(zip(learners, held.members, indices, strict=True))
         return held, [learner.restore(each, own.get(f"view{k}", {}), index) for k, (learner, each, index) in parts]

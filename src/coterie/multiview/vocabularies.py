@@ -35,8 +35,9 @@ class Vocabulary:
 
     Examples
     --------
-    >>> Vocabulary().record({"price": 2.5, "colour": "red"}, grow=True)
-    Csr(values=array([2.5, 1. ]), features=array([0, 1], dtype=int32), starts=array([0, 2]))
+    >>> row = Vocabulary().record({"price": 2.5, "colour": "red"}, resize=True)
+    >>> row.values, row.features
+    (array([2.5, 1. ]), array([0, 1], dtype=int32))
     """
 
     def __init__(self, names: Iterable[Any] = ()) -> None:

@@ -99,7 +99,7 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
     else:
         x = tabular.one_row(x)
         found = source.read(x, None if task is None else [task], model.population.labels)
-        rows, task = found.rows.to_csr("float64"), found.task[0]
+        rows, task = found.rows.to_csr(), found.task[0]
         record, given = tabular.record_of(x), {}
         if record is not None:
             given = record

@@ -28,7 +28,7 @@ from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_
 from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preparation import Learning, runs_of
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Csr, weighted, widths_of
+from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.numeric.primal.calls import BoundCall
 from coterie.round.contract import BaseLearner, Batch, FastPath, InputShape, Predictions, UpdateResult, nothing
@@ -416,7 +416,7 @@ class OnlineModel:
         population, last, weighing = self.population, max(n - late, 0), self.weighing.under(self.settings.class_weight)
         weights, records = weighing.of(read.y, read.weights, last), read.records
         if weights is not None:
-            records = records._replace(rows=weighted(records.rows, weights))
+            records = records._replace(rows=with_weights(records.rows, weights))
         if population.recency is not None:
             if late or asking is not None:
                 what = "labels that come late" if late else "selective sampling"
@@ -760,7 +760,7 @@ class OnlineModel:
             row, number = self._row_of_one(x, task)
             self.labels, self.weighing = labels, weighing
             inside = labels.learn(values, 1, weights)
-            population.learn(Batch(weighted(row, weights), np.array([number])), inside.y)
+            population.learn(Batch(with_weights(row, weights), np.array([number])), inside.y)
         if population.recency is not None:
             population.recency.see_one(number)
 
@@ -937,7 +937,7 @@ class FastLane:
     def score(self, x: Any, task: Hashable) -> float:
         """Margin of a record on the scale of the inside; NaN if there may be something new."""
         i = self._number(x, task)
-        return math.nan if i is None else self._predict(self._at, x, i)
+        return math.nan if i is None else self._predict(self._at, id(x), i)
 
     def _number(self, x: Any, task: Hashable) -> int | None:
         """The number of a record's task; None if there may be something new."""
@@ -955,7 +955,7 @@ class FastLane:
         if i is None or len(self._names) > self._state.features:
             return None
         labels = labels.with_one(y)
-        if self._learn(self._at, x, i, labels.value(y)) < 0.0:
+        if self._learn(self._at, id(x), i, labels.value(y)) < 0.0:
             return None
         self._state.rounds += 1
         if self._recency is not None:

@@ -112,7 +112,7 @@ class Questions:
         """Forget a task and how many labels of it were asked for; in all as many were asked for as before."""
         if task not in self.tasks.numbers:
             return
-        dropped = Dropped.of([self.tasks.numbers[task]], len(self.tasks))
+        dropped = Dropped.plan([self.tasks.numbers[task]], len(self.tasks))
         self.tasks.drop(dropped)
         if isinstance(self.limits, (Ever, Sliding)):
             self.limits = self.limits._replace(held=enlarged(self.limits.held, dropped.known))

@@ -22,7 +22,7 @@ from coterie.index import distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.numeric.primal.asking import decide_all
-from coterie.numeric.trees import below
+from coterie.numeric.trees import strip_prefix
 from coterie.parameters import Parameters
 from coterie.round.contract import Predictions
 from coterie.settings import check_fields
@@ -324,8 +324,8 @@ class SelectiveSampling(Parameters):
         """
         self._check()
         held = msgspec.convert(data, _Saved)
-        self.model.__restore__(held.model, below(arrays, "model."))
-        self._questions().restore(held.questions, below(arrays, "questions."))
+        self.model.__restore__(held.model, strip_prefix(arrays, "model."))
+        self._questions().restore(held.questions, strip_prefix(arrays, "questions."))
         if held.open is not None:
             self._open = held.open
         return self

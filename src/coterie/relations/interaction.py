@@ -123,7 +123,7 @@ class FactorColumns(ColumnSource):
 
         lower, perm = tril(self.factor.L, k=-1, format="csc"), self.factor.perm_c
         lower.sort_indices()
-        return inverse_diagonal(lower.indptr, lower.indices, lower.data, self.factor.U.diagonal())[perm]
+        return np.asarray(inverse_diagonal(lower.indptr, lower.indices, lower.data, self.factor.U.diagonal())[perm])
 
 
 # -- columns in the form of compiled code ------------------------------------------------------------------------------

@@ -107,19 +107,14 @@ class LearnedRelation(ABC):
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
         """The state before the first round; A is revised from ``start`` on."""
-        order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
-        schedule = updates.MeanStep(int(self.start != "identity")) if self.step_norm else updates.AsLearned(0)
+        mean_step = (1 if self.start == "identity" else 2) if self.step_norm else 0
         update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
-        return self.kind.begin(update, order, schedule, start, len(tasks), first)
+        return self.kind.begin(update, int(self.weights == "new"), mean_step, start, len(tasks), first)
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
         self.check_size(len(tasks), before=len(state.inverse))
         return state.resized(len(tasks), features, self.first(len(tasks)))
-
-
-def _trace(unit: bool) -> updates.UnitTrace | updates.FreeTrace:
-    return updates.UnitTrace(1) if unit else updates.FreeTrace(0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,7 +191,7 @@ class LogDet(_Rated):
     def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
             return _by_divergence(self, updates.Beta(0.0), n_tasks)
-        return updates.LogDetUpdate(float(self.eta), _trace(self.trace_norm))
+        return updates.LogDetUpdate(float(self.eta), int(self.trace_norm))
 
 
 @spec.part
@@ -227,7 +222,7 @@ class VonNeumann(_Rated):
     def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
             return _by_divergence(self, updates.Beta(1.0), n_tasks)
-        return updates.VonNeumannUpdate.begin(float(self.eta), _trace(self.trace_norm), n_tasks, self.first(n_tasks))
+        return updates.VonNeumannUpdate.begin(float(self.eta), int(self.trace_norm), n_tasks, self.first(n_tasks))
 
 
 class DivergencePart(Protocol):
@@ -316,7 +311,7 @@ def _by_divergence(relation: LogDet | VonNeumann | Bregman, divergence: updates.
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
     return updates.DivergenceUpdate.begin(
-        float(relation.eta), divergence, _trace(relation.trace_norm), power, n_tasks, first
+        float(relation.eta), divergence, int(relation.trace_norm), power, n_tasks, first
     )
 
 
@@ -385,8 +380,7 @@ class BatchOptimal(_Ridged):
     remedy: ClassVar[str] = "take records of smaller length"
 
     def relation_update(self, n_tasks: int, features: int) -> Any:
-        kind = updates.RootUpdate if self.role == "Ainv" else updates.InverseRootUpdate
-        return kind(float(self.ridge))
+        return updates.RootUpdate(float(self.ridge), 1 if self.role == "Ainv" else -1)
 
 
 @spec.part
@@ -556,12 +550,10 @@ class Primed:
             return cast(LearnedRelation, self.relation)
         return _FixedRelation(self.relation)
 
-    def _start(self, n_tasks: int, first: float) -> compiled.WhenSettled | compiled.FromRound | compiled.EveryRounds:
+    def _start(self, n_tasks: int, first: float) -> compiled.WhenSettled | compiled.FromRound:
         if isinstance(self.epoch, str):
             return compiled.WhenSettled.begin(n_tasks, FIRST_LOOK * n_tasks, SETTLED)
-        if self.every is not None:
-            return compiled.EveryRounds.begin(first, self.every)
-        return compiled.FromRound.begin(first)
+        return compiled.FromRound.begin(first, self.every or 0)
 
 
 def _epoch_rounds(epoch: Any, length: int | None) -> float:
@@ -602,4 +594,4 @@ class _FixedRelation(LearnedRelation):
         target = np.array(self.relation.relation_matrix(list(tasks)))
         if state.status[2]:
             state.inverse[:] = target
-        return state._replace(relation_update=updates.FixedUpdate(target))
+        return state._replace(update=updates.FixedUpdate(target))

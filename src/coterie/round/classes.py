@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.index import Index
 from coterie.numeric.core.checks import require
-from coterie.numeric.trees import Arrays, apart, below, numbered
+from coterie.numeric.trees import Arrays, group_by_prefix, join_numbered, strip_prefix
 
 from .contract import (
     BaseLearner,
@@ -185,7 +185,7 @@ class OneAgainstRest(MetaLearner):
     def dump(self, state: ClassesState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = zip(*(self.learner.dump(each) for each in state.all), strict=True)
-        return {"classes": list(data)}, numbered("classes", arrays)
+        return {"classes": list(data)}, join_numbered("classes", arrays)
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ClassesState:
         """Undo :meth:`dump`.
@@ -195,7 +195,7 @@ class OneAgainstRest(MetaLearner):
         ValueError
             If the data do not fit together.
         """
-        held, own = msgspec.convert(data, _Saved).classes, apart(below(arrays, "classes."))
+        held, own = msgspec.convert(data, _Saved).classes, group_by_prefix(strip_prefix(arrays, "classes."))
         every = [self.learner.restore(each, own.get(str(c), {}), tasks) for c, each in enumerate(held)]
         require(len({each.features for each in every}) == 1, "the classes are of different widths")
         return ClassesState(every, tasks)

@@ -22,7 +22,7 @@ from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.asking import QUERY_ALL, decide_all
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
-from coterie.numeric.trees import MOST_COUNT, Arrays, apart, below, numbered
+from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
 
 Codes = NDArray[np.int64]
 Margins = NDArray[np.float64]
@@ -537,13 +537,13 @@ class MemberLearner(MetaLearner):
     def dump_members(self, state: Any) -> tuple[list[dict[str, Any]], Arrays]:
         """The learners' states as plain JSON data, and their named arrays under ``members``."""
         data, arrays = zip(*(learner.dump(inner) for learner, inner in self.pairs(state)), strict=True)
-        return list(data), numbered("members", arrays)
+        return list(data), join_numbered("members", arrays)
 
     def restore_members(self, data: list[dict[str, Any]], arrays: Arrays, tasks: Index, features: int) -> list[Any]:
         """Undo :meth:`dump_members`: ValueError if the data do not fit together or are of other widths."""
         n, wanted = len(data), len(self.learners)
         require(n == wanted, f"the file holds {n} members, and the parameters name {wanted}")
-        own = apart(below(arrays, "members."))
+        own = group_by_prefix(strip_prefix(arrays, "members."))
         members = [
             learner.restore(each, own.get(str(n), {}), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, data, strict=True))
@@ -678,7 +678,7 @@ def _placed(made: dict[int, UpdateResult], m: int) -> Events:
 
 def rows_from_column(rows: Any, first: int) -> Csr:
     """Copy the entries of features from column ``first`` on."""
-    csr = rows.to_csr(np.float64).trimmed()
+    csr = rows.to_csr().trimmed()
     kept = csr.features >= first
     return Csr(csr.values[kept], csr.features[kept], np.append(0, np.cumsum(kept))[csr.starts])
 

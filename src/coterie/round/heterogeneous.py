@@ -128,7 +128,7 @@ class HeterogeneousLearner(BlockLearner):
         return np.zeros(0)
 
     def _instances(self, state: State, rows: Rows, codes: Codes, numbers: Codes) -> Instances:
-        form = rows.to_dense(state.features, np.float64)
+        form = rows.to_dense(state.features)
         return Instances(np.asarray(form.values, np.float64), state.model.owner, codes, numbers)
 
     def _coupling(self, state: State) -> Coupling:
@@ -163,5 +163,5 @@ class HeterogeneousLearner(BlockLearner):
         )
         moved = np.flatnonzero(moves.step_sizes[learned] > 0)
         if len(moved):
-            model = state.model.absorb(coupling, X.of(moved), y[learned][moved], made.of(moved))
+            model = state.model.absorb(coupling, X.select(moved), y[learned][moved], made.select(moved))
             state.model = model.to_primal(coupling) if self.hypothesis.outgrown(model) else model

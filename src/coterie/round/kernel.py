@@ -18,11 +18,11 @@ from coterie.hypotheses.dual import Dual
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
-from coterie.numeric.core.records import Rows, weights_of, without_weights
+from coterie.numeric.core.records import Rows, weights_of
 from coterie.numeric.dual.eviction import EvictionQueue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
-from coterie.numeric.dual.walk import Turns, predict, walk
+from coterie.numeric.dual.walk import Turns, predict, readable, walk
 from coterie.state import State
 
 from .block import BoundLearner, Span
@@ -127,12 +127,12 @@ class KernelLearner(BoundLearner):
             values = np.zeros((len(some), size))
             self.hypothesis.kernel.values(piece(given, first, first + len(some)), support, values)
             work = work_with((values, NONE), (NONE, NONE), np.zeros((3, size)), 0)
-            while predict(model, work, values, some, found) == COLUMN:
+            while predict(readable(model), work, values, some, found) == COLUMN:
                 model = self._fetched(state, model, int(work.cursor[LACKED]))
         return margins
 
     def _points(self, state: State, rows: Rows) -> Points:
-        points: Points = state.model.store.convert(without_weights(rows), state.rounds + np.arange(rows.n_records))
+        points: Points = state.model.store.convert(rows, state.rounds + np.arange(rows.n_records))
         return points
 
     def _fetched(self, state: State, model: Expansion, i: int) -> Expansion:
@@ -178,7 +178,7 @@ class KernelLearner(BoundLearner):
         work = values.work(state.model, block, pending if delay else piece(given, 0, 0))
         work.cursor[BORN] = state.rounds + first
         while True:
-            why = walk(state.model, work, codes, y, weights, first, n, delay, turns)
+            why = walk(state.model.without_records(), work, codes, y, weights, first, n, delay, turns)
             if why in (DONE, WORN):
                 break
             self._provide(state, work, why)

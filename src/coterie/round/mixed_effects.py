@@ -121,7 +121,7 @@ class MixedEffectsLearner(BaseLearner):
         """Refuse records with which there would be more features other than 0 than the limit, if there is advice."""
         if not self.too_wide or state.features < LIMIT:
             return
-        entries = rows.to_csr(np.float64).trimmed()
+        entries = rows.to_csr().trimmed()
         seen = np.union1d(entries.features[entries.values != 0.0], state.model.columns[1:])
         features = len(np.setdiff1d(seen, state.model.columns[:1]))
         if features >= LIMIT:
@@ -205,7 +205,7 @@ class MixedEffectsLearner(BaseLearner):
 
     def _slope_variances(self, state: State, run: Batch, counts: Callable[[Any], Any]) -> Margins:
         """Return the variance of margins a priori by features in the columns that count, but the constant."""
-        rows, constant, n = run.rows.to_csr(np.float64).trimmed(), state.model.seen.columns[0], len(run.tasks)
+        rows, constant, n = run.rows.to_csr().trimmed(), state.model.seen.columns[0], len(run.tasks)
         owners, columns = np.repeat(np.arange(n), np.diff(rows.starts)), rows.features
         constants = np.bincount(owners, rows.values * (columns == constant), n)
         values = rows.values * (counts(columns) & (columns != constant)) / np.where(constants, constants, 1.0)[owners]
@@ -241,7 +241,7 @@ class MixedEffectsLearner(BaseLearner):
         if model.has_left:
             return np.full(n, np.nan)
         coefficients, columns = model.coefficients(run.tasks), model.columns
-        rows = run.rows.to_csr(np.float64)
+        rows = run.rows.to_csr()
         positions = np.full(max(state.features, rows.width) + 1, len(columns))
         positions[columns[1:]] = np.arange(1, len(columns))
         owners = np.repeat(np.arange(n), np.diff(rows.starts))
@@ -251,7 +251,7 @@ class MixedEffectsLearner(BaseLearner):
         margins = np.bincount(owners, parts, n)
         if record is None:
             return np.asarray(coefficients[:, 0] + margins)
-        whole = record.to_csr(np.float64)
+        whole = record.to_csr()
         constant = float(whole.values[whole.features == columns[0]].sum()) or 1.0
         variance = self.variances(state, Batch(record, run.tasks[:1]))[0] if self.logistic else 0.0
         return np.asarray((coefficients[:, 0] + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))

@@ -25,8 +25,18 @@ from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.numeric.core.records import weights_of
-from coterie.numeric.primal.mixture import UNSURE, Losses, Stacker, blend, combine, first_layer, mix, room, weigh
-from coterie.numeric.trees import Arrays, array_of, below, flatten, require_held
+from coterie.numeric.primal.mixture import (
+    UNSURE,
+    Losses,
+    Stacker,
+    allocate_work,
+    blend,
+    combine,
+    first_layer,
+    mix,
+    weigh,
+)
+from coterie.numeric.trees import Arrays, array_of, flatten, require_held, strip_prefix
 from coterie.numeric.weights.table import Weights
 from coterie.state import copied
 
@@ -188,7 +198,7 @@ class Ensemble(MemberLearner):
 
     def _blended(self, state: MixtureState, codes: Codes, experts: NDArray[np.float64]) -> Margins:
         mixed = np.zeros(len(codes))
-        blend(state.losses, state.layer, self.local, codes, experts, mixed, room(len(self.experts)))
+        blend(state.losses, state.layer, self.local, codes, experts, mixed, allocate_work(len(self.experts)))
         return mixed
 
     def _experts_of(self, margins: Sequence[Margins]) -> NDArray[np.float64]:
@@ -217,7 +227,7 @@ class Ensemble(MemberLearner):
         if before:
             own = self._experts_of([each.own for each in made])
             charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
-        mixed, own, work = np.zeros(n), np.zeros(n), room(len(self.experts))
+        mixed, own, work = np.zeros(n), np.zeros(n), allocate_work(len(self.experts))
         asked = charged if n == m else experts
         weights = weights_of(run.rows)
         mix(state.losses, state.layer, self.local, run.tasks, y, weights, asked, charged, m, mixed, own, work)
@@ -299,9 +309,9 @@ class Ensemble(MemberLearner):
         """
         held = msgspec.convert(data, SavedMembers)
         members, S = self.restore_members(held.members, arrays, tasks, held.features), len(self.experts)
-        losses = rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
+        losses = rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), strip_prefix(arrays, "losses."))
         losses.check(S, len(tasks))
-        last = require_held(rebuilt(self._layer(), below(arrays, "layer.")), "layer.")
+        last = require_held(rebuilt(self._layer(), strip_prefix(arrays, "layer.")), "layer.")
         last.check(S)
         return MixtureState(members, tasks, losses, last, held.features, len(tasks), held.rounds)
 

@@ -96,7 +96,7 @@ class PotentialLearner(BoundLearner):
 
 def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:
     """Write out record t as an array of all features."""
-    return np.asarray(rows.cut(t, t + 1).to_dense(features, np.float64).values[0], np.float64)
+    return np.asarray(rows.cut(t, t + 1).to_dense(features).values[0], np.float64)
 
 
 def _within(rows: Rows, features: int) -> Rows:

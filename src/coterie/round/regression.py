@@ -19,7 +19,7 @@ from coterie.numeric.core.records import Csr, weights_of
 from coterie.numeric.primal import stacking
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.primal.stacking import Stacking
-from coterie.numeric.trees import Arrays, below, flatten, rebuild, require_held
+from coterie.numeric.trees import Arrays, flatten, rebuild, require_held, strip_prefix
 from coterie.state import State, copied, nbytes_of
 from coterie.types import Floats
 
@@ -230,7 +230,7 @@ class RegressionLearner(MemberLearner):
         """
         held = msgspec.convert(data, _Saved)
         members = self.restore_members(held.members, arrays, tasks, held.features)
-        model = rebuild(held.shape, below(arrays, "model."), Stacking.empty(len(self.learners)))
+        model = rebuild(held.shape, strip_prefix(arrays, "model."), Stacking.empty(len(self.learners)))
         model.check(len(tasks), len(self.learners))
         return RegressionState(members, tasks, model, held.features, len(tasks), held.rounds)
 

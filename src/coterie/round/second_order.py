@@ -20,7 +20,7 @@ from coterie.hypotheses.full import FullCovariance
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points
-from coterie.numeric.core.records import Rows, weights_of, without_weights
+from coterie.numeric.core.records import Rows, weights_of
 from coterie.numeric.dual.second_order import Course, Forecast, Pairs, Shares, course_through
 from coterie.numeric.primal.stream import Moves
 from coterie.rules import ConfidenceRule
@@ -187,7 +187,7 @@ class SecondOrderLearner(BoundLearner):
         return lambda tasks, others: self._bound.between(state, tasks, others)
 
     def _points(self, state: State, rows: Rows, first: int) -> Points:
-        points: Points = state.model.convert(without_weights(rows), first + np.arange(rows.n_records))
+        points: Points = state.model.convert(rows, first + np.arange(rows.n_records))
         return points
 
     def _noise(self, X: Points) -> Margins:
@@ -227,7 +227,7 @@ class SecondOrderLearner(BoundLearner):
         self, state: State, X: Points, codes: Codes, y: Margins, noise: Margins, made: Forecast, moved: Codes
     ) -> None:
         try:
-            model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], made.of(moved))
+            model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], made.select(moved))
         except ValueError as error:
             if not self.hypothesis.kernel.trusted:
                 raise

@@ -403,7 +403,7 @@ class LearnedAdapter(Binding):
 
     def drop_weights(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         model = state.model.drop_tasks(dropped, NO_GROUPS)
-        left = model.sharing.of(dropped.order)
+        left = model.sharing.select(dropped.order)
         state.model = model.with_sharing(learner.relation.resize(left, state.tasks.labels, state.features))
 
     def make_room(self, state: State, i: int, entries: int) -> None:

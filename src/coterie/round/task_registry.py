@@ -225,7 +225,7 @@ class TaskRegistry:
         try:
             self.learner.resize(self.state, len(self.tasks), size, counted)
         except BaseException:  # for want of memory: a task without a row must not be known
-            self.tasks.drop(Dropped.of(range(known, len(self.tasks)), len(self.tasks)))
+            self.tasks.drop(Dropped.plan(range(known, len(self.tasks)), len(self.tasks)))
             raise
 
     def number(self, distinct: Sequence[Hashable], places: Codes) -> Numbered:
@@ -373,7 +373,7 @@ class TaskRegistry:
         """Drop the tasks with these numbers; the last ones take their numbers."""
         self._release()
         fixed = self.learner.traits.fixed
-        dropped = Dropped.of(numbers, len(self.tasks), fixed)
+        dropped = Dropped.plan(numbers, len(self.tasks), fixed)
         labels = [self.tasks.sequence[i] for i in dropped.rows.tolist()]
         if not fixed:
             self.tasks.drop(dropped)
@@ -415,6 +415,6 @@ class TaskRegistry:
             learned()
             came = range(known, len(self.tasks))
             if len(came):
-                self.tasks.drop(Dropped.of(came, len(self.tasks)))
+                self.tasks.drop(Dropped.plan(came, len(self.tasks)))
 
         return take_back

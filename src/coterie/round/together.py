@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
-from coterie.hypotheses.storage import Storage
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.primal.grouped import NO_ARRIVALS
 from coterie.numeric.primal.members import (
     COIN,
     CONFIDENT,
@@ -21,12 +19,11 @@ from coterie.numeric.primal.members import (
     EnsembleModel,
     MemberModels,
     Members,
-    Room,
-    learn_late,
-    predict_told,
+    Workspace,
+    learn,
+    predict,
 )
 from coterie.numeric.primal.mixed_effects import MixedEffects
-from coterie.numeric.primal.stream import learn
 from coterie.numeric.trees import Arrays
 from coterie.numeric.weights.sections import SharedTable, TableSlice, side_by_side
 from coterie.relations.levels import LevelRelation
@@ -124,8 +121,6 @@ class CompiledEnsemble(Ensemble):
         fields = self._fields
         made = {
             name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features)
-            if having
-            else Storage("dense").table(0, 0, True)
             for name, having in fields.items()
         }
         state.shared = shared = SharedTables(**{name: SharedTable(table) for name, table in made.items()})
@@ -188,7 +183,7 @@ class CompiledEnsemble(Ensemble):
             state.losses,
             state.layer,
             self.local,
-            Room.of(len(self.learners), len(self.experts)),
+            Workspace.allocate(len(self.learners), len(self.experts)),
             first,
             second,
             len(self.learners) - len(at),
@@ -240,17 +235,10 @@ class CompiledEnsemble(Ensemble):
         moves, predictions = no_moves(n), np.zeros((len(self.experts), n if late else 0))
         if run.predictions is not None:
             predictions[:, : run.given] = run.predictions.experts
+        given = max(run.given, n - m) if late else 0
         while done < m:
-            if late:
-                given = max(run.given, n - m)
-                done = learn_late(
-                    state.model, run.rows, run.tasks, y, done, m, given, predictions, moves, run.query_strategy
-                )
-            else:
-                rows, codes, query_strategy = run.rows, run.tasks, run.query_strategy
-                done = learn(
-                    state.model, self.compiled_rule, rows, codes, y, done, m, 0, moves, query_strategy, NO_ARRIVALS
-                )
+            rows, codes, query_strategy = run.rows, run.tasks, run.query_strategy
+            done = learn(state.model, rows, codes, y, done, m, given, predictions, moves, query_strategy)
             if done < m:
                 self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
         state.rounds += m
@@ -273,11 +261,11 @@ class CompiledEnsemble(Ensemble):
                 part = self.predict(state, Batch(run.rows.take(some), run.tasks[some], labels))
                 margins[some], experts[:, some] = part.margins, part.experts
         elif not unseen.any():
-            predict_told(self._lent(state), run.rows, run.tasks, experts, margins)
+            predict(self._lent(state), run.rows, run.tasks, experts, margins)
         elif state.known:  # without tasks there is nothing shared either
             none = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
             model = self._lent(state, has_own=False, losses=none)
-            predict_told(model, run.rows, np.full(n, -1), experts, margins)
+            predict(model, run.rows, np.full(n, -1), experts, margins)
         return Predictions(margins, experts)
 
     def linear_part(self, state: CompiledEnsembleState, run: Batch, record: Any = None) -> Margins:  # type: ignore[override]
@@ -292,7 +280,7 @@ class CompiledEnsemble(Ensemble):
         """The model with working arrays of its own, so that several threads can predict at a time."""
         mixed = {name: getattr(state.model, name).lent() for name in ("first", "second")}
         lent: MemberModels = state.model._replace(
-            work=Room.of(len(self.learners), len(self.experts)), **mixed, **changed
+            work=Workspace.allocate(len(self.learners), len(self.experts)), **mixed, **changed
         )
         return lent
 
@@ -320,14 +308,14 @@ class _Kind(NamedTuple):
     """The kind and the settings of a member, as compiled code takes them."""
 
     kind: int
-    settings: tuple[float, float, float]
+    settings: tuple[float, float]
 
 
 #: Of each hypothesis that can go side by side with others, the kind of member that it makes with a rule.
 _KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
-    AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start, rule.compiled().scale)),
-    DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target, 0.0)),
-    CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth, rule.compiled().scale)),
+    AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start)),
+    DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target)),
+    CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth)),
 }
 #: In the place of models with mixed effects that an ensemble does not have.
 NO_EFFECTS = MixedEffects.empty(logistic=True)

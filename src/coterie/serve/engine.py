@@ -26,7 +26,7 @@ from coterie.evaluation.tracing import trace_rows
 from coterie.explanation import listed_weights, nearest_tasks
 from coterie.inputs.labels import as_labels
 from coterie.inputs.tabular import ONLY_TASK
-from coterie.numeric.trees import Arrays, below
+from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.online.waiting import WaitingRow
 from coterie.parameters import Parameters
 
@@ -574,7 +574,7 @@ class Engine(Parameters):
 
     def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
         """Undo :meth:`__dump__`; ValueError for data that no engine can have saved."""
-        self.model.__restore__(data["model"], below(arrays, "model."))
+        self.model.__restore__(data["model"], strip_prefix(arrays, "model."))
         saved = msgspec.msgpack.decode(arrays["engine"].tobytes(), type=self._saved)
         times = saved.at, saved.observed_at, saved.began_at
         if not 0 <= saved.forgotten <= saved.offset or not all(map(math.isfinite, times)):
@@ -584,7 +584,7 @@ class Engine(Parameters):
         self.waiting = WaitingRecords(saved.waiting)
         self._check_waiting()
         if self.live is not None and data.get("live") is not None:
-            self.live.restore(data["live"], below(arrays, "live."))
+            self.live.restore(data["live"], strip_prefix(arrays, "live."))
         return self
 
 

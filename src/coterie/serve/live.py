@@ -29,7 +29,7 @@ from coterie.index import distinct_labels
 from coterie.inputs.input import Input
 from coterie.inputs.labels import as_labels
 from coterie.numeric.core.checks import require
-from coterie.numeric.trees import Arrays, below
+from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.online.model import OnlineModel
 from coterie.wording import counted
 
@@ -385,7 +385,7 @@ class LiveComparison(LiveEvaluator):
         super().restore(saved, arrays)
         for name, model, data in saved["models"]:
             spec.require_instance(name, model)
-            model.__restore__(data, below(arrays, f"{name}.model."))
+            model.__restore__(data, strip_prefix(arrays, f"{name}.model."))
             self.references[name] = model
         self.n, self.head_start, self._caught_up = int(saved["n"]), int(saved["head_start"]), float(saved["since"])
         self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])

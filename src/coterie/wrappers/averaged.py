@@ -49,7 +49,7 @@ class Averaged(HypothesisWrapper):
     ) -> models.AveragedPairs | models.Averaged:
         """Make a model and its twin: the second numbers of pairs of weights."""
         made = replace(self.hypothesis.tables, numbers=2).of_levels(groups, tasks, features, dense)
-        return models.AveragedPairs.of(Grouped(*made, levels), np.zeros(1))
+        return models.AveragedPairs.from_model(Grouped(*made, levels), np.zeros(1))
 
     def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> models.Averaged:
         """Make a model and its twin."""

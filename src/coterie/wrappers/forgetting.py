@@ -81,7 +81,7 @@ class Forgetting(HypothesisWrapper):
         return self._forgetful(self.hypothesis.by_columns(columns, tasks, features, dense))
 
     def _forgetful(self, model: Any) -> TimeDecay:
-        return TimeDecay.of(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
+        return TimeDecay.from_model(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
 
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:

@@ -92,7 +92,7 @@ class SvmlightParser:
         """Parse; the task is the number after ``qid:``."""
         rows = parse_svmlight(data, records.start, records.stop, 1 << self.bits)
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
-        return _Parsed(entries, rows.label, rows.query, rows.fault, rows.token)
+        return _Parsed(entries, rows.label, rows.task[:, 0], rows.fault, rows.token)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""What all compiled code stands on: generic functions, records, points, hashing, dictionaries, packed models."""
+"""The base of all compiled code: generic functions, records, points, hashing, dictionaries, packed models."""

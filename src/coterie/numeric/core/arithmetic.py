@@ -33,7 +33,7 @@ fma: Any = intrinsic(_fma)
 
 
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Zeros below the lowest one of a number, which is the exponent of a power of two; 64 where there is none."""
+    """Count the zeros below the lowest one of a number: the exponent of a power of two, 64 for 0."""
     kind, zero_has_them = types.uint64(types.uint64), ir.IntType(1)(0)
     return kind, lambda context, builder, signature, arguments: builder.cttz(arguments[0], zero_has_them)
 
@@ -42,7 +42,7 @@ trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
 @no_refcount
-def to_unit_length(values: Any, first: Any, end: Any) -> None:
+def to_unit_length(values, first, end):
     """Divide the numbers from the first on, before the end, by their Euclidean norm; zeros stay."""
     total = 0.0
     for k in range(first, end):
@@ -54,13 +54,13 @@ def to_unit_length(values: Any, first: Any, end: Any) -> None:
 
 
 @no_refcount
-def gaussian(scale: Any, product: Any, here: Any, there: Any) -> Any:
+def gaussian(scale, product, here, there):
     """exp(-‖x - z‖² · scale), given x · z and the squares of both."""
     return exp_of_negative(scale * (2.0 * product - here - there))
 
 
 @no_refcount
-def exp_of_negative(v: Any) -> Any:
+def exp_of_negative(v):
     """exp(v) to 2 units in the last place, 1 above zero; no branches, so that loops work on several at once.
 
     exp(v) = 2^m exp(r) with m whole and |r| <= log 2 / 2 (Cody and Waite).
@@ -74,8 +74,8 @@ def exp_of_negative(v: Any) -> Any:
 
 
 @no_refcount
-def _series(r: Any) -> Any:
-    """exp(r) by its series, two terms at a time, so that less has to wait for what comes before it."""
+def _series(r):
+    """Sum the series of exp(r), two terms at a time, so that less has to wait for what comes before it."""
     q = r * r
     p = fma(r, 1.0 / 6227020800.0, 1.0 / 479001600.0)
     p = fma(p, q, fma(r, 1.0 / 39916800.0, 1.0 / 3628800.0))

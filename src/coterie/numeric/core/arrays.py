@@ -46,7 +46,7 @@ class Dropped(NamedTuple):
 
     Examples
     --------
-    >>> dropped = Dropped.of([1, 4], 5)
+    >>> dropped = Dropped.plan([1, 4], 5)
     >>> dropped.order, dropped.renumbered(np.array([0, 1, 3, 4]))
     (array([0, 3, 2]), array([ 0, -1,  1, -1]))
     """
@@ -58,7 +58,7 @@ class Dropped(NamedTuple):
     known: int
 
     @classmethod
-    def of(cls, rows: Any, known: int, named: bool = False) -> Self:
+    def plan(cls, rows: Any, known: int, named: bool = False) -> Self:
         """Plan the removal of ``rows`` from ``known`` rows; ``named`` rows keep their numbers and are only cleared."""
         rows = np.asarray(rows, np.int64)
         if named:
@@ -95,23 +95,22 @@ class Dropped(NamedTuple):
         return np.asarray(new[numbers])
 
 
-def aligned(places: int, dtype: Any, line: int) -> NDArray[Any]:
-    """So many zeros, the first at an address that is a multiple of ``line`` bytes."""
-    itemsize = np.dtype(dtype).itemsize
-    zeros = np.zeros(places + line // itemsize, dtype)
-    first = -zeros.ctypes.data % line // itemsize
+def aligned(places: int, line: int) -> NDArray[np.float64]:
+    """Make so many zeros, the first at an address that is a multiple of ``line`` bytes."""
+    zeros = np.zeros(places + line // 8)
+    first = -zeros.ctypes.data % line // 8
     return zeros[first : first + places]
 
 
 @no_refcount
-def copy_vector(values: Any, out: Any) -> None:
+def copy_vector(values, out):
     """``out[:] = values``."""
     for k in range(out.size):
         out[k] = values[k]
 
 
 @no_refcount
-def copy_matrix(values: Any, out: Any) -> None:
+def copy_matrix(values, out):
     """``out[:, :] = values``."""
     for j in range(out.shape[0]):
         for k in range(out.shape[1]):
@@ -119,7 +118,7 @@ def copy_matrix(values: Any, out: Any) -> None:
 
 
 @no_refcount
-def symmetrise(A: Any, out: Any) -> None:
+def symmetrise(A, out):
     """``out[:, :] = (A + A.T) / 2``."""
     for j in range(out.shape[0]):
         for k in range(out.shape[1]):

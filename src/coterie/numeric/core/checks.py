@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
 
 
 def require(fits: Any, what: str) -> None:
-    """Raise an error with the message ``what`` unless ``fits`` is true.
+    """Raise an error with this message unless ``fits`` is true.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The small steps that the parsers of text rows share: blanks, ends of words, whole numbers, and what can be wrong."""
+"""The small steps of all parsers of text rows: blanks, ends of words, whole numbers, and faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from .generic import no_refcount
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 # What a parser says of a row. The words at the place it names are put to it in Python.
 BLANK = -1
@@ -33,20 +33,20 @@ LARGEST_VALUE: float = np.float64(1e100)
 
 
 @no_refcount
-def byte(data: NDArray[np.uint8], i: int) -> np.uint8:
-    """``data[i]``, sparing compiled code the question whether `i` counts from the end."""
+def byte(data, i):
+    """Return ``data[i]``; unsigned, so that compiled code does not test if `i` counts from the end."""
     there: np.uint8 = data[np.uint64(i)]
     return there
 
 
 @no_refcount
-def is_blank(c: np.uint8) -> bool:
+def is_blank(c):
     """Space, tab or carriage return."""
     return bool(c == 32 or c == 9 or c == 13)
 
 
 @no_refcount
-def skip_blanks(data: NDArray[np.uint8], i: int, stop: int) -> int:
+def skip_blanks(data, i, stop):
     """First place from `i` on that is not blank, or `stop`."""
     while i < stop and is_blank(byte(data, i)):
         i += 1
@@ -54,21 +54,16 @@ def skip_blanks(data: NDArray[np.uint8], i: int, stop: int) -> int:
 
 
 @no_refcount
-def find(data: NDArray[np.uint8], i: int, stop: int, wanted: int) -> int:
+def find(data, i, stop, wanted):
     """First place from `i` on that holds the byte `wanted`, or `stop`."""
     while i < stop and byte(data, i) != wanted:
         i += 1
     return i
 
 
-def most_words(start: NDArray[np.int64], stop: NDArray[np.int64]) -> int:
-    """Words that rows of these bytes can hold: each takes a byte, and one that separates it or ends the row."""
-    return (int(stop[-1] - start[0]) + 1) // 2 + len(start) if len(start) else 0
-
-
 @no_refcount
-def whole_number(data: NDArray[np.uint8], start: int, stop: int) -> int:
-    """Whole number of up to 18 digits written in ``data[start:stop]``, -1 where it is none."""
+def whole_number(data, start, stop):
+    """Return the whole number of up to 18 digits written in ``data[start:stop]``, -1 if it is none."""
     if start == stop or stop - start > 18:
         return -1
     value = 0
@@ -80,6 +75,6 @@ def whole_number(data: NDArray[np.uint8], start: int, stop: int) -> int:
 
 
 @no_refcount
-def usable(value: float) -> bool:
-    """Whether a value can be learned from: a number, finite, at most `LARGEST_VALUE` away from zero."""
+def usable(value):
+    """Return True for a value to learn from: a number, finite, at most `LARGEST_VALUE` away from zero."""
     return abs(value) <= LARGEST_VALUE

@@ -27,13 +27,13 @@ _33 = np.uint64(33)
 
 
 @no_refcount
-def fnv1a_of(state: np.uint64, c: np.uint64) -> np.uint64:
+def fnv1a_of(state, c):
     """Continue an FNV-1a state over one byte."""
     return (state ^ c) * FNV_PRIME
 
 
 @no_refcount
-def fnv1a(state: np.uint64, data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
+def fnv1a(state, data, start, stop):
     """Continue an FNV-1a state over ``data[start:stop]``."""
     for i in range(start, stop):
         state = fnv1a_of(state, np.uint64(data[i]))
@@ -41,7 +41,7 @@ def fnv1a(state: np.uint64, data: NDArray[np.uint8], start: int, stop: int) -> n
 
 
 @no_refcount
-def mix(state: np.uint64) -> np.uint64:
+def mix(state):
     """Spread a state over all 64 bits (the finaliser of MurmurHash3; a bijection)."""
     state = (state ^ (state >> _33)) * _MIX_1
     state = (state ^ (state >> _33)) * _MIX_2
@@ -49,22 +49,20 @@ def mix(state: np.uint64) -> np.uint64:
 
 
 @no_refcount
-def slot(state: np.uint64, mask: np.uint64) -> np.int32:
+def slot(state, mask):
     """Column of a finished state; ``mask`` is ``2**bits - 1``."""
     return np.int32(mix(state) & mask)
 
 
 @no_refcount
-def hash_strings(
-    state: np.uint64, data: NDArray[np.uint8], offsets: NDArray[np.int64], mask: np.uint64, out: NDArray[np.int32]
-) -> None:
+def hash_strings(state, data, offsets, mask, out):
     """Columns of the keys ``prefix + string_i``, one for each string of an Arrow array; ``state`` is the prefix's."""
     for i in range(len(out)):
         out[i] = slot(fnv1a(state, data, offsets[i], offsets[i + 1]), mask)
 
 
 @no_refcount
-def _hash_key(data: NDArray[np.uint8], bits: int) -> np.int32:
+def _hash_key(data, bits):
     return slot(fnv1a(FNV_OFFSET, data, 0, len(data)), (np.uint64(1) << np.uint64(bits)) - np.uint64(1))
 
 
@@ -76,7 +74,7 @@ def as_bytes(buffer: object) -> NDArray[np.uint8]:
 
 
 def encode_key(key: str) -> bytes:
-    """UTF-8 bytes of a key; what UTF-8 has no code for (a lone surrogate) is kept rather than refused."""
+    """Encode a key as UTF-8, and keep characters without a code (lone surrogates) instead of refusing them."""
     return key.encode("utf-8", "surrogatepass")
 
 

@@ -9,22 +9,22 @@ It leaves 0 where it is and is near x within ± 1 of it; numbers that are all mu
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coterie.numeric.core.generic import compiled, no_refcount_noinline
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 @no_refcount_noinline
-def signed_log(x: Any) -> Any:
+def signed_log(x):
     """The logarithm of one number; a function of its own, so that no loop computes it otherwise, in vectors."""
     return math.copysign(math.log1p(abs(x)), x)
 
 
 @compiled
-def take_logs(values: NDArray[Any], columns: NDArray[Any]) -> None:
+def take_logs(values, columns):
     """Replace the numbers of some columns, shape (n, d), by their logarithms; NaN stays."""
     for t in range(values.shape[0]):
         for k in range(len(columns)):

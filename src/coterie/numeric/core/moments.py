@@ -55,27 +55,27 @@ LOW, LOW_WEIGHT = Moments._fields.index("low"), Moments._fields.index("low_weigh
 
 
 @no_refcount
-def count(row: Any) -> Any:
+def count(row):
     """Return the weight of all values of a row of moments."""
     return row[0] + row[4] + row[6]
 
 
 @no_refcount
-def is_constant(row: Any) -> Any:
+def is_constant(row):
     """Return True if all values of a row of moments were equal."""
     return row[6] == 0.0 or row[3] == row[5]
 
 
 @no_refcount
-def _clipped(deviation: Any, weight: Any, squares: Any) -> Any:
-    """Bring a deviation from the mean within ``FAR`` standard deviations, where these are known."""
+def _clipped(deviation, weight, squares):
+    """Bring a deviation from the mean within ``FAR`` standard deviations, if these are known."""
     if squares > 0.0 and deviation * deviation * weight > FAR * FAR * squares:
         return math.copysign(FAR * math.sqrt(squares / weight), deviation)
     return deviation
 
 
 @no_refcount
-def noted(x: Any, v: Any, moments: Any) -> Any:
+def noted(x, v, moments):
     """Return the moments after one more value, of weight v > 0."""
     weight, mean, squares, low, low_weight, high, high_weight = moments
     if low_weight == 0.0:
@@ -99,8 +99,8 @@ def noted(x: Any, v: Any, moments: Any) -> Any:
 
 
 @no_refcount
-def scale_of(moments: Any) -> Any:
-    """Return the mean and the standard deviation of all values, 0 where there is none."""
+def scale_of(moments):
+    """Return the mean and the standard deviation of all values, 0 for fewer than two values."""
     weight, mean, squares, low, low_weight, high, high_weight = moments
     if high_weight == 0.0:
         return mean, 0.0
@@ -112,22 +112,22 @@ def scale_of(moments: Any) -> Any:
 
 
 @no_refcount
-def scored(x: Any, mean: Any, deviation: Any, limit: Any) -> Any:
-    """Return a z-score, brought within ± ``limit``; 0 where there is no deviation."""
+def scored(x, mean, deviation, limit):
+    """Return a z-score, brought within ± ``limit``; 0 without a deviation."""
     if deviation > 0.0:
         return min(max((x - mean) / deviation, -limit), limit)
     return 0.0
 
 
 @no_refcount
-def z_score(x: Any, moments: Any, j: Any, update: Any) -> Any:
+def z_score(x, moments, j, update):
     """Return the z-score of a value of feature j, within ± ``LIMIT``; the moments learn of it first if ``update``."""
     row = moments[j]
-    held = Moments(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
+    present = Moments(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
     if update:
-        held = noted(x, 1.0, held)
-        row[0], row[1], row[2], row[3], row[4], row[5], row[6] = held
-    mean, deviation = scale_of(held)
+        present = noted(x, 1.0, present)
+        row[0], row[1], row[2], row[3], row[4], row[5], row[6] = present
+    mean, deviation = scale_of(present)
     return scored(x, mean, deviation, LIMIT)
 
 
@@ -151,4 +151,4 @@ def _are_moments(rows: NDArray[np.float64]) -> bool:
     signs = (weight == -1.0) | (weight >= 0.0), squares >= 0.0, low_weight >= 0.0, high_weight >= 0.0
     of_something = (weight > 0.0) | (squares == 0.0), (high_weight > 0.0) | (weight <= 0.0)
     extremes = low <= high, (low_weight > 0.0) | (high_weight == 0.0)
-    return all(each.all() for each in (*signs, *of_something, *extremes))
+    return all(condition.all() for condition in (*signs, *of_something, *extremes))

@@ -12,9 +12,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import NativeValue, intrinsic, models, register_model, unbox
-from numpy.typing import NDArray
 
-from .generic import TreeType, compiled
+from coterie.numeric._numba import TreeType
+
+from .generic import compiled
 
 
 class Packed(TreeType):
@@ -26,14 +27,14 @@ class Packed(TreeType):
 
 class _Address(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, cgutils.intp_t)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, cgutils.intp_t)
 
 
 register_model(Packed)(_Address)
 
 
-def _unbox_address(kind: Any, held: Any, context: Any) -> Any:
-    return _native(context.pyapi.long_as_longlong(held))
+def _unbox_address(kind: Any, address: Any, context: Any) -> Any:
+    return _native(context.pyapi.long_as_longlong(address))
 
 
 _native: Any = NativeValue
@@ -41,41 +42,17 @@ _unbox: Any = unbox
 _unbox(Packed)(_unbox_address)
 
 
-class ObjectAddress(types.Type):
-    """The type of any object of Python, of which compiled code wants to know the address."""
-
-    def __init__(self) -> None:
-        super().__init__("ObjectAddress")
-
-
-AT = ObjectAddress()
-
-register_model(ObjectAddress)(_Address)
-
-
-def _unbox_object(kind: Any, held: Any, context: Any) -> Any:
-    return _native(context.builder.ptrtoint(held, cgutils.intp_t))
-
-
-_unbox(ObjectAddress)(_unbox_object)
-
-
-def _address(typing_context: Any, held: Any) -> Any:
-    """The address of an object."""
-    return types.intp(held), lambda context, builder, signature, arguments: arguments[0]
-
-
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """The tree with arrays that count no references: the caller keeps their memory alive."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
-        array.meminfo, array.parent = (ir.Constant(each.type, None) for each in (array.meminfo, array.parent))
+        array.meminfo, array.parent = (ir.Constant(pointer.type, None) for pointer in (array.meminfo, array.parent))
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
         inside: Any = kind
         for place, inner in enumerate(inside):
-            held = _uncounted(context, builder, inner, builder.extract_value(value, place))
-            value = builder.insert_value(value, held, place)
+            field = _uncounted(context, builder, inner, builder.extract_value(value, place))
+            value = builder.insert_value(value, field, place)
     return value
 
 
@@ -92,21 +69,21 @@ def _store(typing_context: Any, tree: Any, at: Any) -> Any:
     """Write the tree to an address."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        held = _uncounted(context, builder, tree, arguments[0])
-        builder.store(held, builder.inttoptr(arguments[1], held.type.as_pointer()))
+        stripped = _uncounted(context, builder, tree, arguments[0])
+        builder.store(stripped, builder.inttoptr(arguments[1], stripped.type.as_pointer()))
         return context.get_dummy_value()
 
     return types.void(tree, types.intp), generate
 
 
-def _opened(typing_context: Any, kept: Any) -> Any:
+def _opened(typing_context: Any, packed: Any) -> Any:
     """Read the tree from an address."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = context.get_value_type(kept.tree).as_pointer()
+        pointer = context.get_value_type(packed.tree).as_pointer()
         return builder.load(builder.inttoptr(arguments[0], pointer))
 
-    return kept.tree(kept), generate
+    return packed.tree(packed), generate
 
 
 def _word(typing_context: Any, at: Any) -> Any:
@@ -121,13 +98,12 @@ def _word(typing_context: Any, at: Any) -> Any:
 _size_of: Any = intrinsic(_size)
 _write: Any = intrinsic(_store)
 unpack: Any = intrinsic(_opened)
-address: Any = intrinsic(_address)
 word: Any = intrinsic(_word)
 
 
 @compiled
-def pack(tree: Any) -> NDArray[np.int64]:
+def pack(tree):
     """Memory with a tree packed into it, which shares the tree's arrays: keep both alive while it is used."""
-    made = np.empty((_size_of(tree) + 7) // 8, np.int64)
-    _write(tree, made.ctypes.data)
-    return made
+    memory = np.empty((_size_of(tree) + 7) // 8, np.int64)
+    _write(tree, memory.ctypes.data)
+    return memory

@@ -1,4 +1,4 @@
-"""Inner products between records, a block at a time: by one matrix product, or by an inverted index where sparse."""
+"""Inner products between records, a block at a time: by one matrix product, or by an inverted index if sparse."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RadialKernel(Kernel, Protocol):
 
 @runtime_checkable
 class PlainProduct(Kernel, Protocol):
-    """A kernel that is the inner product itself where ``plain`` is true, so that each feature has a weight."""
+    """A kernel that is the inner product itself if ``plain`` is true, so that each feature has a weight."""
 
     @property
     def plain(self) -> bool: ...
@@ -70,15 +70,15 @@ def points(rows: Rows, rounds: NDArray[np.int64], features: int) -> Points:
     return Points(rows, rows.squares(), rounds, features)
 
 
-def piece(held: Points, first: int, last: int) -> Points:
+def piece(points: Points, first: int, last: int) -> Points:
     """The records ``first`` to ``last`` (not included), nothing copied."""
-    return Points(held.rows.cut(first, last), held.squares[first:last], held.rounds[first:last], held.features)
+    return Points(points.rows.cut(first, last), points.squares[first:last], points.rounds[first:last], points.features)
 
 
 def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
     """X · z for all pairs, shape (n, m): O(n m d) by BLAS, or the entries that records have in common."""
     if X.rows.dense:
-        x, z = (np.asarray(each.rows.values, np.float64) for each in (X, Z))
+        x, z = (np.asarray(records.rows.values, np.float64) for records in (X, Z))
         np.matmul(x, z.T, out=out)
     else:
         starts, places, values = inverted(Z)
@@ -94,13 +94,13 @@ def inverted(Z: Points) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[n
     return starts, places, values
 
 
-def as_matrix(held: Points) -> Any:
+def as_matrix(points: Points) -> Any:
     """The records as an array or a CSR matrix."""
-    return held.rows.to_matrix(held.features)
+    return points.rows.to_matrix(points.features)
 
 
 @compiled
-def _invert(entries: Any, features: Any, rows: Any, starts: Any, places: Any, values: Any) -> None:
+def _invert(entries, features, rows, starts, places, values):
     for k in range(rows[0], rows[-1]):
         starts[features[k] + 1] += 1
     for j in range(starts.size - 1):
@@ -116,18 +116,18 @@ def _invert(entries: Any, features: Any, rows: Any, starts: Any, places: Any, va
 
 
 @compiled
-def _sparse_products(entries: Any, features: Any, rows: Any, starts: Any, places: Any, values: Any, out: Any) -> None:
+def _sparse_products(entries, features, rows, starts, places, values, out):
     for t in range(out.shape[0]):
         sums = out[t]
         sums[:] = 0.0
         for k in range(rows[t], rows[t + 1]):
             x = np.float64(entries[k])
-            for each in range(starts[features[k]], starts[features[k] + 1]):
-                sums[np.uint64(places[each])] += x * values[each]
+            for entry in range(starts[features[k]], starts[features[k] + 1]):
+                sums[np.uint64(places[entry])] += x * values[entry]
 
 
 @compiled
-def gaussians(products: Any, squares: Any, others: Any, scale: Any) -> None:
+def gaussians(products, squares, others, scale):
     """exp(-‖x - z‖² · scale) in the place of x · z."""
     for t in range(products.shape[0]):
         row, here = products[t], squares[t]
@@ -136,8 +136,8 @@ def gaussians(products: Any, squares: Any, others: Any, scale: Any) -> None:
 
 
 @compiled
-def divided(values: Any, lengths: Any, others: Any) -> None:
-    """Values over the square roots of two lengths, in place; 0 where there is no length."""
+def divided(values, lengths, others):
+    """Divide values by the square roots of two lengths, in place; 0 for a length of 0."""
     inverse = np.zeros(others.size)
     for j in range(others.size):
         inverse[j] = 1.0 / np.sqrt(others[j]) if others[j] > 0.0 else 0.0

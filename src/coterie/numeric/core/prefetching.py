@@ -16,8 +16,8 @@ def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
         return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        held = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(held.data, [arguments[1]]), cgutils.voidptr_t)
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(view.data, [arguments[1]]), cgutils.voidptr_t)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3])
         declare: Any = cgutils.get_or_insert_function
         instruction = declare(builder.module, kind, "llvm.prefetch.p0i8")

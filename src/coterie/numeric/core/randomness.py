@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .generic import compiled
@@ -15,14 +13,14 @@ _30, _27, _31, _11, _ONE = (np.uint64(number) for number in (30, 27, 31, 11, 1))
 
 
 @compiled
-def _scrambled(z: Any) -> Any:
+def _scrambled(z):
     z = (z ^ (z >> _30)) * _FIRST
     z = (z ^ (z >> _27)) * _SECOND
     return z ^ (z >> _31)
 
 
 @compiled
-def uniform(seed: Any, turn: Any, stream: Any = 0) -> Any:
+def uniform(seed, turn, stream=0):
     """A number in [0, 1) for round ``turn``: 53 bits of a hash of (seed, stream, turn), O(1).
 
     Parameters

@@ -8,15 +8,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from .generic import compiled, generic_no_refcount, no_refcount, when
 
+#: The weights of records that all count once. One type of rows, weighted or not, keeps loops from being compiled twice.
+UNWEIGHTED = np.zeros(0)
+
 
 class Dense(NamedTuple):
-    """Records as the rows of an (n, d) array."""
+    """Records as the rows of an (n, d) array; ``weights`` is empty if each counts once."""
 
     values: Any
+    weights: Any = UNWEIGHTED
 
     @property
     def dense(self) -> bool:
@@ -30,11 +34,11 @@ class Dense(NamedTuple):
 
     def take(self, places: NDArray[np.int64]) -> Dense:
         """Copy the records at these places, in this order."""
-        return Dense(self.values[places])
+        return Dense(self.values[places], _weights_at(self.weights, places))
 
     def cut(self, first: int, last: int) -> Dense:
         """The records ``first`` to ``last`` (not included), nothing copied."""
-        return Dense(self.values[first:last])
+        return Dense(self.values[first:last], self.weights[first:last])
 
     def squares(self) -> NDArray[np.float64]:
         """The squared norm of every record."""
@@ -48,25 +52,26 @@ class Dense(NamedTuple):
         """The array itself, whatever the width of the space."""
         return np.asarray(self.values)
 
-    def to_dense(self, features: int, dtype: DTypeLike) -> Dense:
-        """The records with zeros for the features that they lack of so many; they keep their type and their width."""
+    def to_dense(self, features: int) -> Dense:
+        """The records with zeros for the features that they lack of so many; wider ones keep their width."""
         missing = features - self.values.shape[1]
-        return Dense(np.pad(self.values, ((0, 0), (0, missing)))) if missing > 0 else self
+        return self._replace(values=np.pad(self.values, ((0, 0), (0, missing)))) if missing > 0 else self
 
-    def to_csr(self, dtype: DTypeLike) -> Csr:
+    def to_csr(self) -> Csr:
         """The non-zero entries as compressed sparse rows."""
         from scipy.sparse import csr_array
 
-        found = csr_array(self.values)
-        return Csr(found.data.astype(dtype), found.indices.astype(np.int32), found.indptr.astype(np.int64))
+        matrix = csr_array(self.values)
+        return Csr(matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64))
 
 
 class Csr(NamedTuple):
-    """Records as compressed sparse rows; a feature may stand twice in one, its values then add up."""
+    """Records as compressed sparse rows; values of a repeated feature add up. ``weights`` as in :class:`Dense`."""
 
     values: Any
     features: Any
     starts: Any
+    weights: Any = UNWEIGHTED
 
     @property
     def dense(self) -> bool:
@@ -88,16 +93,16 @@ class Csr(NamedTuple):
         lengths = np.diff(self.starts)[places]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(self.starts[places] - starts[:-1], lengths) + np.arange(starts[-1])
-        return Csr(self.values[entries], self.features[entries], starts)
+        return Csr(self.values[entries], self.features[entries], starts, _weights_at(self.weights, places))
 
     def cut(self, first: int, last: int) -> Csr:
         """The records ``first`` to ``last`` (not included), nothing copied."""
-        return self._replace(starts=self.starts[first : last + 1])
+        return self._replace(starts=self.starts[first : last + 1], weights=self.weights[first:last])
 
     def trimmed(self) -> Csr:
         """The records without entries before the first or behind the last."""
         first, last = int(self.starts[0]), int(self.starts[-1])
-        return Csr(self.values[first:last], self.features[first:last], self.starts - first)
+        return Csr(self.values[first:last], self.features[first:last], self.starts - first, self.weights)
 
     def squares(self) -> NDArray[np.float64]:
         """The squared norm of every record, the entries of a repeated feature taken apart."""
@@ -114,107 +119,72 @@ class Csr(NamedTuple):
         """The records as a CSR matrix of scipy's, in a space of so many features."""
         from scipy.sparse import csr_array
 
-        return csr_array(tuple(self.trimmed()), shape=(self.n_records, features))
+        return csr_array(tuple(self.trimmed()[:3]), shape=(self.n_records, features))
 
-    def to_dense(self, features: int, dtype: DTypeLike) -> Dense:
+    def to_dense(self, features: int) -> Dense:
         """The records as rows of an array with so many columns; entries of a repeated feature add up."""
-        rows, held = np.zeros((self.n_records, features), dtype), self.trimmed()
+        rows, trimmed = np.zeros((self.n_records, features)), self.trimmed()
         owners = np.repeat(np.arange(len(rows)), np.diff(self.starts))
-        np.add.at(rows, (owners, held.features), held.values)
+        np.add.at(rows, (owners, trimmed.features), trimmed.values)
         return Dense(rows)
 
-    def to_csr(self, dtype: DTypeLike) -> Csr:
-        """The records as they are, their type too."""
+    def to_csr(self) -> Csr:
+        """The records as they are."""
         return self
 
 
 Rows = Dense | Csr
 
+
+def _weights_at(weights: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
+    return weights[places] if weights.size else weights
+
+
 #: The largest weight of a record: squares of its gradients stay finite in single precision, too.
 LARGEST_WEIGHT = 1e6
 
 
-class _WeightedDenseFields(NamedTuple):
-    values: Any
-    weights: Any
+def concatenated(above: Csr, below: Csr) -> Csr:
+    """Copy records, and others behind them, without weights."""
+    one, two = above.trimmed(), below.trimmed()
+    starts = np.concatenate([one.starts, len(one.values) + two.starts[1:]])
+    return Csr(np.concatenate([one.values, two.values]), np.concatenate([one.features, two.features]), starts)
 
 
-class WeightedDense(_WeightedDenseFields, Dense):  # type: ignore[misc]
-    """Records as the rows of an (n, d) array, each with a weight: it counts as so many, and with 0 for nothing."""
-
-    __slots__ = ()
-
-    def take(self, places: NDArray[np.int64]) -> WeightedDense:
-        """Copy the records at these places, in this order."""
-        return WeightedDense(self.values[places], self.weights[places])
-
-    def cut(self, first: int, last: int) -> WeightedDense:
-        """The records ``first`` to ``last`` (not included), nothing copied."""
-        return WeightedDense(self.values[first:last], self.weights[first:last])
-
-
-class _WeightedCsrFields(NamedTuple):
-    values: Any
-    features: Any
-    starts: Any
-    weights: Any
-
-
-class WeightedCsr(_WeightedCsrFields, Csr):  # type: ignore[misc]
-    """Records as compressed sparse rows, each with a weight, as in :class:`WeightedDense`."""
-
-    __slots__ = ()
-
-    def take(self, places: NDArray[np.int64]) -> WeightedCsr:
-        """Copy the records at these places, in this order."""
-        return WeightedCsr(*Csr.take(self, places), self.weights[places])
-
-    def cut(self, first: int, last: int) -> WeightedCsr:
-        """The records ``first`` to ``last`` (not included), nothing copied."""
-        return WeightedCsr(self.values, self.features, self.starts[first : last + 1], self.weights[first:last])
-
-
-def weighted(rows: Rows, weights: NDArray[np.float64]) -> WeightedDense | WeightedCsr:
-    """The records, each with a weight."""
-    if isinstance(rows, Dense):
-        return WeightedDense(rows.values, weights)
-    return WeightedCsr(*rows[:3], weights)
+def with_weights(rows: Rows, weights: NDArray[np.float64]) -> Rows:
+    """Give each record a weight: it counts as so many records, and with 0 for nothing."""
+    return rows._replace(weights=weights)
 
 
 def weights_of(rows: Rows) -> NDArray[np.float64]:
-    """The weight of every record."""
-    return rows.weights if isinstance(rows, (WeightedDense, WeightedCsr)) else np.ones(rows.n_records)
-
-
-def without_weights(rows: Rows) -> Rows:
-    """The records by themselves."""
-    return Dense(rows.values) if isinstance(rows, Dense) else Csr(*rows[:3])
+    """Return the weight of every record."""
+    return rows.weights if rows.weights.size else np.ones(rows.n_records)
 
 
 @compiled
-def _squares(values: Any, starts: Any, squares: Any) -> None:
+def _squares(values, starts, squares):
     for t in range(squares.size):
         for k in range(starts[t], starts[t + 1]):
             squares[t] += np.float64(values[k]) * values[k]
 
 
 @generic_no_refcount
-def begin(rows: Any, t: Any) -> Any:
+def begin(rows, t):
     """Position of the first entry of record t."""
 
 
 @generic_no_refcount
-def end(rows: Any, t: Any) -> Any:
+def end(rows, t):
     """Position after the last entry of record t."""
 
 
 @generic_no_refcount
-def feature(rows: Any, t: Any, k: Any) -> Any:
+def feature(rows, t, k):
     """Feature of the entry at position k of record t."""
 
 
 @generic_no_refcount
-def value(rows: Any, t: Any, k: Any) -> Any:
+def value(rows, t, k):
     """Value of the entry at position k of record t."""
 
 
@@ -230,17 +200,17 @@ when(value, Csr)(lambda rows, t, k: rows.values[np.uint64(k)])
 
 
 @generic_no_refcount
-def weight(rows: Any, t: Any) -> Any:
+def weight(rows, t):
     """Weight of record t."""
 
 
 when(weight, object)(lambda rows, t: 1.0)
-when(weight, WeightedDense)(lambda rows, t: rows.weights[t])
-when(weight, WeightedCsr)(lambda rows, t: rows.weights[t])
+for _kind in (Dense, Csr):
+    when(weight, _kind)(lambda rows, t: rows.weights[t] if rows.weights.size > 0 else 1.0)
 
 
 @no_refcount
-def sqnorm(rows: Any, t: int) -> float:
+def sqnorm(rows, t):
     """Squared Euclidean norm of record t, the entries of a repeated feature taken apart."""
     total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
@@ -253,6 +223,6 @@ def widths_of(rows: Rows) -> NDArray[np.int64]:
     if isinstance(rows, Dense):
         return np.full(rows.n_records, rows.values.shape[1])
     widths = np.zeros(rows.n_records, np.int64)
-    held = rows.features[rows.starts[0] : rows.starts[-1]].astype(np.int64) + 1
-    np.maximum.at(widths, np.repeat(np.arange(len(widths)), np.diff(rows.starts)), held)
+    features = rows.features[rows.starts[0] : rows.starts[-1]].astype(np.int64) + 1
+    np.maximum.at(widths, np.repeat(np.arange(len(widths)), np.diff(rows.starts)), features)
     return widths

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,24 +13,24 @@ Integers = NDArray[np.int64]
 
 
 @no_refcount
-def cell_of(cells: Any, label: int) -> int:
+def cell_of(cells, label):
     """The cell of a label, or the empty one in which it would be; a row of ``cells`` is a label and its number + 1."""
     last = np.uint64(cells.shape[0] - 1)
     at = mix(np.uint64(label)) & last
     while cells[at, 1] != 0 and cells[at, 0] != label:
         at = (at + np.uint64(1)) & last
-    return at  # type: ignore[return-value]
+    return at
 
 
 @no_refcount
-def find(cells: Any, labels: Any, numbers: Any) -> None:
-    """Write the number of each label, -1 where it has none."""
+def find(cells, labels, numbers):
+    """Write the number of each label, -1 for an unknown one."""
     for t in range(labels.size):
         numbers[t] = cells[cell_of(cells, labels[t]), 1] - 1
 
 
 @no_refcount
-def add(cells: Any, labels: Any, known: int, numbers: Any, firsts: Any) -> int:
+def add(cells, labels, known, numbers, firsts):
     """As :func:`find`, labels that have none being numbered from ``known`` on and written to ``firsts``.
 
     Returns how many have a number then. There must be cells left.
@@ -49,13 +47,14 @@ def add(cells: Any, labels: Any, known: int, numbers: Any, firsts: Any) -> int:
 
 
 @no_refcount
-def remove(cells: Any, labels: Any) -> None:
+def remove(cells, labels):
     """Empty the cells of these labels, and move those behind up that a search would not find any more."""
     last = np.uint64(cells.shape[0] - 1)
     for t in range(labels.size):
         hole = np.uint64(cell_of(cells, labels[t]))
         at = (hole + np.uint64(1)) & last
         while cells[at, 1] != 0:
+            # a label may fill the hole unless its search begins behind it
             home = mix(np.uint64(cells[at, 0])) & last
             if ((at - home) & last) >= ((at - hole) & last):
                 cells[hole, 0], cells[hole, 1] = cells[at, 0], cells[at, 1]
@@ -65,7 +64,7 @@ def remove(cells: Any, labels: Any) -> None:
 
 
 @no_refcount
-def renumber(cells: Any, labels: Any, numbers: Any) -> None:
+def renumber(cells, labels, numbers):
     """Give labels that have a number another one."""
     for t in range(labels.size):
         cells[cell_of(cells, labels[t]), 1] = numbers[t] + 1
@@ -96,7 +95,7 @@ class NumberTable:
         return self._labels[: self._count]
 
     def find(self, labels: Integers) -> Integers:
-        """The number of each label, -1 where it has none."""
+        """Return the number of each label, -1 for an unknown one."""
         numbers = np.empty(len(labels), np.int64)
         find(self._cells, labels, numbers)
         return numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,27 +26,14 @@ def require_budget(support: Any, size: int) -> None:
     require(support.counts[SIZE] <= size, f"{support.counts[SIZE]} support vectors are more than the budget of {size}")
 
 
-class UnboundedBudget(NamedTuple):
-    """All mistakes are kept."""
+class _SlotlessBudget:
+    """The memory of a budget that does not depend on which support vectors there are."""
 
+    __slots__ = ()
     size: int
 
     def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
-        """Return this budget: it knows nothing of support vectors."""
-        return self
-
-    def check(self, support: Any, bounds: Bounds) -> None:
-        """Accept any number of support vectors."""
-
-
-class RandomSlots(NamedTuple):
-    """A full support loses the vector in slot floor(u · size); ``seed`` and the number of evictions determine u."""
-
-    size: int
-    seed: Any
-
-    def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
-        """Return this budget: it knows nothing of support vectors."""
+        """Return this memory."""
         return self
 
     def check(self, support: Any, bounds: Bounds) -> None:
@@ -53,23 +41,37 @@ class RandomSlots(NamedTuple):
         require_budget(support, self.size)
 
 
+class UnboundedBudget(namedtuple("UnboundedBudget", "size"), _SlotlessBudget):
+    """All mistakes are kept."""
+
+    __slots__ = ()
+
+
+class RandomSlots(namedtuple("RandomSlots", "size seed"), _SlotlessBudget):
+    """A full support loses the vector in slot floor(u · size); ``seed`` and the number of evictions determine u."""
+
+    __slots__ = ()
+
+
 class EvictionQueue(NamedTuple):
     """The self-tuned Forgetron on K / c², c² being ``top`` times the longest k(x, x).
 
     ``sums`` holds Q, the mistakes M, the factor that all coefficients share, and the longest k(x, x) so far; ``top``
     is max_i M_ii. ``later`` has for every slot the sum of c k(x_j, x) over itself and all that came after it, which are
-    all support vectors once it is the oldest: so f at the oldest is known without kernel values between slots.
+    all support vectors once it is the oldest: so f at the oldest is known without kernel values between slots. With
+    ``printed`` 1, inequality (3) is as CC12 prints it.
     """
 
     size: int
+    printed: int
     sums: Any
     top: Any
     later: Any
 
     @classmethod
-    def empty(cls, size: int) -> Self:
+    def empty(cls, size: int, printed: int) -> Self:
         """The queue before the first mistake."""
-        return cls(size, np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
+        return cls(size, printed, np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
 
     def with_room(self, capacity: int, levels: int) -> Self:
         """The queue with room for so many support vectors, of tasks in groups of so many levels."""
@@ -80,7 +82,7 @@ class EvictionQueue(NamedTuple):
         return self._replace(later=self.later[:, :size])
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse what no queue of these support vectors can be: ValueError."""
+        """Refuse sums that no queue of these support vectors can have: ValueError."""
         require_budget(support, self.size)
         require_shape("sums", self.sums, 4)
         require_finite("sums", self.sums)
@@ -92,30 +94,18 @@ class EvictionQueue(NamedTuple):
             require_shape("later", self.later, 1 + bounds.paths.shape[1], slots)
 
 
-class PrintedQueue(EvictionQueue):
-    """As :class:`EvictionQueue`, with inequality (3) as CC12 prints it."""
-
-    __slots__ = ()
-
-
-class DecayBudget(NamedTuple):
+class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget):
     """All coefficients shrink by ``phi`` at every mistake, and a full support loses the oldest.
 
     ``factor`` is what all coefficients share.
     """
 
-    size: int
-    factor: Any
-    phi: float
+    __slots__ = ()
 
     @classmethod
     def empty(cls, size: int, phi: float) -> Self:
         """Before the first mistake."""
         return cls(size, np.ones(1), phi)
-
-    def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
-        """Return this budget: the common factor of the coefficients does not depend on their number."""
-        return self
 
     def check(self, support: Any, bounds: Bounds) -> None:
         """Refuse more support vectors than the budget holds, and factors outside of (0, 1]: ValueError."""
@@ -125,21 +115,16 @@ class DecayBudget(NamedTuple):
         require_rate("phi", float(self.phi), 0.0, 1.0)
 
 
-@generic_no_refcount
-def penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
-    """The coefficients of chi² and chi in the cost of shrinking by chi and removing the oldest support vector."""
-
-
-when(penalty, EvictionQueue)(lambda memory, c2, sigma, mu: (c2 * sigma * sigma - 2.0 * sigma * mu, 2.0 * c2 * sigma))
-
-
-@when(penalty, PrintedQueue)
-def _printed_penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
-    return squared * sigma * sigma - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
+@no_refcount
+def penalty(memory, squared, sigma, mu):
+    """Return the factors of chi² and chi in the cost of shrinking by chi and removing the oldest support vector."""
+    if memory.printed == 1:
+        return squared * sigma * sigma - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
+    return squared * sigma * sigma - 2.0 * sigma * mu, 2.0 * squared * sigma
 
 
 @noinline
-def shrinking(a: Any, b: Any, room: Any) -> Any:
+def shrinking(a, b, room):
     """The largest chi in (0, 1] with a chi² + b chi <= room, for b >= 0 and room > 0."""
     if a + b <= room:
         return 1.0
@@ -151,8 +136,24 @@ when(scale, DecayBudget)(lambda memory: memory.factor[0])
 when(scale, object)(lambda memory: 1.0)
 
 
+class CommonFactor(NamedTuple):
+    """The factor of all coefficients, all that predictions read of a budget's memory."""
+
+    factor: float
+
+
+when(scale, CommonFactor)(lambda memory: memory.factor)
+
+
+def read_factor(memory: Any) -> CommonFactor:
+    """Return the common factor of a memory: predictions are compiled once for all budgets with one coefficient."""
+    if isinstance(memory, EvictionQueue):
+        return CommonFactor(float(memory.sums[FACTOR]))
+    return CommonFactor(float(memory.factor[0]) if isinstance(memory, DecayBudget) else 1.0)
+
+
 @when(absorb, UnboundedBudget)
-def _absorb_everything(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+def _absorb_everything(m, model, work, t, i, y, agree, turns, s):
     counts = model.support.counts
     place(model, work, counts[SIZE], t, i, y)
     counts[SIZE] += 1
@@ -161,7 +162,7 @@ def _absorb_everything(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
 
 
 @when(absorb, RandomSlots)
-def _absorb_at_random(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+def _absorb_at_random(m, model, work, t, i, y, agree, turns, s):
     counts = model.support.counts
     slot = counts[SIZE]
     if slot == m.size:
@@ -176,7 +177,7 @@ def _absorb_at_random(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agr
 
 
 @when(absorb, DecayBudget)
-def _absorb_waning(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+def _absorb_waning(m, model, work, t, i, y, agree, turns, s):
     support = model.support
     slot, counts = support.counts[SIZE], support.counts
     if slot == m.size:
@@ -197,7 +198,7 @@ def _absorb_waning(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree:
 
 
 @noinline
-def _settle(support: Any, memory: Any) -> None:
+def _settle(support, memory):
     """Multiply the coefficients by their common factor, which becomes 1."""
     coefficients = support.coefficients
     coefficients *= memory.factor[0]
@@ -205,7 +206,7 @@ def _settle(support: Any, memory: Any) -> None:
 
 
 @when(absorb, EvictionQueue)
-def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+def _absorb_in_queue(m, model, work, t, i, y, agree, turns, s):
     support, sums, later = model.support, m.sums, m.later
     n, values, kappa = support.counts[SIZE], work.values[t], work.among[t, t]
     slot, coefficient = n, y / sums[FACTOR]
@@ -221,6 +222,7 @@ def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agre
         support.counts[SIZE] += 1
     sums[TOP] = max(sums[TOP], kappa)
     place(model, work, slot, t, i, coefficient)
+    # the slot has another record now: its sum starts with its own move
     values[slot], later[:, slot], work.shares[slot] = kappa, 0.0, own_share(model.sharing, i)
     gather(model.sharing, support, work.shares, i, coefficient, values, slot, slot + 1, later)
     if sums[FACTOR] < TINY:
@@ -230,7 +232,7 @@ def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agre
 
 
 @no_refcount
-def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
+def _shrink(memory, coefficient, f, longest):
     """Choose phi while the new vector counts and the oldest still does, and shrink all coefficients by it."""
     sums = memory.sums
     sigma = abs(coefficient) * sums[FACTOR]
@@ -243,7 +245,7 @@ def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
 
 
 @noinline
-def _rescale(support: Any, memory: Any) -> None:
+def _rescale(support, memory):
     """Multiply the coefficients by their common factor, which becomes 1."""
     coefficients, later = support.coefficients, memory.later
     coefficients *= memory.sums[FACTOR]
@@ -252,7 +254,7 @@ def _rescale(support: Any, memory: Any) -> None:
 
 
 @generic_no_refcount
-def gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any) -> None:
+def gather(s, support, shares, i, c, values, first, last, later):
     """Add a move of c times a record of task i to the sums of the slots ``first`` to ``last`` (not included).
 
     ``values`` are its kernel values with the slots, ``shares`` M's entries; M itself may change as tasks arrive, so
@@ -261,14 +263,12 @@ def gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first
 
 
 @generic_no_refcount
-def gathered(sharing: Any, support: Any, r: Any, later: Any) -> Any:
+def gathered(sharing, support, r, later):
     """The part of f_i(x) that is due to moves since slot r was filled, x and i being its record and task."""
 
 
 @when(gather, Levels)
-def _gather_levels(
-    s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any
-) -> None:
+def _gather_levels(s, support, shares, i, c, values, first, last, later):
     own = later[0]
     for j in range(first, last):
         own[j] += c * values[j] if support.tasks[j] == i else 0.0
@@ -280,14 +280,14 @@ def _gather_levels(
 
 
 @when(gather, object)
-def _gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any) -> None:
+def _gather(s, support, shares, i, c, values, first, last, later):
     row = later[0]
     for j in range(first, last):
         row[j] += c * shares[j] * values[j]
 
 
 @when(gathered, Levels)
-def _gathered_levels(sharing: Any, support: Any, r: Any, later: Any) -> Any:
+def _gathered_levels(sharing, support, r, later):
     total = sharing.own[support.tasks[r]] * later[0, r]
     for level in range(sharing.paths.shape[1]):
         group = support.groups[level, r]

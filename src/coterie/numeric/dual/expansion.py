@@ -1,4 +1,4 @@
-"""The dual form: support vectors with tasks and coefficients, what a budget keeps of them, and their records.
+"""The dual form: support vectors with tasks and coefficients, a budget's memory, and their records.
 
 f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x). Kernel values come from outside; the arrays here know of records no more than
 their slots. What happens at a mistake is ``absorb``, its body chosen by the named tuple that the budget keeps.
@@ -56,8 +56,8 @@ class Support(NamedTuple):
         none = np.zeros(0, np.int64)
         return cls(none, np.zeros((levels, 0), np.int64), none.copy(), np.zeros(0), np.zeros(5, np.int64))
 
-    def of(self, slots: NDArray[np.int64], tasks: NDArray[np.int64]) -> Self:
-        """The support vectors of these slots, in this order, whose tasks have these numbers."""
+    def select(self, slots: NDArray[np.int64], tasks: NDArray[np.int64]) -> Self:
+        """Return the support vectors of these slots, in this order, with these numbers of tasks."""
         counts, groups = self.counts.copy(), np.ascontiguousarray(self.groups[:, slots])
         counts[SIZE] = len(slots)
         return type(self)(tasks, groups, self.births[slots], self.coefficients[slots], counts)
@@ -83,13 +83,13 @@ class Support(NamedTuple):
         if capacity <= len(self.tasks):
             return self
         groups = resized(self.groups, (len(self.groups), capacity))
-        flat = (resized(each, (capacity,)) for each in (self.tasks, self.births, self.coefficients))
+        flat = (resized(array, (capacity,)) for array in (self.tasks, self.births, self.coefficients))
         tasks, births, coefficients = flat
         return type(self)(tasks, groups, births, coefficients, self.counts)
 
     def to_saved(self, size: int) -> Self:
         """Leave out the slots behind the first so many, which hold nothing."""
-        tasks, births, coefficients = (each[:size] for each in (self.tasks, self.births, self.coefficients))
+        tasks, births, coefficients = (array[:size] for array in (self.tasks, self.births, self.coefficients))
         return type(self)(tasks, self.groups[:, :size], births, coefficients, self.counts)
 
 
@@ -115,15 +115,21 @@ class Expansion(NamedTuple):
         return int(self.support.counts[SIZE])
 
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Drop the support vectors of tasks; what is kept of Gram matrices is for the caller to compute anew."""
+        """Drop the support vectors of tasks; the caller computes inverse Gram matrices anew."""
         tasks = dropped.renumbered(self.support.tasks[: self.support.counts[SIZE]])
         slots = np.flatnonzero(tasks >= 0)
         memory = self.memory.drop_tasks(dropped, slots, groups, self.sharing)
-        return self._replace(support=self.support.of(slots, tasks[slots]), memory=memory, store=self.store.of(slots))
+        return self._replace(
+            support=self.support.select(slots, tasks[slots]), memory=memory, store=self.store.select(slots)
+        )
 
     def points(self, n: int | None = None) -> Points:
         """The records in the first ``n`` slots, of all support vectors without."""
         return self.store.points(self.size if n is None else n, self.support.births)
+
+    def without_records(self) -> Expansion:
+        """Return the model without records, as compiled code reads it: kernel values stand for the records."""
+        return self._replace(store=None)  # type: ignore[arg-type]
 
     def to_saved(self, tasks: int) -> Expansion:
         """Leave out room for more support vectors and tasks than there are."""
@@ -186,52 +192,52 @@ class Work(NamedTuple):
 
 
 @generic_no_refcount
-def at_hand(sharing: Any, i: Any) -> Any:
-    """Tell whether M's entries for task i can be read."""
+def at_hand(sharing, i):
+    """Return True if M's entries for task i can be read."""
 
 
 @generic_no_refcount
-def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+def shares(sharing, support, n, i, out):
     """Fill ``out`` with M_(i_j i) for the tasks i_j of the first n support vectors."""
 
 
 @generic_no_refcount
-def note_groups(sharing: Any, support: Any, slot: Any, i: Any) -> None:
+def note_groups(sharing, support, slot, i):
     """Note the groups of task i for a slot that its record is about to enter."""
 
 
 @generic_no_refcount
-def own_share(sharing: Any, i: Any) -> Any:
+def own_share(sharing, i):
     """M_ii."""
 
 
 @generic_no_refcount
-def column_entry(sharing: Any, i: Any, task: Any) -> Any:
+def column_entry(sharing, i, task):
     """M_(task i) of column i, which is at hand."""
 
 
 @generic_no_refcount
-def weigh(memory: Any, model: Any, i: Any, work: Any) -> None:
+def weigh(memory, model, i, work):
     """Fill ``work.weights`` with the factors of the support vectors' kernel values in the margin of task i."""
 
 
 @generic_no_refcount
-def scale(memory: Any) -> Any:
+def scale(memory):
     """The factor common to all coefficients."""
 
 
 @generic_no_refcount
-def wanted(memory: Any, signed_margin: Any) -> Any:
-    """Tell whether a record with y·margin = ``signed_margin`` is to be learned."""
+def wanted(memory, signed_margin):
+    """Return True if a record with y·margin = ``signed_margin`` is to be learned."""
 
 
 @generic_no_refcount
-def apply_pending(memory: Any) -> None:
+def apply_pending(memory):
     """Apply the changes that were put off while a block was gone through."""
 
 
 @generic_no_refcount
-def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, signed_margin: Any, turns: Any, s: Any) -> Any:
+def absorb(memory, model, work, t, i, y, signed_margin, turns, s):
     """Learn record t of the block, which is the s-th of the turns, and return ``DONE``.
 
     Where something is missing nothing changes, and the return value says what.
@@ -243,7 +249,7 @@ when(at_hand, object)(lambda sharing, i: sharing.slot[i] >= 0)
 
 
 @when(note_groups, Levels)
-def _note_groups(sharing: Any, support: Any, slot: Any, i: Any) -> None:
+def _note_groups(sharing, support, slot, i):
     for level in range(sharing.paths.shape[1]):
         support.groups[level, slot] = sharing.paths[i, level]
 
@@ -252,7 +258,7 @@ when(note_groups, object)(lambda sharing, support, slot, i: None)
 
 
 @when(shares, Levels)
-def _shares_of_levels(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+def _shares_of_levels(sharing, support, n, i, out):
     own = sharing.own[i]
     for j in range(n):
         out[j] = own if support.tasks[j] == i else 0.0
@@ -265,14 +271,14 @@ def _shares_of_levels(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> N
 
 
 @when(shares, Columns)
-def _shares_of_columns(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+def _shares_of_columns(sharing, support, n, i, out):
     column = sharing.values[sharing.slot[i]]
     for j in range(n):
         out[j] = column[support.tasks[j]]
 
 
 @when(shares, SparseColumns)
-def _shares_of_sparse_columns(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+def _shares_of_sparse_columns(sharing, support, n, i, out):
     first, last = sharing.starts[sharing.slot[i]], sharing.starts[sharing.slot[i] + 1]
     rows, values = sharing.rows[first:last], sharing.values[first:last]
     for j in range(n):
@@ -288,15 +294,16 @@ when(column_entry, Columns)(lambda sharing, i, task: sharing.values[sharing.slot
 
 
 @when(column_entry, SparseColumns)
-def _sparse_entry(sharing: Any, i: Any, task: Any) -> Any:
+def _sparse_entry(sharing, i, task):
     first, last = sharing.starts[sharing.slot[i]], sharing.starts[sharing.slot[i] + 1]
     spot = first + np.searchsorted(sharing.rows[first:last], task)
     return sharing.values[spot] if spot < last and sharing.rows[spot] == task else 0.0
 
 
 @no_refcount
-def margin(weights: Any, values: Any, n: Any) -> Any:
+def margin(weights, values, n):
     """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
+    # BLAS adds in an order of its own
     total = np.dot(weights[:n], values[:n])
     if abs(total) < 1e-6:
         size = 0.0
@@ -308,14 +315,14 @@ def margin(weights: Any, values: Any, n: Any) -> Any:
 
 
 @no_refcount
-def patch(values: Any, among: Any, work: Any) -> None:
+def patch(values, among, work):
     """Bring one record's kernel values up to the slots that have changed hands in this block."""
-    for each in range(work.cursor[CHANGES]):
-        values[work.slots[each]] = among[work.places[each]]
+    for change in range(work.cursor[CHANGES]):
+        values[work.slots[change]] = among[work.places[change]]
 
 
 @no_refcount
-def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
+def place(model, work, slot, t, i, coefficient):
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor
     note_groups(model.sharing, support, slot, i)

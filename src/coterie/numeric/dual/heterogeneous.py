@@ -44,7 +44,7 @@ class Instances(NamedTuple):
     tasks: Codes
     rounds: Codes
 
-    def of(self, places: Codes) -> Instances:
+    def select(self, places: Codes) -> Instances:
         """Some of the rounds."""
         return Instances(self.rows[places], self.owner, self.tasks[places], self.rounds[places])
 
@@ -63,14 +63,14 @@ class Coupling(NamedTuple):
     def products(self, A: Instances, B: Instances) -> Matrix:
         """Inner products of φ and z of the rounds A with φ and z of the rounds B: O(n m D) or K n m kernel values."""
         left, right = self.factors(A.tasks), self.factors(B.tasks)
-        made = np.zeros((len(left), len(right)))
+        products = np.zeros((len(left), len(right)))
         for k in range(len(self.signed_margin)):
-            made += np.tile(self._gram(k, A, B), (2, 2)) * left[:, k][:, None] * right[:, k]
-        return made
+            products += np.tile(self._gram(k, A, B), (2, 2)) * left[:, k][:, None] * right[:, k]
+        return products
 
     def _gram(self, k: int, A: Instances, B: Instances) -> Matrix:
         """k_k(x_k, x'_k) for every pair of rounds."""
-        x, z = (each.rows[:, each.owner == k] for each in (A, B))
+        x, z = (instances.rows[:, instances.owner == k] for instances in (A, B))
         out = np.zeros((len(x), len(z)))
         if self.kernels is None:
             np.matmul(x, z.T, out=out)
@@ -91,7 +91,7 @@ class PrimalProducts(NamedTuple):
     U: Matrix
     H: Matrix
 
-    def of(self, rounds: Codes) -> PrimalProducts:
+    def select(self, rounds: Codes) -> PrimalProducts:
         """The products of some of the rounds."""
         both = np.concatenate([rounds, len(self.F) // 2 + rounds])
         return PrimalProducts(self.F[both], self.Q[np.ix_(both, both)], self.U[both], self.H[both])
@@ -109,7 +109,7 @@ class DualProducts(NamedTuple):
     among: Matrix
     V: Matrix
 
-    def of(self, rounds: Codes) -> DualProducts:
+    def select(self, rounds: Codes) -> DualProducts:
         """The products of some of the rounds."""
         both = np.concatenate([rounds, len(self.F) // 2 + rounds])
         pairs = np.ix_(both, both)
@@ -164,12 +164,12 @@ class Joined(NamedTuple):
         H = U @ self.P
         return PrimalProducts(U @ self.w, H @ U.T, U, H)
 
-    def absorb(self, coupling: Coupling, X: Instances, y: Matrix, made: PrimalProducts) -> Self:
+    def absorb(self, coupling: Coupling, X: Instances, y: Matrix, products: PrimalProducts) -> Self:
         """Move on mistakes in these rounds, ``made`` before the block, in place: O(n D²)."""
         n = len(y)
-        E = forward(root(np.eye(n) + made.Q[n:, n:]), made.H[n:])
+        E = forward(root(np.eye(n) + products.Q[n:, n:]), products.H[n:])
         self.P[:] -= E.T @ E
-        self.v[:] += y @ made.U[:n]
+        self.v[:] += y @ products.U[:n]
         self.w[:] = self.P @ self.v
         self.count[0] += n
         return self
@@ -255,15 +255,15 @@ class Rounds(NamedTuple):
         F = with_model[:, :n] @ self.labels[:n] - V @ self.half[:n]
         return DualProducts(F, among - V @ V.T, with_model, among, V)
 
-    def absorb(self, coupling: Coupling, X: Instances, y: Matrix, made: DualProducts) -> Self:
+    def absorb(self, coupling: Coupling, X: Instances, y: Matrix, products: DualProducts) -> Self:
         """Border the factor by mistakes in these rounds, ``made`` before the block: O(n m²)."""
         m, n = int(self.count[0]), len(y)
-        lower = root(np.eye(n) + made.Q[n:, n:])
+        lower = root(np.eye(n) + products.Q[n:, n:])
         model = self._with_slots(m + n)
-        border(model.factor, m, made.V[n:].T, lower)
-        model.half[:m] += forward(model.factor, made.with_model[:n, m:].T @ y)
-        mixed = made.with_model[n:, :m] @ model.labels[:m] + made.among[n:, :n] @ y
-        model.half[m : m + n] = forward(lower, mixed - made.V[n:] @ model.half[:m])
+        border(model.factor, m, products.V[n:].T, lower)
+        model.half[:m] += forward(model.factor, products.with_model[:n, m:].T @ y)
+        mixed = products.with_model[n:, :m] @ model.labels[:m] + products.among[n:, :n] @ y
+        model.half[m : m + n] = forward(lower, mixed - products.V[n:] @ model.half[:m])
         slots = slice(m, m + n)
         model.labels[slots], model.tasks[slots], model.births[slots], model.rows[slots] = y, X.tasks, X.rounds, X.rows
         model.count[0] = m + n
@@ -276,8 +276,8 @@ class Rounds(NamedTuple):
 
     def to_primal(self, coupling: Coupling) -> Joined:
         """The primal form of rounds without kernels: P = (I + ZZ')⁻¹, O(m D² + D³)."""
-        held, n = self._instances(), int(self.count[0])
-        U = np.concatenate([held.rows, held.rows]) * coupling.factors(held.tasks)[:, self.owner]
+        instances, n = self._instances(), int(self.count[0])
+        U = np.concatenate([instances.rows, instances.rows]) * coupling.factors(instances.tasks)[:, self.owner]
         P = np.linalg.inv(np.eye(len(self.owner)) + U[n:].T @ U[n:])
         v = self.labels[:n] @ U[:n]
         P = (P + P.T) / 2
@@ -289,18 +289,18 @@ class Rounds(NamedTuple):
 
     def _with_slots(self, need: int) -> Self:
         size = roomy(len(self.labels), need)
-        held = self._of_rounds(lambda array: resized(array, (size, *array.shape[1:])))
-        return self._replace(factor=resized(self.factor, (size, size)), **held)
+        arrays = self._of_rounds(lambda array: resized(array, (size, *array.shape[1:])))
+        return self._replace(factor=resized(self.factor, (size, size)), **arrays)
 
 
 @compiled
-def margin_of(f: Any, fz: Any, cross: Any, zz: Any) -> Any:
+def margin_of(f, fz, cross, zz):
     """The margin v'A_t⁻¹φ_i, A_t holding the round's own z."""
     return f - fz * cross / (1.0 + zz)
 
 
 @compiled
-def course_through(F: Any, Q: Any, y: Any, n: int, delay: int, margins: Any, own: Any, step_sizes: Any) -> None:
+def course_through(F, Q, y, n, delay, margins, own, step_sizes):
     """Learn the first n rounds of a block: φ of round t stands at t, z half the length of F behind it."""
     half = F.size // 2
     for t in range(n):
@@ -314,6 +314,7 @@ def course_through(F: Any, Q: Any, y: Any, n: int, delay: int, margins: Any, own
         if y[t] * own[t] <= 0.0:
             step_sizes[t] = 1.0
             total, level = 1.0 + Q[z, z], F[z]
+            # copies: the loop below changes both columns while it reads them
             along, mine = Q[:, z].copy(), Q[:, t].copy()
             for u in range(F.size):
                 F[u] += y[t] * (mine[u] - along[u] * along[t] / total) - along[u] * level / total

@@ -11,8 +11,6 @@ and the next projection, which reads all of C anyway, makes the change on its wa
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +18,7 @@ from coterie.numeric.core.generic import noinline
 
 
 @noinline
-def project(inverse: Any, waiting: Any, k: Any, n: Any, along: Any) -> Any:
+def project(inverse, waiting, k, n, along):
     """Fill ``along`` with a = C k, C brought up to date, and return k·a."""
     along[:n] = 0.0
     if _waits(waiting):
@@ -29,8 +27,8 @@ def project(inverse: Any, waiting: Any, k: Any, n: Any, along: Any) -> Any:
     else:
         for j in range(n):
             row, x = inverse[j], k[j]
-            for each in range(n):
-                along[each] += x * row[each]
+            for i in range(n):
+                along[i] += x * row[i]
     total = 0.0
     for j in range(n):
         total += k[j] * along[j]
@@ -38,58 +36,58 @@ def project(inverse: Any, waiting: Any, k: Any, n: Any, along: Any) -> Any:
 
 
 @noinline
-def _project_late(inverse: Any, u: Any, v: Any, k: Any, n: Any, along: Any) -> None:
-    """C += uu' - vv' and a += C k, two rows at a time: what else is read with them is read half as often."""
+def _project_late(inverse, u, v, k, n, along):
+    """Compute C += uu' - vv' and a += C k, two rows at a time: so everything else is read half as often."""
     for j in range(0, n - 1, 2):
         one, x, y, z = inverse[j], k[j], u[j], v[j]
         two, p, q, r = inverse[j + 1], k[j + 1], u[j + 1], v[j + 1]
-        for each in range(n):
-            here = one[each] + (y * u[each] - z * v[each])
-            there = two[each] + (q * u[each] - r * v[each])
-            one[each] = here
-            two[each] = there
-            along[each] += x * here + p * there
+        for i in range(n):
+            here = one[i] + (y * u[i] - z * v[i])
+            there = two[i] + (q * u[i] - r * v[i])
+            one[i] = here
+            two[i] = there
+            along[i] += x * here + p * there
     for j in range(n - n % 2, n):
-        for each in range(n):
-            inverse[j, each] += u[j] * u[each] - v[j] * v[each]
-            along[each] += k[j] * inverse[j, each]
+        for i in range(n):
+            inverse[j, i] += u[j] * u[i] - v[j] * v[i]
+            along[i] += k[j] * inverse[j, i]
 
 
 @noinline
-def apply_waiting(inverse: Any, waiting: Any) -> None:
+def apply_waiting(inverse, waiting):
     """Apply the change that waits."""
     if _waits(waiting):
         u, v = waiting[0], waiting[1]
         for j in range(u.size):
             row, y, z = inverse[j], u[j], v[j]
-            for each in range(u.size):
-                row[each] += y * u[each] - z * v[each]
+            for i in range(u.size):
+                row[i] += y * u[i] - z * v[i]
         waiting[:] = 0.0
 
 
 @noinline
-def _waits(waiting: Any) -> Any:
-    """Tell whether a change waits: what a replacement notes of its own slot is not zero."""
+def _waits(waiting):
+    """Return True if a change waits: the entry of its own slot is not zero."""
     noted = 0
-    for each in range(waiting.shape[1]):
-        noted += waiting[0, each] != 0.0
+    for i in range(waiting.shape[1]):
+        noted += waiting[0, i] != 0.0
     return noted > 0
 
 
 @noinline
-def border(inverse: Any, n: Any, along: Any, left: Any) -> None:
+def border(inverse, n, along, left):
     """Extend the inverse by one more vector, in slot n."""
     for j in range(n):
         row, x = inverse[j], along[j] / left
-        for each in range(n):
-            row[each] += x * along[each]
+        for i in range(n):
+            row[i] += x * along[i]
         row[n] = -x
         inverse[n, j] = -x
     inverse[n, n] = 1.0 / left
 
 
 @noinline
-def replace(inverse: Any, waiting: Any, n: Any, r: Any, along: Any, left: Any, column: Any) -> Any:
+def replace(inverse, waiting, n, r, along, left, column):
     """Let a new vector take the place of that in slot r: O(B), the rest of the change waits.
 
     Fills ``column`` with gamma, the projection of the vector that leaves on the others, and returns its projection on
@@ -110,8 +108,8 @@ def replace(inverse: Any, waiting: Any, n: Any, r: Any, along: Any, left: Any, c
 
 
 @noinline
-def cheapest(inverse: Any, n: Any, along: Any, left: Any, sizes: Any, births: Any) -> Any:
-    """The slot with the least |coefficient| · ‖what is left of its vector‖, the oldest of several.
+def cheapest(inverse, n, along, left, sizes, births):
+    """Return the slot with the least |coefficient| · ‖its vector less its projection‖, the oldest of several.
 
     -1 where a pivot is not positive, the inverse having lost its digits.
     """

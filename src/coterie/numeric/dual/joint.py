@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coterie.numeric.core.generic import compiled
 
 
 @compiled
-def scale_by_tasks(values: Any, M: Any, rows: Any, columns: Any) -> None:
+def scale_by_tasks(values, M, rows, columns):
     """Multiply ``values[i, j]`` by ``M[rows[i], columns[j]]``, in place."""
     for i in range(values.shape[0]):
         shared = M[rows[i]]
@@ -17,7 +15,7 @@ def scale_by_tasks(values: Any, M: Any, rows: Any, columns: Any) -> None:
 
 
 @compiled
-def joint_sums(values: Any, M: Any, rows: Any, columns: Any, C: Any, out: Any) -> None:
+def joint_sums(values, M, rows, columns, C, out):
     """``out[i, o] = Σ_j values[i, j] M[rows[i], columns[j]] C[j, o]``, the products never kept."""
     for i in range(values.shape[0]):
         shared = M[rows[i]]

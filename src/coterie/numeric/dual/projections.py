@@ -1,4 +1,4 @@
-"""Budgets that project what leaves on the support vectors that stay, by the inverse of their Gram matrix.
+"""Budgets that project a leaving vector on the support vectors that stay, by the inverse of their Gram matrix.
 
 Either every support vector has one coefficient, and is projected under the relation, or one for every task. O(B²) a
 mistake, nothing else.
@@ -51,19 +51,21 @@ class Projected(NamedTuple):
     """mtbprj (CC12 Algorithm 1): H is that of the multitask kernel.
 
     ``limit`` is eta², ``inverse`` is C, ``waiting`` a change of it while a block is gone through, ``spare`` has room
-    for four vectors.
+    for four vectors. With ``plus`` 1, margin errors y·margin < 1 are learned too (Projectron++: Orabona, Keshet and
+    Caputo 2008; FOR09 §4.2.3).
     """
 
     size: int
     limit: float
+    plus: int
     inverse: Any
     waiting: Any
     spare: Any
 
     @classmethod
-    def empty(cls, size: int, limit: float) -> Self:
+    def empty(cls, size: int, limit: float, plus: int = 0) -> Self:
         """The budget before the first mistake."""
-        return cls(size, limit, **_new_inverse(0))
+        return cls(size, limit, plus, **_new_inverse(0))
 
     def check(self, support: Any, bounds: Bounds) -> None:
         """Refuse an inverse of other slots: ValueError."""
@@ -74,21 +76,12 @@ class Projected(NamedTuple):
         return self._replace(**_inverse_with_room(self, capacity))
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Leave out room for more than so many support vectors, and what the latest mistake was worked out in."""
+        """Leave out room for more than so many support vectors, and the working arrays."""
         return self._replace(**_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
         """The budget of the support vectors in these slots, its inverse to be computed anew."""
         return self._replace(**_new_inverse(len(slots)))
-
-
-class Projectron(Projected):
-    """As :class:`Projected`, for margin errors y·margin < 1 too (Projectron++).
-
-    Orabona, Keshet and Caputo 2008; FOR09 §4.2.3.
-    """
-
-    __slots__ = ()
 
 
 class SharedByGroups(NamedTuple):
@@ -168,15 +161,15 @@ class SharedByGroups(NamedTuple):
         )
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Levels) -> Self:
-        """The budget of the support vectors in these slots, without the rows of tasks; what groups have added up stays.
+        """Keep the support vectors in these slots, without the rows of tasks; sums of groups stay.
 
         ``sharing`` is that of the tasks that remain.
         """
         owner = dropped.renumbered(self.owner[: self.taken[0]])
-        held = np.flatnonzero(owner >= 0)
-        raw, owner = self.raw[np.ix_(held, slots)], owner[held]
+        rows_left = np.flatnonzero(owner >= 0)
+        raw, owner = self.raw[np.ix_(rows_left, slots)], owner[rows_left]
         row = np.full(dropped.left, -1)
-        row[owner] = np.arange(len(held))
+        row[owner] = np.arange(len(rows_left))
         sums = self.sums[:, slots]
         sums[groups] = 0.0
         own, scaled = sharing.own[owner][:, None] * raw, np.zeros_like(sums)
@@ -187,7 +180,7 @@ class SharedByGroups(NamedTuple):
             raw=np.ascontiguousarray(raw),
             row=row,
             owner=owner,
-            taken=np.array([len(held)]),
+            taken=np.array([len(rows_left)]),
             sums=np.ascontiguousarray(sums),
             scaled=scaled,
             squares=(own * own).sum(axis=0),
@@ -248,7 +241,7 @@ def _check_inverse(memory: Any, support: Any) -> None:
 
 
 def _shapes(slots: int) -> dict[str, tuple[int, int]]:
-    """The shapes of the inverse of so many support vectors, of what waits to be done to it, and of spare vectors."""
+    """Return the shapes of the inverse of so many support vectors, of a waiting change of it, and of spare vectors."""
     return {"inverse": (slots, slots), "waiting": (2, slots), "spare": (4, slots)}
 
 
@@ -277,7 +270,7 @@ def _above(paths: Codes) -> Codes:
 
 
 def is_due(support: Support) -> bool:
-    """Tell whether the inverse Gram matrix has been changed often enough to be computed anew."""
+    """Return True if the inverse Gram matrix has been changed often enough to be computed anew."""
     return bool(support.counts[SINCE] >= max(FEWEST, FRESH * int(support.counts[SIZE])))
 
 
@@ -297,27 +290,29 @@ def refresh(model: Expansion, kernel: Kernel, shares: Matrix | None) -> None:
 
 
 @generic
-def gather(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> Any:
+def gather(memory, sharing, i, y, n, along):
     """Add y times the coefficients ``along`` to the moves of task i, for which there is room."""
 
 
 @generic
-def costs(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+def costs(memory, sharing, n, out):
     """Fill ``out`` with the norm of each slot's coefficients over all tasks."""
 
 
 @generic
-def hand_over(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+def hand_over(memory, sharing, n, r, along, last, i, y):
     """Pass the coefficients of slot r on to the others by ``along``, and put those of a new vector in their place."""
 
 
 @generic
-def has_row(memory: Any, sharing: Any, i: Any) -> Any:
-    """Tell whether there is room for coefficients of task i."""
+def has_row(memory, sharing, i):
+    """Return True if there is room for coefficients of task i."""
 
 
-when(wanted, Projectron)(lambda memory, signed_margin: signed_margin < 1.0)
 when(wanted, object)(lambda memory, signed_margin: signed_margin <= 0.0)
+when(wanted, Projected)(
+    lambda memory, signed_margin: signed_margin <= 0.0 or (memory.plus == 1 and signed_margin < 1.0)
+)
 
 _kind: Any
 for _kind in (Projected, SharedByGroups, SharedByTasks):
@@ -329,15 +324,7 @@ when(apply_pending, object)(lambda memory: None)
 
 
 @when(absorb, Projected)
-def _absorb_projected(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
-    left = _residual(m, model, work, t, i)
-    if _worn(model.support, left, work.among[t, t] * own_share(model.sharing, i)):
-        return WORN
-    return _mistake(m, model, work, t, i, y, left, turns, s)
-
-
-@when(absorb, Projectron)
-def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+def _absorb_projected(m, model, work, t, i, y, agree, turns, s):
     left, whole = _residual(m, model, work, t, i), work.among[t, t] * own_share(model.sharing, i)
     if _worn(model.support, left, whole):
         return WORN
@@ -354,8 +341,8 @@ def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
 
 
 @noinline
-def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
-    """The squared distance of the multitask instance from its projection, whose coefficients go to ``along``."""
+def _residual(memory, model, work, t, i):
+    """Return the squared distance of the multitask instance from its projection; write that to ``along``."""
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
         k[j] = work.shares[j] * work.values[t, j]
@@ -364,13 +351,13 @@ def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
 
 
 @noinline
-def _worn(support: Any, left: Any, whole: Any) -> Any:
-    """Tell whether a squared distance is negative beyond rounding by an inverse that was not just computed."""
+def _worn(support, left, whole):
+    """Return True if a squared distance is negative beyond rounding by an inverse that was not just computed."""
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
 
 
 @noinline
-def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: Any, turns: Any, s: Any) -> Any:
+def _mistake(memory, model, work, t, i, y, left, turns, s):
     support, beta, n = model.support, model.support.coefficients, model.support.counts[SIZE]
     r = _slot(memory, support, work, left, beta)
     if r == WORN_OUT:
@@ -385,11 +372,11 @@ def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: A
         support.counts[SIZE] += 1
         coefficient = y
     else:
-        gamma, given = memory.spare[2], beta[r]
+        gamma, coefficient_of_r = memory.spare[2], beta[r]
         last = replace(memory.inverse, memory.waiting, n, r, work.along[:n], left, gamma)
         for j in range(n):
-            beta[j] += given * gamma[j]
-        coefficient = y + given * last
+            beta[j] += coefficient_of_r * gamma[j]
+        coefficient = y + coefficient_of_r * last
         turns.evicted[s] = support.tasks[r]
         support.counts[EVICTED] += 1
     place(model, work, r, t, i, coefficient)
@@ -399,7 +386,7 @@ def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: A
 
 
 @noinline
-def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
+def _slot(memory, support, work, left, sizes):
     """The slot of a new vector at squared distance ``left``: a new one, that of one it replaces, or ``NOWHERE``."""
     n = support.counts[SIZE]
     if not left > memory.limit:
@@ -419,12 +406,12 @@ def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
 
 @when(absorb, SharedByGroups)
 @when(absorb, SharedByTasks)
-def _absorb_for_all(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+def _absorb_for_all(m, model, work, t, i, y, agree, turns, s):
     return _absorb_shared(m, model, work, t, i, y, turns, s)
 
 
 @noinline
-def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
+def _absorb_shared(memory, model, work, t, i, y, turns, s):
     support, sharing = model.support, model.sharing
     if not has_row(memory, sharing, i):
         return ROOM
@@ -432,6 +419,7 @@ def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, t
     left = whole - project(memory.inverse, memory.waiting, work.values[t], n, work.along)
     if _worn(support, left, whole):
         return WORN
+    # norms over all tasks are needed only if a vector has to leave
     if n == memory.size and left > memory.limit:
         costs(memory, sharing, n, memory.spare[3])
     r = _slot(memory, support, work, left, memory.spare[3])
@@ -460,15 +448,15 @@ def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, t
 
 
 @noinline
-def _passed_on(row: Any, n: Any, r: Any, along: Any, last: Any) -> None:
-    given = row[r]
+def _passed_on(row, n, r, along, last):
+    leaving = row[r]
     for j in range(n):
-        row[j] += given * along[j]
-    row[r] = given * last
+        row[j] += leaving * along[j]
+    row[r] = leaving * last
 
 
 @when(weigh, SharedByGroups)
-def _weigh_by_groups(memory: Any, model: Any, i: Any, work: Any) -> None:
+def _weigh_by_groups(memory, model, i, work):
     n, sharing = model.support.counts[SIZE], model.sharing
     work.weights[:n] = 0.0
     row = memory.row[i] if i < memory.row.size and sharing.own[i] != 0.0 else -1
@@ -490,7 +478,7 @@ when(has_row, SharedByTasks)(lambda memory, sharing, i: True)
 
 
 @when(gather, SharedByGroups, Levels)
-def _gather_by_groups(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> None:
+def _gather_by_groups(memory, sharing, i, y, n, along):
     own = sharing.own[i]
     if own != 0.0:
         _gather_own(memory, i, own, y, n, along)
@@ -503,7 +491,7 @@ def _gather_by_groups(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: 
 
 
 @noinline
-def _gather_own(memory: Any, i: Any, own: Any, y: Any, n: Any, along: Any) -> None:
+def _gather_own(memory, i, own, y, n, along):
     if memory.row[i] < 0:
         memory.row[i], memory.owner[memory.taken[0]] = memory.taken[0], i
         memory.taken[0] += 1
@@ -515,7 +503,7 @@ def _gather_own(memory: Any, i: Any, own: Any, y: Any, n: Any, along: Any) -> No
 
 
 @when(costs, SharedByGroups, Levels)
-def _costs_by_groups(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+def _costs_by_groups(memory, sharing, n, out):
     for j in range(n):
         out[j] = memory.squares[j]
     above = memory.above
@@ -535,10 +523,10 @@ def _costs_by_groups(memory: Any, sharing: Any, n: Any, out: Any) -> None:
 
 
 @when(hand_over, SharedByGroups, Levels)
-def _hand_over_by_groups(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+def _hand_over_by_groups(memory, sharing, n, r, along, last, i, y):
     memory.squares[:n] = 0.0
-    for held in range(memory.taken[0]):
-        row, own = memory.raw[held], sharing.own[memory.owner[held]]
+    for row_number in range(memory.taken[0]):
+        row, own = memory.raw[row_number], sharing.own[memory.owner[row_number]]
         _passed_on(row, n, r, along, last)
         for j in range(n):
             memory.squares[j] += own * own * row[j] * row[j]
@@ -551,14 +539,14 @@ def _hand_over_by_groups(memory: Any, sharing: Any, n: Any, r: Any, along: Any, 
 
 
 @when(weigh, SharedByTasks)
-def _weigh_by_tasks(memory: Any, model: Any, i: Any, work: Any) -> None:
+def _weigh_by_tasks(memory, model, i, work):
     n = model.support.counts[SIZE]
     for j in range(n):
         work.weights[j] = memory.beta[i, j]
 
 
 @when(gather, SharedByTasks)
-def _gather_by_tasks(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> None:
+def _gather_by_tasks(memory, sharing, i, y, n, along):
     for task in range(memory.beta.shape[0]):
         share, row = y * column_entry(sharing, i, task), memory.beta[task]
         if share != 0.0:
@@ -567,7 +555,7 @@ def _gather_by_tasks(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: A
 
 
 @when(costs, SharedByTasks)
-def _costs_by_tasks(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+def _costs_by_tasks(memory, sharing, n, out):
     out[:n] = 0.0
     for task in range(memory.beta.shape[0]):
         row = memory.beta[task]
@@ -578,7 +566,7 @@ def _costs_by_tasks(memory: Any, sharing: Any, n: Any, out: Any) -> None:
 
 
 @when(hand_over, SharedByTasks)
-def _hand_over_by_tasks(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+def _hand_over_by_tasks(memory, sharing, n, r, along, last, i, y):
     for task in range(memory.beta.shape[0]):
         _passed_on(memory.beta[task], n, r, along, last)
     along[:n] = 0.0

@@ -1,4 +1,4 @@
-"""Second-order models, primal and dual, and the walk through a block of records whose covariances are at hand.
+"""Second-order models, primal and dual, and the walk through a block of records with known covariances.
 
 With f_t the margin of record t by the mean of the weights, and Q_tu the covariance of the margins of two records, a
 move at t changes the later records of its block by
@@ -57,7 +57,7 @@ class Forecast(NamedTuple):
     Q: Matrix
     H: Matrix
 
-    def of(self, places: Codes) -> Forecast:
+    def select(self, places: Codes) -> Forecast:
         """The forecast for some of the records."""
         return Forecast(self.f[places], self.Q[np.ix_(places, places)], self.H[:, places])
 
@@ -109,7 +109,7 @@ class FullPrimal(NamedTuple):
 
     def convert(self, rows: Rows, rounds: Codes) -> Points:
         """Records of any form in that of the model, with the rounds they came in."""
-        return dense_points(rows, rounds, self.W.shape[1], np.float64)
+        return dense_points(rows, rounds, self.W.shape[1])
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
         """The model with room for so many tasks and features, under M as it is now: O((K d)³) if it has ``changed``.
@@ -193,12 +193,12 @@ class FullPrimal(NamedTuple):
             Q[codes == i] = x[codes == i] @ own[i]
         return Forecast(np.einsum("td,td->t", x, self.W[codes]), Q, H)
 
-    def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Self:
+    def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
         """Move on the records of a block, forecast before it, in place: O((K d)²) a record, by a matrix product."""
-        lower = root(made.Q + np.diag(noise))
-        E = forward(lower, made.H.T)
+        lower = root(forecast.Q + np.diag(noise))
+        E = forward(lower, forecast.H.T)
         self.P[:] -= E.T @ E
-        self.W[:] += (forward(lower, y - made.f) @ E).reshape(self.W.shape)
+        self.W[:] += (forward(lower, y - forecast.f) @ E).reshape(self.W.shape)
         for x, i, label, r in zip(np.asarray(X.rows.values, np.float64), codes, y, noise, strict=True):
             self.moments[i] += np.outer(x, x / r)
             self.sums[i] += label / r * x
@@ -222,12 +222,12 @@ class FullPrimal(NamedTuple):
         x = np.asarray(X.rows.values, np.float64)
         f, q = np.einsum("td,td->t", x, shares @ self._unexplained()), diagonal * X.squares
         for first in range(0, len(x), ROWS) if with_variances else ():
-            some = slice(first, first + ROWS)
-            along = np.einsum("kij,tj->tki", self.moments, x[some])
+            piece = slice(first, first + ROWS)
+            along = np.einsum("kij,tj->tki", self.moments, x[piece])
             # with seen = S (M ⊗ I)φ, q = φ'(M ⊗ I - (M ⊗ I)(S - S P S)(M ⊗ I))φ
-            seen = (along * shares[some, :, None]).reshape(len(along), -1)
-            q[some] -= np.einsum("tk,tki,ti->t", shares[some] ** 2, along, x[some])
-            q[some] += np.einsum("ti,ti->t", seen @ self.P, seen)
+            seen = (along * shares[piece, :, None]).reshape(len(along), -1)
+            q[piece] -= np.einsum("tk,tki,ti->t", shares[piece] ** 2, along, x[piece])
+            q[piece] += np.einsum("ti,ti->t", seen @ self.P, seen)
         return f, q
 
     def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
@@ -285,8 +285,8 @@ class Bordered(NamedTuple):
     def to_saved(self, tasks: int) -> Self:
         """Leave out room for more support vectors than there are."""
         n = int(self.count[0])
-        held = self._of_slots(lambda array: array[:n])
-        return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **held)
+        arrays = self._of_slots(lambda array: array[:n])
+        return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **arrays)
 
     def _of_slots(self, change: Callable[[Any], Any]) -> dict[str, Any]:
         """The arrays that have one entry a slot, changed, by name."""
@@ -306,7 +306,7 @@ class Bordered(NamedTuple):
         return self.store.convert(rows, rounds)
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """The model with room for so many features, its factor computed anew where M has ``changed``."""
+        """Make room for so many features; compute the factor anew if M has ``changed``."""
         model = self
         if features > self.store.features:
             model = self._replace(store=self.store.with_features(features))
@@ -316,9 +316,9 @@ class Bordered(NamedTuple):
         """Drop the support vectors of tasks; :meth:`with_room` makes the factor of those that remain."""
         tasks = dropped.renumbered(self.tasks_of_rows)
         slots = np.flatnonzero(tasks >= 0)
-        held = self._of_slots(lambda array: array[slots]) | {"tasks": tasks[slots]}
+        arrays = self._of_slots(lambda array: array[slots]) | {"tasks": tasks[slots]}
         factor, count = np.zeros((len(slots), len(slots))), np.array([len(slots)])
-        return self._replace(factor=factor, count=count, store=self.store.of(slots), **held)
+        return self._replace(factor=factor, count=count, store=self.store.select(slots), **arrays)
 
     def refreshed(self, kernel: Kernel, shares: Shares) -> Self:
         """The model under another M, its factor computed anew in place: O(m²) kernel values and O(m³)."""
@@ -348,14 +348,14 @@ class Bordered(NamedTuple):
         V = forward(self.factor, G)
         return Forecast(self.beta[:n] @ V, Q * shares(codes, codes) - V.T @ V, V)
 
-    def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Self:
+    def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
         """Border the factor by the records of a block, forecast before it: O(m²) a record, by a matrix product."""
         m, n = int(self.count[0]), len(y)
-        lower = root(made.Q + np.diag(noise))
+        lower = root(forecast.Q + np.diag(noise))
         model = self._with_slots(m + n)
-        border(model.factor, m, made.H, lower)
+        border(model.factor, m, forecast.H, lower)
         slots = np.arange(m, m + n)
-        model.beta[slots] = forward(lower, y - made.f)
+        model.beta[slots] = forward(lower, y - forecast.f)
         model.labels[slots], model.noise[slots], model.tasks[slots], model.births[slots] = y, noise, codes, X.rounds
         model.count[0] = m + n
         model.alpha[: m + n] = backward(model.factor, model.beta[: m + n])
@@ -402,8 +402,8 @@ class Bordered(NamedTuple):
             rows = X[of_task].toarray() if hasattr(X, "toarray") else X[of_task]
             moments[i] = (rows * weight[of_task, None]).T @ rows
             sums[i] = rows.T @ (self.labels[:n] * weight)[of_task]
-        made = FullPrimal(sums, np.zeros((0, 0)), moments, sums, self.count, self.sharing)
-        return made.refreshed(_between_all(shares, tasks))
+        primal = FullPrimal(sums, np.zeros((0, 0)), moments, sums, self.count, self.sharing)
+        return primal.refreshed(_between_all(shares, tasks))
 
     def _products(self, kernel: Kernel, X: Points) -> Matrix:
         """Kernel values of the support vectors with records, shape (m, n)."""
@@ -414,8 +414,8 @@ class Bordered(NamedTuple):
 
     def _with_slots(self, need: int) -> Self:
         size = roomy(len(self.alpha), need)
-        held = self._of_slots(lambda array: resized(array, (size,)))
-        return self._replace(factor=resized(self.factor, (size, size)), store=self.store.with_room(size), **held)
+        arrays = self._of_slots(lambda array: resized(array, (size,)))
+        return self._replace(factor=resized(self.factor, (size, size)), store=self.store.with_room(size), **arrays)
 
 
 def check_size(weights: int) -> None:
@@ -440,7 +440,7 @@ def _check_values(kernel: Kernel, G: Matrix, Q: Matrix) -> None:
 
 
 class Course(NamedTuple):
-    """A block to walk through: the records to learn first, then those to predict where labels come late.
+    """A block to walk through: the records to learn first, then those to predict if labels come late.
 
     ``f`` and ``Q`` are changed on the way. ``threshold`` is what y·f must not exceed for a move (or must not reach, if
     ``strict`` is 0); with ``shrunk`` 1 the margin reported is r f / (r + Q_tt), else f. A record of weight w is learned
@@ -458,7 +458,7 @@ class Course(NamedTuple):
 
 
 @compiled
-def _reported(course: Any, t: int) -> Any:
+def _reported(course, t):
     """The margin of record t as users see it."""
     f, r = course.f[t], course.noise[t]
     total = r + course.Q[t, t]
@@ -466,13 +466,13 @@ def _reported(course: Any, t: int) -> Any:
 
 
 @compiled
-def _called(course: Any, t: int) -> Any:
+def _called(course, t):
     signed_margin = course.y[t] * course.f[t]
     return signed_margin < course.threshold or (course.strict == 0 and signed_margin == course.threshold)
 
 
 @compiled
-def course_through(course: Any, n: int, delay: int, margins: Any, own: Any, step_sizes: Any) -> None:
+def course_through(course, n, delay, margins, own, step_sizes):
     """Learn the first n records of a course; with a ``delay``, margins are those of the records behind them."""
     f, Q = course.f, course.Q
     for t in range(n):
@@ -482,6 +482,7 @@ def course_through(course: Any, n: int, delay: int, margins: Any, own: Any, step
             margins[t] = _reported(course, n + t)
         own[t] = _reported(course, t)
         total = course.noise[t] / course.weights[t] + Q[t, t]
+        # a record of length 0 has no variance and no noise under a relative noise: it moves nothing
         if course.weights[t] > 0.0 and total > 0.0 and _called(course, t):
             step = (course.y[t] - f[t]) / total
             step_sizes[t] = abs(step)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import resized
 from coterie.numeric.core.checks import require, require_shape, require_within
-from coterie.numeric.core.generic import compiled
 from coterie.numeric.core.points import Points, points
-from coterie.numeric.core.records import Csr, Dense, Rows
+from coterie.numeric.core.records import Csr, Dense, Rows, concatenated
 
 Places = NDArray[np.int64]
 Norms = NDArray[np.float64]
@@ -25,9 +24,9 @@ class DenseStore(NamedTuple):
     lengths: Any
 
     @classmethod
-    def empty(cls, features: int, dtype: str) -> Self:
+    def empty(cls, features: int) -> Self:
         """Room for none."""
-        return cls(np.zeros((0, features), dtype), np.zeros(0), np.zeros(0))
+        return cls(np.zeros((0, features)), np.zeros(0), np.zeros(0))
 
     def check(self, slots: int, features: int) -> None:
         """Refuse records of other slots or another width: ValueError."""
@@ -43,7 +42,7 @@ class DenseStore(NamedTuple):
         """Leave out the slots behind the first so many, which hold nothing."""
         return type(self)(*(array[:size] for array in self))
 
-    def of(self, slots: Places) -> Self:
+    def select(self, slots: Places) -> Self:
         """The records of these slots, in this order."""
         return type(self)(*(array[slots] for array in self))
 
@@ -51,9 +50,11 @@ class DenseStore(NamedTuple):
         """The store with room for so many features."""
         return self._replace(values=resized(self.values, (len(self.values), features)))
 
-    def with_records(self, holder: Places, given: Points, lengths: Norms) -> Self:
-        """The store with record ``holder[slot]`` of those given in every slot where that is not negative."""
-        _copy(holder, given.rows.values, given.squares, lengths, *self)
+    def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
+        """Put record ``holder[slot]`` of these records into every slot with a number that is not negative."""
+        slots, places = holder >= 0, holder[holder >= 0]
+        for array, new in zip(self, (records.rows.values, records.squares, lengths), strict=True):
+            array[slots] = new[places]
         return self
 
     def points(self, n: int, births: Places) -> Points:
@@ -62,7 +63,7 @@ class DenseStore(NamedTuple):
 
     def convert(self, rows: Rows, rounds: Places) -> Points:
         """Records of any form in that of the store, with the rounds they came in."""
-        return dense_points(rows, rounds, self.features, self.values.dtype)
+        return dense_points(rows, rounds, self.features)
 
     @property
     def features(self) -> int:
@@ -81,13 +82,13 @@ class SparseStore(NamedTuple):
     width: Any
 
     @classmethod
-    def empty(cls, features: int, dtype: str) -> Self:
+    def empty(cls, features: int) -> Self:
         """Room for none."""
         entries = np.zeros(0, np.int32), np.zeros(1, np.int64)
-        return cls(np.zeros(0, dtype), *entries, np.zeros(0), np.zeros(0), np.array([features]))
+        return cls(np.zeros(0), *entries, np.zeros(0), np.zeros(0), np.array([features]))
 
     def check(self, slots: int, features: int) -> None:
-        """Refuse records of other slots or another width, and slots whose entries lie elsewhere: ValueError."""
+        """Refuse records of other slots or another width, and entries outside their slots: ValueError."""
         require_shape("starts", self.starts, slots + 1)
         require_shape("entries", self.entries, len(self.values))
         require_shape("squares", self.squares, slots)
@@ -100,7 +101,7 @@ class SparseStore(NamedTuple):
 
     def with_room(self, capacity: int) -> Self:
         """The store with exactly so many slots."""
-        squares, lengths = (resized(each, (capacity,)) for each in (self.squares, self.lengths))
+        squares, lengths = (resized(array, (capacity,)) for array in (self.squares, self.lengths))
         starts = resized(self.starts, (capacity + 1,), self.starts[-1])
         return self._replace(starts=starts, squares=squares, lengths=lengths)
 
@@ -110,29 +111,28 @@ class SparseStore(NamedTuple):
         starts, values, entries = self.starts[: size + 1], self.values[:end], self.entries[:end]
         return type(self)(values, entries, starts, squares, lengths, self.width)
 
-    def of(self, slots: Places) -> Self:
+    def select(self, slots: Places) -> Self:
         """The records of these slots, in this order."""
-        rows = Csr(self.values, self.entries, self.starts).take(slots)
-        return type(self)(*rows, self.squares[slots], self.lengths[slots], self.width)
+        rows = self._rows().take(slots)
+        return type(self)(*rows[:3], self.squares[slots], self.lengths[slots], self.width)
+
+    def _rows(self) -> Csr:
+        return Csr(self.values, self.entries, self.starts)
 
     def with_features(self, features: int) -> Self:
         """The store with room for so many features."""
         return self._replace(width=np.array([features]))
 
-    def with_records(self, holder: Places, given: Points, lengths: Norms) -> Self:
-        """The store with record ``holder[slot]`` of those given in every slot where that is not negative.
+    def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
+        """Put record ``holder[slot]`` of these records into every slot with a number that is not negative.
 
         O(all entries).
         """
-        slots, rows = holder >= 0, given.rows
-        places = holder[slots]
-        self.squares[slots], self.lengths[slots] = given.squares[places], lengths[places]
-        sizes = np.diff(self.starts)
-        sizes[slots] = np.diff(rows.starts)[places]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        values, entries = np.zeros(starts[-1], self.values.dtype), np.zeros(starts[-1], np.int32)
-        _lay_out(holder, self.values, self.entries, self.starts, rows, starts, values, entries)
-        return self._replace(values=values, entries=entries, starts=starts)
+        slots, places = holder >= 0, holder[holder >= 0]
+        self.squares[slots], self.lengths[slots] = records.squares[places], lengths[places]
+        n = len(holder)
+        rows = concatenated(self._rows(), records.rows).take(np.where(slots, n + holder, np.arange(n)))
+        return self._replace(values=rows.values, entries=rows.features, starts=rows.starts)
 
     def points(self, n: int, births: Places) -> Points:
         """The records in the first n slots."""
@@ -141,7 +141,7 @@ class SparseStore(NamedTuple):
 
     def convert(self, rows: Rows, rounds: Places) -> Points:
         """Records of any form in that of the store, with the rounds they came in."""
-        form = rows.to_csr(self.values.dtype)
+        form = rows.to_csr()
         return points(form, rounds, max(self.features, form.width))
 
     @property
@@ -153,37 +153,12 @@ class SparseStore(NamedTuple):
 Store = DenseStore | SparseStore
 
 
-def empty_store(dense: bool, features: int, dtype: str) -> Store:
+def empty_store(dense: bool, features: int) -> Store:
     """A store of no records, which are to come dense or sparse."""
-    return (DenseStore if dense else SparseStore).empty(features, dtype)
+    return (DenseStore if dense else SparseStore).empty(features)
 
 
-def dense_points(rows: Rows, rounds: Places, features: int, dtype: DTypeLike) -> Points:
+def dense_points(rows: Rows, rounds: Places, features: int) -> Points:
     """Records of any form as rows of an array with at least so many columns."""
-    form = rows.to_dense(features, dtype)
+    form = rows.to_dense(features)
     return points(form, rounds, form.values.shape[1])
-
-
-@compiled
-def _copy(holder: Any, rows: Any, sq: Any, own: Any, values: Any, squares: Any, lengths: Any) -> None:
-    for slot in range(holder.size):
-        if holder[slot] >= 0:
-            squares[slot], lengths[slot] = sq[holder[slot]], own[holder[slot]]
-            for k in range(rows.shape[1]):
-                values[slot, k] = rows[holder[slot], k]
-
-
-@compiled
-def _lay_out(
-    source: Any, values: Any, entries: Any, starts: Any, rows: Any, new: Any, out: Any, out_entries: Any
-) -> None:
-    for slot in range(source.size):
-        size, at = new[slot + 1] - new[slot], new[slot]
-        if source[slot] >= 0:
-            first = rows.starts[source[slot]]
-            for k in range(size):
-                out[at + k], out_entries[at + k] = rows.values[first + k], rows.features[first + k]
-        else:
-            first = starts[slot]
-            for k in range(size):
-                out[at + k], out_entries[at + k] = values[first + k], entries[first + k]

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from coterie.numeric.core.generic import no_refcount, when
 
-from . import eviction  # noqa: F401 - gives the functions below bodies for every budget
+from . import eviction
 from .expansion import (
     AT,
     COLUMN,
     DONE,
     LACKED,
     SIZE,
+    Expansion,
     absorb,
     apply_pending,
     at_hand,
@@ -23,6 +24,7 @@ from .expansion import (
     wanted,
     weigh,
 )
+from .projections import SharedByGroups, SharedByTasks
 
 
 class Turns(NamedTuple):
@@ -39,7 +41,7 @@ class Turns(NamedTuple):
 
 
 @when(weigh, object)
-def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
+def _weigh_each(memory, model, i, work):
     support = model.support
     n, factor = support.counts[SIZE], scale(memory)
     shares(model.sharing, support, n, i, work.shares)
@@ -48,7 +50,7 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
 
 
 @no_refcount
-def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n: int, delay: int, turns: Any) -> Any:
+def walk(model, work, tasks, y, weights, first, n, delay, turns):
     """Learn the n records of a block that begins at ``first``, from the cursor on; return why it stopped.
 
     ``weights`` has the weight of every record, a factor of its coefficient; a record of weight 0 is only predicted.
@@ -61,6 +63,7 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n:
         if not at_hand(model.sharing, i):
             lacking, cursor[LACKED] = COLUMN, i
             break
+        # kernel values are those of the slots before the block; slots that changed hands are filled in
         patch(work.values[t], work.among[t], work)
         if delay > 0 and s + delay < tasks.size:
             other = tasks[s + delay]
@@ -86,9 +89,16 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n:
     return lacking
 
 
+def readable(model: Expansion) -> Expansion:
+    """Return the model as predictions read it, of the same type for most budgets."""
+    shared = isinstance(model.memory, (SharedByGroups, SharedByTasks))
+    memory = model.memory if shared else eviction.read_factor(model.memory)
+    return model.without_records()._replace(memory=memory)
+
+
 @no_refcount
-def predict(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
-    """Predict records whose kernel values are at hand, from the cursor on; return why it stopped."""
+def predict(model, work, values, tasks, margins):
+    """Predict records by their kernel values, from the cursor on; return why it stopped."""
     for t in range(work.cursor[AT], tasks.size):
         work.cursor[AT] = t
         if not at_hand(model.sharing, tasks[t]):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.numeric.core.generic import compiled
 
 
 @compiled
-def inverse_diagonal(
-    indptr: NDArray[np.int32], indices: NDArray[np.int32], lower: NDArray[np.float64], pivot: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def inverse_diagonal(indptr, indices, lower, pivot):
     """The diagonal of (L D L')^-1 by Takahashi's recurrence on the pattern of L.
 
     With Z the inverse, Z = D^-1 L^-1 + (I - L') Z; read on the pattern of L from the last column to the first,
@@ -53,14 +50,7 @@ def inverse_diagonal(
 
 
 @compiled
-def _cross(
-    indptr: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    inverse: NDArray[np.float64],
-    k: int,
-    factor: NDArray[np.float64],
-    total: NDArray[np.float64],
-) -> None:
+def _cross(indptr, indices, inverse, k, factor, total):
     """Add the contribution of column k of the inverse: a gather and a scatter that rows outside L_j do not disturb."""
     gathered = 0.0
     for p in range(indptr[k], indptr[k + 1]):

@@ -9,26 +9,18 @@ each of its groups, with ``rate`` = ``step`` times the level's weight in M,
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 from coterie.numeric.core.checks import Bounds, require_rate
 from coterie.numeric.core.generic import no_refcount, when
 from coterie.numeric.core.records import begin, end, feature, value
-from coterie.numeric.weights.table import beside, claim, held, put
+from coterie.numeric.weights.table import get_or_insert, get_value, offset_of, set_value
 
-from .grouped import LevelModel, Levels
+from .grouped import LevelModel
 from .round import add
 
 
-class _AdaptiveFields(NamedTuple):
-    groups: Any
-    tasks: Any
-    levels: Levels
-    step: float
-    start: float
-
-
-class Adaptive(_AdaptiveFields, LevelModel):
+class Adaptive(namedtuple("Adaptive", "groups tasks levels step start"), LevelModel):
     """Pairs (w, Q) for every group and for every task."""
 
     __slots__ = ()
@@ -40,24 +32,25 @@ class Adaptive(_AdaptiveFields, LevelModel):
 
 
 @no_refcount
-def descend(table: Any, place: Any, second: Any, gradient: Any, rate: Any, start: Any) -> None:
+def descend(table, place, second, gradient, rate, start):
     """Move the weight at an address by its gradient; ``second`` is the address of its Q."""
-    squares = held(table, second) + gradient * gradient
-    put(table, second, squares)
-    put(table, place, held(table, place) + rate * gradient / math.sqrt(start + squares))
+    # the present gradient counts in its own rate, so that the first step is no longer than the rate
+    squares = get_value(table, second) + gradient * gradient
+    set_value(table, second, squares)
+    set_value(table, place, get_value(table, place) + rate * gradient / math.sqrt(start + squares))
 
 
 @no_refcount
-def descend_row(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
+def descend_row(table, row, c, rows, t, rate, start):
     """Move a row of pairs by c times record t."""
-    second = beside(table, 1)
+    second = offset_of(table, 1)
     for k in range(begin(rows, t), end(rows, t)):
-        place = claim(table, row, feature(rows, t, k))
+        place = get_or_insert(table, row, feature(rows, t, k))
         descend(table, place, place + second, c * value(rows, t, k), rate, start)
 
 
 @when(add, Adaptive)
-def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(model, i, c, rows, t):
     levels = model.levels
     if levels.own[i] != 0.0:
         descend_row(model.tasks, i, c, rows, t, model.step * levels.own[i], model.start)

@@ -10,25 +10,18 @@ The multiplicative form S <- S / (1 + S x² / r) is P <- P + x² / r.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 from coterie.numeric.core.checks import Bounds, require_rate
 from coterie.numeric.core.generic import compiled, forward, generic, no_refcount, when
 from coterie.numeric.core.records import begin, end, feature, sqnorm, value, weight
-from coterie.numeric.weights.table import beside, claim, held, locate, put
+from coterie.numeric.weights.table import find_weight, get_or_insert, get_value, offset_of, set_value
 
-from .grouped import LevelModel, Levels
+from .grouped import LevelModel
 from .round import Wrapper, add, predictive_variance
 
 
-class _ConfidentFields(NamedTuple):
-    groups: Any
-    tasks: Any
-    levels: Levels
-    noise: float
-
-
-class ConfidenceWeights(_ConfidentFields, LevelModel):
+class ConfidenceWeights(namedtuple("ConfidenceWeights", "groups tasks levels noise"), LevelModel):
     """Pairs (mean, gained precision) for every group and for every task; ``noise`` is relative to the record."""
 
     __slots__ = ()
@@ -39,7 +32,7 @@ class ConfidenceWeights(_ConfidentFields, LevelModel):
 
 
 @no_refcount
-def label_variance(noise: Any, rows: Any, t: Any) -> Any:
+def label_variance(noise, rows, t):
     """Return the label's variance r = noise · ‖x‖² / nnz(x), divided by the record's weight."""
     entries = 0
     for k in range(begin(rows, t), end(rows, t)):
@@ -48,16 +41,16 @@ def label_variance(noise: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
-def row_variance(table: Any, row: Any, n: Any, prior: Any, rows: Any, t: Any) -> Any:
+def row_variance(table, row, n, prior, rows, t):
     """Return the variance of the margin that a row has; the n-th number of a weight is its P."""
     # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
     # by the record's entries that are not 0, for neither its place in a block nor a stored 0 must change a bit.
-    second = beside(table, n)
+    second = offset_of(table, n)
     total, before, below, even = 0.0, 0.0, 1.0, True
     for k in range(begin(rows, t), end(rows, t)):
         if value(rows, t, k) == 0.0:
             continue
-        shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
+        shrinkage = 1.0 + prior * get_value(table, find_weight(table, row, feature(rows, t, k)) + second)
         square = value(rows, t, k) * value(rows, t, k)
         even = not even
         if not even:
@@ -69,26 +62,26 @@ def row_variance(table: Any, row: Any, n: Any, prior: Any, rows: Any, t: Any) ->
 
 
 @no_refcount
-def sharpen(table: Any, place: Any, second: Any, x: Any, prior: Any, move: Any, sharpness: Any) -> None:
+def sharpen(table, place, second, x, prior, move, sharpness):
     """Move the weight at an address by ``move`` times its variance, relative to the prior one, times x.
 
     ``second`` is the address of its P, which gains x² times ``sharpness``.
     """
-    gained = held(table, second)
-    put(table, place, held(table, place) + move / (1.0 + prior * gained) * x)
-    put(table, second, gained + x * x * sharpness)
+    gained = get_value(table, second)
+    set_value(table, place, get_value(table, place) + move / (1.0 + prior * gained) * x)
+    set_value(table, second, gained + x * x * sharpness)
 
 
 @no_refcount
-def _move_row(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
-    second, move, sharpness = beside(table, 1), c * prior, 1.0 / r
+def _move_row(table, row, prior, c, r, rows, t):
+    second, move, sharpness = offset_of(table, 1), c * prior, 1.0 / r
     for k in range(begin(rows, t), end(rows, t)):
-        place = claim(table, row, feature(rows, t, k))
+        place = get_or_insert(table, row, feature(rows, t, k))
         sharpen(table, place, place + second, value(rows, t, k), prior, move, sharpness)
 
 
 @generic
-def margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def margin_variance(model, i, rows, t):
     """Return the variance v of the margin of record t."""
 
 
@@ -96,7 +89,7 @@ forward(Wrapper, margin_variance)
 
 
 @when(margin_variance, ConfidenceWeights)
-def _margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _margin_variance(model, i, rows, t):
     levels = model.levels
     total = 0.0
     if levels.own[i] != 0.0:
@@ -109,7 +102,7 @@ def _margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @compiled
-def margin_variances(model: Any, rows: Any, tasks: Any, out: Any) -> None:
+def margin_variances(model, rows, tasks, out):
     """Write the variance of the margin of every record."""
     for t in range(out.size):
         out[t] = margin_variance(model, tasks[t], rows, t)
@@ -121,7 +114,7 @@ when(predictive_variance, ConfidenceWeights)(
 
 
 @when(add, ConfidenceWeights)
-def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(model, i, c, rows, t):
     levels = model.levels
     r = label_variance(model.noise, rows, t)
     if levels.own[i] != 0.0:

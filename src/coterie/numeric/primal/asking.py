@@ -44,18 +44,18 @@ QUERY_ALL = Every(1.0)
 
 
 @generic
-def decide(query_strategy: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
-    """Decide whether the label of record t is asked for, once."""
+def decide(query_strategy, model, i, margin, t):
+    """Decide once if the label of record t is asked for."""
 
 
 @generic
-def wanted(query_strategy: Any, t: Any) -> Any:
-    """Tell whether the label of record t was asked for."""
+def wanted(query_strategy, t):
+    """Return True if the label of record t was asked for."""
 
 
 @generic
-def skip_unlabelled(query_strategy: Any, model: Any) -> None:
-    """End a round whose label was not asked for, or whose record has no weight."""
+def skip_unlabelled(query_strategy, model):
+    """End a round without a label, or with a record of no weight."""
 
 
 when(decide, Every)(lambda query_strategy, model, i, margin, t: None)
@@ -67,14 +67,14 @@ for _kind in (Every, QueryStrategy):
 
 
 @when(decide, QueryStrategy)
-def _decide(query_strategy: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
+def _decide(query_strategy, model, i, margin, t):
     if query_strategy.answer[t] < 0:
         refresh(query_strategy.query_probability, model)
         _answer(query_strategy, i, margin, t)
 
 
 @compiled
-def _answer(query_strategy: Any, i: Any, margin: Any, t: Any) -> None:
+def _answer(query_strategy, i, margin, t):
     now = query_strategy.clock[0]
     query_strategy.clock[0] += 1
     drawn = uniform(query_strategy.seed, now) < chance_of(query_strategy.query_probability, i, abs(margin))
@@ -82,7 +82,7 @@ def _answer(query_strategy: Any, i: Any, margin: Any, t: Any) -> None:
 
 
 @compiled
-def decide_all(query_strategy: Any, codes: Any, margins: Any, first: Any, last: Any) -> None:
+def decide_all(query_strategy, codes, margins, first, last):
     """Decide on the records ``first`` to ``last`` by their margins; a task nobody has seen has the code -1."""
     for t in range(first, last):
         if query_strategy.answer[t] < 0:
@@ -90,7 +90,7 @@ def decide_all(query_strategy: Any, codes: Any, margins: Any, first: Any, last: 
 
 
 @compiled
-def skip_rounds(model: Any, rounds: Any) -> None:
+def skip_rounds(model, rounds):
     """End so many rounds without labels."""
     for _ in range(rounds):
         skip(model)
@@ -112,7 +112,7 @@ class Inverse(NamedTuple):
 
 
 class Step(NamedTuple):
-    """1 where |margin| < threshold, else 0."""
+    """1 if |margin| < threshold, else 0."""
 
     threshold: float
 
@@ -135,22 +135,22 @@ class RowOfInverse(Row):
 
 
 @generic
-def chance_of(query_probability: Any, i: Any, size: Any) -> Any:
-    """Return the chance that the label of a record of task i is asked for whose margin has this size."""
+def chance_of(query_probability, i, size):
+    """Return the probability of a query for a record of task i with a margin of this size."""
 
 
 @generic
-def refresh(query_probability: Any, model: Any) -> None:
+def refresh(query_probability, model):
     """Recompute the sums of the relation's rows that a chance holds, if the relation has been revised."""
 
 
 @generic
-def row_matrix(query_probability: Any, M: Any) -> Any:
-    """Return the matrix whose rows the chance sums, A or A⁻¹, given M = A⁻¹."""
+def row_matrix(query_probability, M):
+    """Return the matrix of rows to sum, A or A⁻¹, given M = A⁻¹."""
 
 
 @generic
-def relation_in(model: Any) -> Any:
+def relation_in(model):
     """Return the learned relation of a model."""
 
 
@@ -172,12 +172,12 @@ when(row_matrix, RowOfInverse)(lambda query_probability, M: M)
 
 
 @when(refresh, Row)
-def _refresh_row(query_probability: Any, model: Any) -> None:
+def _refresh_row(query_probability, model):
     _add_up(query_probability, relation_in(model))
 
 
 @compiled
-def _add_up(query_probability: Any, relation: Any) -> None:
+def _add_up(query_probability, relation):
     if (
         query_probability.revision[0] != relation.status[2]
         or query_probability.revision[1] != relation.inverse.shape[0]
@@ -189,7 +189,7 @@ def _add_up(query_probability: Any, relation: Any) -> None:
 
 
 @compiled
-def renew(query_probability: Any, model: Any) -> None:
+def renew(query_probability, model):
     """Call ``refresh`` from Python."""
     refresh(query_probability, model)
 
@@ -215,7 +215,7 @@ class Ever(NamedTuple):
     held: Any
 
     def check(self, tasks: int) -> None:
-        """Refuse arrays of other lengths, and counts outside of what a stream leads to: ValueError."""
+        """Refuse arrays of other lengths, and counts that no stream leads to: ValueError."""
         require_counts("labels asked for", self.count, 1)
         require_counts("labels asked for of tasks", self.held, len(self.held))
 
@@ -252,15 +252,15 @@ class Sliding(NamedTuple):
 
 
 @generic
-def permits(limits: Any, owner: Any, now: Any) -> Any:
-    """Tell whether one more label may be asked for in round ``now``; if so, count it."""
+def permits(limits, owner, now):
+    """Return True if one more label may be asked for in round ``now``; if so, count it."""
 
 
 when(permits, Unlimited)(lambda limits, owner, now: True)
 
 
 @when(permits, Ever)
-def _permits_ever(limits: Any, owner: Any, now: Any) -> Any:
+def _permits_ever(limits, owner, now):
     if limits.count[0] >= limits.total or limits.held[owner] >= limits.each:
         return False
     limits.count[0] += 1
@@ -269,7 +269,7 @@ def _permits_ever(limits: Any, owner: Any, now: Any) -> Any:
 
 
 @when(permits, Sliding)
-def _permits_sliding(limits: Any, owner: Any, now: Any) -> Any:
+def _permits_sliding(limits, owner, now):
     ends, room = limits.ends, limits.rounds.size
     while ends[1] > 0 and limits.rounds[ends[0]] <= now - limits.width:
         if limits.owners[ends[0]] >= 0:  # else of a task that was forgotten

@@ -6,8 +6,9 @@ have bodies of ``add_timed`` and ``summed_margin``, and methods ``summed_weights
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +32,7 @@ from .round import (
 )
 
 
-class _AveragedFields(NamedTuple):
-    model: Any
-    twin: Any
-    clock: Any
-
-
-class AveragedModel(_AveragedFields, Wrapper):
+class AveragedModel(namedtuple("AveragedModel", "model twin clock"), Wrapper):
     """A model and a twin that gathers its moves weighted by their round; ``clock[0]`` counts the rounds learned."""
 
     __slots__ = ()
@@ -80,47 +75,48 @@ class AveragedPairs(AveragedModel):
     __slots__ = ()
 
     @classmethod
-    def of(cls, model: Any, clock: NDArray[np.float64]) -> Self:
+    def from_model(cls, model: Any, clock: NDArray[np.float64]) -> Self:
         """Join a model of pairs with its twin, which is the same memory."""
         return cls(model, model.map_tables(second), clock)
 
     def map_models(self, change: Callable[[Any], Any]) -> AveragedPairs:
-        return self.of(change(self.model), self.clock)
+        return self.from_model(change(self.model), self.clock)
 
     def to_saved(self, extent: Extent) -> AveragedPairs:
         return self._replace(model=self.model.to_saved(extent), twin=None)
 
 
 @when(prefetch_record, AveragedModel)
-def _prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
+def _prefetch_record(model, i, rows, t):
     prefetch_record(model.model, i, rows, t)
     prefetch_record(model.twin, i, rows, t)
 
 
 @when(report, AveragedModel)
-def _report(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
+def _report(model, i, rows, t, margin):
     rounds = model.clock[0]  # before the first all sums are zero
     return summed_margin(model.model, model.twin, i, rows, t, rounds, margin) / max(rounds, 1.0)
 
 
 @when(ready, AveragedModel)
-def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _ready(model, i, rows, t):
     return ready(model.model, i, rows, t) and ready(model.twin, i, rows, t)
 
 
 @when(add, AveragedModel)
-def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(model, i, c, rows, t):
+    # the twin reads what the move has claimed in the shared table: the model must move first
     add(model.model, i, c, rows, t)
     add_timed(model.twin, i, c, rows, t, model.clock[0] + 1.0)
 
 
 @when(on_step_end, AveragedModel)
-def _tick(model: Any) -> Any:
+def _tick(model):
     on_step_end(model.model)
     model.clock[0] += 1
 
 
 @when(skip, AveragedModel)
-def _skip(model: Any) -> Any:
+def _skip(model):
     skip(model.model)
     model.clock[0] += 1

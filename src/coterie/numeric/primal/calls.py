@@ -1,4 +1,4 @@
-"""Calls of compiled functions for one record at a time, where numba's look at argument types takes longest."""
+"""Calls of compiled functions for one record at a time: numba's look at argument types would take longest."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof, types
 
-from coterie.numeric.core.dictionaries import AT_PLAIN, room
-from coterie.numeric.core.packed import AT, Packed, pack
+from coterie.numeric._numba import STOCK
+from coterie.numeric.core.dictionaries import AT_PLAIN, allocate_record
+from coterie.numeric.core.packed import Packed, pack
 from coterie.numeric.core.records import Csr
 
 from .preparation import UNPREPARED, Preparing
@@ -48,9 +49,9 @@ class PreparedCall:
         self._calls = 0
 
     def __call__(self, model: Any, *rest: Any) -> Any:
-        return self.of(model)(model, *rest)
+        return self.find_code(model)(model, *rest)
 
-    def of(self, model: Any) -> Any:
+    def find_code(self, model: Any) -> Any:
         """The function to call with this model: the code for its types once it has come often enough."""
         if model is self._model:
             return self._enter
@@ -69,8 +70,8 @@ class PreparedCall:
 class BoundCall:
     """Compiled rounds for dictionaries of known names, bound to one model, one rule and one table of names.
 
-    ``predict(at, dictionary, task)`` and ``learn(at, dictionary, task, label)`` give what :func:`predict_packed` and
-    :func:`learn_packed` give.
+    ``predict(at, id(dictionary), task)`` and ``learn(at, id(dictionary), task, label)`` return the results of
+    :func:`predict_packed` and :func:`learn_packed`.
     """
 
     __slots__ = ("_held", "at", "learn", "model", "names", "predict", "preparing")
@@ -89,14 +90,14 @@ _ENTERED: dict[Any, tuple[Any, Any]] = {}
 
 
 def _entered(tree: Any) -> tuple[Any, Any]:
-    """The functions ``predict`` and ``learn`` compiled for trees of these types, whose numba type is found once."""
+    """Return ``predict`` and ``learn`` compiled for trees of these types; their numba type is computed once."""
     look = _look(tree)
     if look not in _ENTERED:
         predict, learn, type_of = _FUNCTIONS
-        kept = Packed(type_of(tree))
+        packed = Packed(type_of(tree))
         _ENTERED[look] = (
-            predict.compile((kept, AT, types.intp)),
-            learn.compile((kept, AT, types.intp, types.float64)),
+            predict.compile((packed, types.intp, types.intp)),
+            learn.compile((packed, types.intp, types.intp, types.float64)),
         )
     return _ENTERED[look]
 
@@ -122,7 +123,7 @@ class RecordCalls:
     def __init__(self) -> None:
         self.predict = PreparedCall(predict_one)
         self.learn = PreparedCall(learn_one)
-        self._room, self._calls = room(2 * self.LONGEST + 1), 0
+        self._room, self._calls = allocate_record(2 * self.LONGEST + 1), 0
         self._forget_bound(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -140,14 +141,14 @@ class RecordCalls:
 
     def bound_call(self, model: Any, rule: Any, records: PlainRecords) -> BoundCall | None:
         """The bound call of this model; None until the model has come so often that making one pays."""
-        held = self._bound
-        same = held is not None and held.names is records.numbers and held.preparing is records.preparing
-        if held is not None and held.model is model and same:
-            return held
+        call = self._bound
+        same = call is not None and call.names is records.numbers and call.preparing is records.preparing
+        if call is not None and call.model is model and same:
+            return call
         if model is not self._seen:
             self._forget_bound(model)
         self._calls += 1
         self._times += 1
-        if self._calls > self.PATIENCE and self._times > self.AGAIN:
+        if self._calls > self.PATIENCE and self._times > self.AGAIN and not STOCK:
             self._bound = BoundCall(model, rule, self._room, records)
         return self._bound

@@ -11,16 +11,17 @@ G beginning at 1e-6 and ε, with ε L the wealth of a row in the beginning, bein
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from collections import namedtuple
+from typing import Self
 
 import numpy as np
 
 from coterie.numeric.core.checks import Bounds, require_rate
 from coterie.numeric.core.generic import no_refcount, when
 from coterie.numeric.core.records import begin, end, feature, value
-from coterie.numeric.weights.table import beside, claim, held, locate, put, reserve
+from coterie.numeric.weights.table import find_weight, get_or_insert, get_value, offset_of, reserve, set_value
 
-from .grouped import LevelModel, Levels, levels_ready
+from .grouped import LevelModel, levels_ready
 from .round import Extent, FitTable, add, ready
 
 #: What G begins with, and the least L.
@@ -31,16 +32,7 @@ SUM, GAINED, REWARD = 1, 2, 3
 NUMBERS = 4
 
 
-class _CoinFields(NamedTuple):
-    groups: Any
-    tasks: Any
-    levels: Levels
-    largest: Any
-    alpha: float
-    wealth: float
-
-
-class Coin(_CoinFields, LevelModel):
+class Coin(namedtuple("Coin", "groups tasks levels largest alpha wealth"), LevelModel):
     """(w, θ, G - 1e-6, R) for every group and for every task; ``largest``, a table of one row, holds L."""
 
     __slots__ = ()
@@ -64,48 +56,48 @@ class Coin(_CoinFields, LevelModel):
 
 
 @no_refcount
-def measure(table: Any, n: Any, c: Any, rows: Any, t: Any) -> None:
+def measure(table, n, c, rows, t):
     """Note the largest gradients of a move of c by record t, as the n-th numbers of the only row."""
     for k in range(begin(rows, t), end(rows, t)):
         gradient = abs(c * value(rows, t, k))
+        # an entry of zero must claim no cell of a sparse table
         if gradient > 0.0:
-            place = claim(table, 0, feature(rows, t, k)) + beside(table, n)
-            put(table, place, max(held(table, place), gradient, LEAST))
+            place = get_or_insert(table, 0, feature(rows, t, k)) + offset_of(table, n)
+            set_value(table, place, max(get_value(table, place), gradient, LEAST))
 
 
 @no_refcount
-def bet(
-    table: Any, weight: Any, sums: Any, gains: Any, rewards: Any, gradient: Any, scale: Any, wealth: Any, alpha: Any
-) -> None:
+def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
     """Move a weight by its gradient, which is not zero, and bet anew; given are the addresses of w, θ, G and R."""
-    total = held(table, sums) + gradient
-    gained = held(table, gains) + abs(gradient)
-    reward = max(held(table, rewards) + gradient * held(table, weight), 0.0)
-    put(table, sums, total)
-    put(table, gains, gained)
-    put(table, rewards, reward)
-    put(table, weight, total * (wealth * scale + reward) / (scale * max(START + gained + scale, alpha * scale)))
+    total = get_value(table, sums) + gradient
+    gained = get_value(table, gains) + abs(gradient)
+    reward = max(get_value(table, rewards) + gradient * get_value(table, weight), 0.0)
+    set_value(table, sums, total)
+    set_value(table, gains, gained)
+    set_value(table, rewards, reward)
+    set_value(table, weight, total * (wealth * scale + reward) / (scale * max(START + gained + scale, alpha * scale)))
 
 
 @no_refcount
-def _bet_row(table: Any, row: Any, wealth: Any, alpha: Any, largest: Any, c: Any, rows: Any, t: Any) -> None:
+def _bet_row(table, row, wealth, alpha, largest, c, rows, t):
     """Move a row by c times record t, and bet anew on each of its features."""
-    sums, gains, rewards = beside(table, SUM), beside(table, GAINED), beside(table, REWARD)
+    sums, gains, rewards = offset_of(table, SUM), offset_of(table, GAINED), offset_of(table, REWARD)
     for k in range(begin(rows, t), end(rows, t)):
+        # without a gradient there is no bet, and the denominator could be zero
         gradient = c * value(rows, t, k)
         if gradient != 0.0:
             j = feature(rows, t, k)
-            scale, at = held(largest, locate(largest, 0, j)), claim(table, row, j)
+            scale, at = get_value(largest, find_weight(largest, 0, j)), get_or_insert(table, row, j)
             bet(table, at, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
 
 @when(ready, Coin)
-def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _ready(model, i, rows, t):
     return reserve(model.largest, 0, rows, t) and levels_ready(model, i, rows, t)
 
 
 @when(add, Coin)
-def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(model, i, c, rows, t):
     levels = model.levels
     measure(model.largest, 0, c, rows, t)
     if levels.own[i] != 0.0:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from coterie.numeric.core.arrays import copy_vector, symmetrise
@@ -14,8 +12,8 @@ TOLERANCE = 1e-14
 
 
 @noinline
-def outgrows(B: Any, limit: float) -> bool:
-    """Tell whether the largest eigenvalue of B exceeds the limit: O(K²) unless it comes near."""
+def outgrows(B, limit):
+    """Return True if the largest eigenvalue of B exceeds the limit: O(K²) unless it comes near."""
     largest = 0.0
     for j in range(B.shape[0]):
         row = 0.0
@@ -28,18 +26,18 @@ def outgrows(B: Any, limit: float) -> bool:
 
 
 @noinline
-def log_trace_exponential(B: Any) -> Any:
+def log_trace_exponential(B):
     """Return log tr exp(B): O(K³)."""
     values = np.linalg.eigvalsh(B)
     return values[-1] + np.log(np.sum(np.exp(values - values[-1])))
 
 
 @noinline
-def exponential(B: Any, out: Any) -> None:
+def exponential(B, out):
     """Write exp(B) up to a factor, its largest eigenvalue being 1: O(K³); tasks apart from all stay so exactly."""
     values, vectors = np.linalg.eigh(B)
-    made = np.dot(vectors * np.exp(values - values[-1]), vectors.T)
-    symmetrise(made, out)
+    product = np.dot(vectors * np.exp(values - values[-1]), vectors.T)
+    symmetrise(product, out)
     for j in range(B.shape[0]):
         if np.sum(np.abs(B[j])) == abs(B[j, j]):
             out[j, :] = 0.0
@@ -48,7 +46,7 @@ def exponential(B: Any, out: Any) -> None:
 
 
 @noinline
-def exponential_column(B: Any, i: int, out: Any) -> None:
+def exponential_column(B, i, out):
     """Write column i of exp(B), by Lanczos' process from e_i: O(K² · steps), a few dozen steps for a smooth spectrum.
 
     With V the orthonormal basis of the Krylov space and T = V'BV tridiagonal, exp(B) e_i ≈ V exp(T) e_1. Every new
@@ -60,6 +58,7 @@ def exponential_column(B: Any, i: int, out: Any) -> None:
     for m in range(1, K + 1):
         w = np.dot(B, V[m - 1])
         T[m - 1, m - 1] = np.dot(w, V[m - 1])
+        # twice is enough: one pass of Gram-Schmidt leaves rounding of the size of what it removes
         for _ in range(2):
             w -= np.dot(np.dot(V[:m], w), V[:m])
         beta = np.sqrt(np.dot(w, w))
@@ -74,7 +73,7 @@ def exponential_column(B: Any, i: int, out: Any) -> None:
 
 
 @noinline
-def _tridiagonal(T: Any) -> Any:
+def _tridiagonal(T):
     """Return the largest eigenvalue of T and the first column of exp(T) without that factor."""
     values, vectors = np.linalg.eigh(np.ascontiguousarray(T))
     top = values[-1]

@@ -6,6 +6,7 @@ all numbers are multiplied by it once, which happens after so many half-lives th
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,15 +16,15 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds, require_rate, require_shape
 from coterie.numeric.core.generic import compiled, forward, generic, when
 from coterie.numeric.weights.table import (
-    beside,
-    claim,
-    held,
-    locate,
+    find_weight,
+    get_or_insert,
+    get_value,
     multiply,
     numbers_of,
+    offset_of,
     prefetch_row,
-    put,
     reserve,
+    set_value,
     touch,
 )
 
@@ -35,7 +36,7 @@ LEAST = 1e-15
 
 
 class Faded(NamedTuple):
-    """A table of which every number counts ``scale[0]`` times what is stored."""
+    """A table of numbers that each count ``scale[0]`` times the stored number."""
 
     table: Any
     scale: Any
@@ -50,11 +51,11 @@ class Faded(NamedTuple):
         return np.asarray(self.scale[0] * self.table.rows(rows, features))
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Tell whether so many rows of so many features fit in as it is."""
+        """Return True if so many rows of so many features fit in as it is."""
         return bool(self.table.has_room(rows, features))
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Faded:
-        """Drop the weights of these rows, whose memory others can have."""
+        """Drop the weights of these rows; others can use their memory."""
         return self._replace(table=self.table.clear_rows(rows))
 
     def drop_rows(self, dropped: Dropped) -> Faded:
@@ -76,24 +77,18 @@ class Faded(NamedTuple):
         require_rate("scale", float(self.scale[0]), most=1.0)
 
 
-forward(Faded, locate, claim, reserve, beside, numbers_of, touch, prefetch_row)
-when(held, Faded)(lambda table, place: table.scale[0] * held(table.table, place))
-when(put, Faded)(lambda table, place, number: put(table.table, place, number / table.scale[0]))
+forward(Faded, find_weight, get_or_insert, reserve, offset_of, numbers_of, touch, prefetch_row)
+when(get_value, Faded)(lambda table, place: table.scale[0] * get_value(table.table, place))
+when(set_value, Faded)(lambda table, place, number: set_value(table.table, place, number / table.scale[0]))
 
 
-class _ForgetfulFields(NamedTuple):
-    model: Any
-    shared: float
-    own: float
-
-
-class TimeDecay(_ForgetfulFields, Wrapper):
-    """A model whose tables shrink by these factors a round: ``shared`` for shared weights, ``own`` for a task's own."""
+class TimeDecay(namedtuple("TimeDecay", "model shared own"), Wrapper):
+    """A model with tables that shrink by these factors a round: ``shared`` weights, and a task's ``own``."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, model: Any, shared: float, own: float) -> Self:
+    def from_model(cls, model: Any, shared: float, own: float) -> Self:
         """Let the tables of a model fade."""
         return cls(model.map_tables(lambda table: Faded(table, np.ones(1))), shared, own)
 
@@ -114,36 +109,37 @@ class TimeDecay(_ForgetfulFields, Wrapper):
 
 
 @when(on_step_end, TimeDecay)
-def _tick(model: Any) -> Any:
+def _tick(model):
     on_step_end(model.model)
     fade_all(model.model, model.shared, model.own)
 
 
 @when(skip, TimeDecay)
-def _skip(model: Any) -> Any:
+def _skip(model):
     skip(model.model)
     fade_all(model.model, model.shared, model.own)
 
 
 @generic
-def fade_all(model: Any, shared: Any, own: Any) -> None:
+def fade_all(model, shared, own):
     """Let the tables of a model shrink."""
 
 
 @when(fade_all, Spread)
-def _fade_spread(model: Any, shared: Any, own: Any) -> None:
+def _fade_spread(model, shared, own):
     fade(model.table, shared)
 
 
 @when(fade_all, object)
-def _fade_levels(model: Any, shared: Any, own: Any) -> None:
+def _fade_levels(model, shared, own):
     fade(model.groups, shared)
     fade(model.tasks, own)
 
 
 @compiled
-def fade(table: Any, factor: Any) -> None:
+def fade(table, factor):
     """Let every number of a table shrink by a factor: O(1) in the mean."""
+    # the numbers stay as they are, only their common scale shrinks
     table.scale[0] *= factor
     if table.scale[0] < LEAST:
         multiply(table.table, table.scale[0])

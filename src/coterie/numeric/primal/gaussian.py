@@ -44,13 +44,13 @@ class Gaussian(NamedTuple):
 
 
 @no_refcount
-def bounded(number: Any) -> Any:
+def bounded(number):
     """Return the number, or LARGEST with its sign if it is larger."""
     return min(max(number, -LARGEST), LARGEST)
 
 
 @no_refcount
-def multiply(gaussian: Any, width: Any, x: Any, moved: Any) -> Any:
+def multiply(gaussian, width, x, moved):
     """Write P x for the first features; return x'Px."""
     for a in range(width):
         moved[a] = 0.0
@@ -65,18 +65,17 @@ def multiply(gaussian: Any, width: Any, x: Any, moved: Any) -> Any:
 
 
 @no_refcount
-def absorb(
-    gaussian: Any, width: Any, priors: Any, kept: Any, residual: Any, total: Any, moved: Any, factors: Any
-) -> None:
+def absorb(gaussian, width, priors, factor, residual, total, moved, factors):
     """Learn a label of that residual and variance, ``moved`` being P x; multiply precisions by ``kept``."""
+    # the square root goes to both factors, so that P stays symmetric to the last bit
     shrunk = math.sqrt(1.0 / total)
     for a in range(width):
         gaussian.mean[a] = bounded(gaussian.mean[a] + moved[a] * (residual / total))
         moved[a] *= shrunk
-    if kept < 1.0:
+    if factor < 1.0:
         for a in range(width):
             variance = gaussian.covariance[a, a] - moved[a] * moved[a]
-            factors[a] = math.sqrt(min(1.0 / kept, priors[min(a, 1)] / variance)) if variance > 0.0 else 1.0
+            factors[a] = math.sqrt(min(1.0 / factor, priors[min(a, 1)] / variance)) if variance > 0.0 else 1.0
         for a in range(width):
             for b in range(width):
                 reduced = gaussian.covariance[a, b] - moved[a] * moved[b]

@@ -6,6 +6,7 @@ keep a row for every task and every group.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -60,7 +61,7 @@ class Levels(NamedTuple):
 
     def to_saved(self, groups: int, tasks: int) -> Levels:
         """Leave out room for further groups and tasks."""
-        of_tasks, of_groups = (each[:tasks] for each in self[:2]), (each[:groups] for each in self[2:])
+        of_tasks, of_groups = (array[:tasks] for array in self[:2]), (array[:groups] for array in self[2:])
         return Levels(*of_tasks, *of_groups)
 
     def check(self, bounds: Bounds) -> None:
@@ -107,7 +108,7 @@ NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.z
 
 
 @compiled
-def reweigh(levels: Any, group: int, weight: float, clock: int) -> None:
+def reweigh(levels, group, weight, clock):
     """Set the weight of a group from round ``clock`` on; an unchanged weight leaves its integral over rounds as it is.
 
     The first weight counts from the first round on: no move was made in the group before, so nothing depends on it, and
@@ -122,7 +123,7 @@ def reweigh(levels: Any, group: int, weight: float, clock: int) -> None:
 
 
 @compiled
-def count_arrivals(arrivals: Any, i: int, s: int) -> None:
+def count_arrivals(arrivals, i, s):
     """Count the tasks up to i, which have come by round s of the block: O(levels) each."""
     levels, clock = arrivals.levels, arrivals.rounds + s
     for task in range(arrivals.counted[0], i + 1):
@@ -171,9 +172,9 @@ class LevelModel(Model):
         return features
 
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        apart = self.tasks.has_room(dropped.known, 1)  # else there is one row, of no task
+        has_own_rows = self.tasks.has_room(dropped.known, 1)  # else there is one row, of no task
         return self._replace(
-            tasks=self.tasks.drop_rows(dropped) if apart else self.tasks,
+            tasks=self.tasks.drop_rows(dropped) if has_own_rows else self.tasks,
             groups=self.groups.clear_rows(groups) if len(groups) else self.groups,
         )
 
@@ -211,7 +212,7 @@ class LevelModel(Model):
     def weighted_rows(self, own: NDArray[np.float64], weight: NDArray[np.float64], features: int) -> Weights:
         """Sum the row of each task times ``own`` and those of its groups times ``weight``."""
         tasks = len(own)
-        W = np.zeros((tasks, features), self.tasks.values.dtype)
+        W = np.zeros((tasks, features))
         if np.any(own):
             W += own[:, None] * self.tasks.rows(tasks, features)
         shared = self.groups.rows(len(weight), features) * weight[:, None]
@@ -221,7 +222,7 @@ class LevelModel(Model):
 
 
 @when(score, LevelModel)
-def _score_plain(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _score_plain(model, i, rows, t):
     levels = model.levels
     margin = 0.0
     if levels.own[i] != 0.0:
@@ -233,8 +234,8 @@ def _score_plain(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
-def levels_ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
-    """Tell whether the tables have room for a move at task i."""
+def levels_ready(model, i, rows, t):
+    """Return True if the tables have room for a move at task i."""
     levels = model.levels
     room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
@@ -247,7 +248,7 @@ when(ready, LevelModel)(lambda model, i, rows, t: levels_ready(model, i, rows, t
 
 
 @when(prefetch_record, LevelModel)
-def _prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
+def _prefetch_record(model, i, rows, t):
     levels = model.levels
     if levels.own[i] != 0.0:
         prefetch_row(model.tasks, i, rows, t)
@@ -257,7 +258,7 @@ def _prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
 
 
 @when(prefetch_task, LevelModel)
-def _prefetch_task(model: Any, i: Any) -> None:
+def _prefetch_task(model, i):
     paths = model.levels.paths
     prefetch(model.levels.own, i)
     prefetch(paths, i * paths.shape[1])
@@ -266,13 +267,7 @@ def _prefetch_task(model: Any, i: Any) -> None:
 # -- raw sums ---------------------------------------------------------------------------------------------------------
 
 
-class _GroupedFields(NamedTuple):
-    groups: Any
-    tasks: Any
-    levels: Levels
-
-
-class Grouped(_GroupedFields, LevelModel):
+class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
     """Raw sums of moves: a row of ``groups`` for every group, a row of ``tasks`` for every task."""
 
     __slots__ = ()
@@ -289,11 +284,11 @@ class Grouped(_GroupedFields, LevelModel):
 
     def without_sharing(self) -> Grouped:
         """Leave out the levels, which are saved with the model that this one is a twin of."""
-        return self._replace(levels=None)  # type: ignore[arg-type]
+        return self._replace(levels=None)
 
 
 @when(score, Grouped)
-def _score(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _score(model, i, rows, t):
     levels = model.levels
     margin = 0.0
     if levels.own[i] != 0.0:
@@ -306,7 +301,7 @@ def _score(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
-def diagonal_of(levels: Any, i: Any) -> Any:
+def diagonal_of(levels, i):
     """Return M_ii."""
     total = levels.own[i]
     for level in range(levels.paths.shape[1]):
@@ -319,7 +314,7 @@ when(diagonal, Grouped)(lambda model, i: diagonal_of(model.levels, i))
 
 
 @when(add, Grouped)
-def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(model, i, c, rows, t):
     levels = model.levels
     if levels.own[i] != 0.0:
         axpy(model.tasks, i, c, rows, t)
@@ -329,12 +324,12 @@ def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 
 @compiled
-def _integral(levels: Any, group: Any, clock: Any) -> Any:
+def _integral(levels, group, clock):
     return levels.spent[group] + levels.weight[group] * (clock - levels.since[group])
 
 
 @when(add_timed, Grouped)
-def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
+def _add_timed(model, i, c, rows, t, clock):
     levels = model.levels
     if levels.own[i] != 0.0:
         axpy(model.tasks, i, c * levels.own[i] * clock, rows, t)
@@ -345,7 +340,7 @@ def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any
 
 
 @when(summed_margin, Grouped)
-def _summed_margin(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+def _summed_margin(model, twin, i, rows, t, clock, margin):
     levels = model.levels
     before = 0.0
     if levels.own[i] != 0.0:

@@ -1,13 +1,11 @@
-"""Adaptive gradients of what all tasks share, and of a constant of each task."""
+"""Adaptive gradients of weights shared by all tasks, and of a constant of each task."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from coterie.numeric.core.generic import when
-from coterie.numeric.weights.table import beside, claim, dot, held, locate, prefetch_row, reserve
+from coterie.numeric.weights.table import dot, find_weight, get_or_insert, get_value, offset_of, prefetch_row, reserve
 
 from .adaptive import Adaptive, descend, descend_row
 from .round import FitTable, Weights, add, prefetch_record, ready, score
@@ -40,11 +38,11 @@ class Intercepts(Adaptive):
 
 
 @when(score, Intercepts)
-def _score(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _score(model, i, rows, t):
     levels = model.levels
     margin = 0.0
     if levels.own[i] != 0.0:
-        margin += VALUE * held(model.tasks, locate(model.tasks, i, 0))
+        margin += VALUE * get_value(model.tasks, find_weight(model.tasks, i, 0))
     for level in range(levels.paths.shape[1]):
         if levels.paths[i, level] >= 0:
             margin += dot(model.groups, levels.paths[i, level], rows, t)
@@ -52,7 +50,7 @@ def _score(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @when(ready, Intercepts)
-def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _ready(model, i, rows, t):
     levels = model.levels
     room = True
     for level in range(levels.paths.shape[1]):
@@ -62,11 +60,11 @@ def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @when(add, Intercepts)
-def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(model, i, c, rows, t):
     levels = model.levels
     if levels.own[i] != 0.0:
-        place = claim(model.tasks, i, 0)
-        second = place + beside(model.tasks, 1)
+        place = get_or_insert(model.tasks, i, 0)
+        second = place + offset_of(model.tasks, 1)
         descend(model.tasks, place, second, c * VALUE, model.step * levels.own[i], model.start)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
@@ -75,7 +73,7 @@ def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 
 @when(prefetch_record, Intercepts)
-def _prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
+def _prefetch_record(model, i, rows, t):
     levels = model.levels
     for level in range(levels.paths.shape[1]):
         if levels.paths[i, level] >= 0:

@@ -7,12 +7,12 @@ of :mod:`coterie.numeric.primal.relation_updates`.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import (
     Bounds,
     require,
@@ -22,27 +22,23 @@ from coterie.numeric.core.checks import (
     require_shape,
     require_within,
 )
-from coterie.numeric.core.generic import compiled, generic, generic_noinline, noinline, when
+from coterie.numeric.core.generic import compiled, generic_noinline, noinline, when
 from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import FeatureMajor, weights_of
-from coterie.numeric.weights.table import dot
 
-from .relation_updates import FreeTrace, absorb, among, bordered, padded, scale, update_relation, update_row
+from .relation_updates import absorb, among, bordered, padded, step_scale, update_relation, update_row
 from .round import (
     Extent,
     FitTable,
-    Model,
-    Weights,
     adapt,
     add,
     add_timed,
     diagonal,
     on_step_end,
     ready,
-    score,
     skip,
-    summed_margin,
 )
+from .spread import TaskRows
 
 
 class Move(NamedTuple):
@@ -63,14 +59,17 @@ class Gram(NamedTuple):
 class Relation(NamedTuple):
     """A learned relation of K tasks.
 
-    ``inverse`` is A⁻¹ as the law has it, ``first`` what A_0⁻¹ = first · I had on its diagonal at the first revision.
+    M is updated with the weights after the move, W_s, if ``after_move`` is 1, else with those before, W_{s-1}. Moves
+    are spread by A⁻¹ or, if ``mean_step`` = e is not 0, by K^e A⁻¹ / tr A⁻¹: so the mean step stays that of the start.
+
+    ``inverse`` is A⁻¹ as its update has it, ``first`` what A_0⁻¹ = first · I had on its diagonal at the first revision.
     ``status`` holds 1 once M outgrew its limit and is kept as it is (2 when that has been warned of), the round of
     that, and the number of revisions.
     """
 
-    relation_update: Any
-    order: Any
-    schedule: Any
+    update: Any
+    after_move: int
+    mean_step: int
     start: Any
     inverse: Any
     gram: Any
@@ -79,36 +78,37 @@ class Relation(NamedTuple):
     first: float
 
     @classmethod
-    def begin(cls, relation_update: Any, order: Any, schedule: Any, start: Any, n_tasks: int, first: float) -> Self:
+    def begin(cls, update: Any, after_move: int, mean_step: int, start: Any, n_tasks: int, first: float) -> Self:
         """Start at A_0⁻¹ = first · I and W = 0 for K tasks."""
         K = n_tasks
         gram, move = Gram(np.zeros((K, K)), np.zeros(K)), Move(np.zeros(K), np.zeros(K), np.zeros(2))
-        return cls(relation_update, order, schedule, start, first * np.eye(K), gram, move, np.zeros(3, np.int64), first)
+        status = np.zeros(3, np.int64)
+        return cls(update, after_move, mean_step, start, first * np.eye(K), gram, move, status, first)
 
     def resized(self, n_tasks: int, features: int, start: float) -> Self:
         """Make room for new tasks that have no weights yet, as if they had been known from the start.
 
         ``start`` is what A_0⁻¹ has on its diagonal for so many tasks, which counts while nothing has been revised.
         """
-        fresh, relation_update, first, inverse = (
+        fresh, update, first, inverse = (
             n_tasks - len(self.inverse),
-            self.relation_update,
+            self.update,
             self.first,
             self.inverse,
         )
         if self.status[2] == 0 and fresh:
             first = start
-            relation_update, inverse = relation_update.restarted(first), first * np.eye(len(inverse))
-        made = self._replace(
-            relation_update=relation_update.resized(fresh, features, first),
+            update, inverse = update.restarted(first), first * np.eye(len(inverse))
+        relation = self._replace(
+            update=update.resized(fresh, features, first),
             start=self.start.resized(fresh),
-            inverse=bordered(inverse, fresh, relation_update.untouched(first) if self.status[2] else first),
+            inverse=bordered(inverse, fresh, update.untouched(first) if self.status[2] else first),
             first=first,
             gram=Gram(bordered(self.gram.products, fresh), padded(self.gram.sums, fresh)),
             move=Move(padded(self.move.column, fresh), padded(self.move.along, fresh), self.move.size),
         )
-        made.relation_update.bring_up(made.schedule, made.inverse)
-        return made
+        relation.update.write_inverse(relation.mean_step, relation.inverse)
+        return relation
 
     def rescale(self, to: float, by: float) -> None:
         """Put the task vectors to ``to`` / ``by`` times their length, in place: W'W goes by the square."""
@@ -116,22 +116,22 @@ class Relation(NamedTuple):
             array *= to**power
             array /= by**power
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
+    def select(self, tasks: NDArray[np.int64]) -> Self:
         """Return the relation of these tasks alone, in their order, as their own vectors have taught it.
 
         What it adds up, A⁻¹, log A⁻¹ or A as the law has it, loses the rows and columns of the others, and stays
         positive definite.
         """
         move = Move(self.move.column[tasks], self.move.along[tasks], self.move.size)
-        made = self._replace(
-            relation_update=self.relation_update.of(tasks),
-            start=self.start.of(tasks),
-            inverse=self.relation_update.inverse_of(self.inverse, tasks),
+        relation = self._replace(
+            update=self.update.select(tasks),
+            start=self.start.select(tasks),
+            inverse=self.update.inverse_of(self.inverse, tasks),
             gram=Gram(among(self.gram.products, tasks), self.gram.sums[tasks]),
             move=move,
         )
-        made.relation_update.bring_up(made.schedule, made.inverse)
-        return made
+        relation.update.write_inverse(relation.mean_step, relation.inverse)
+        return relation
 
     def check(self, tasks: int) -> None:
         """Refuse matrices that are not of so many tasks or, while M is revised, not finite: ValueError."""
@@ -147,114 +147,89 @@ class Relation(NamedTuple):
             require_finite("products", self.gram.products)
             require_finite("sums", self.gram.sums)
         require_rate("the diagonal of A⁻¹ at the start", self.first)
-        self.relation_update.check(tasks)
+        self.update.check(tasks)
         self.start.check(tasks)
 
 
-@noinline  # whatever the records, the rule and the weights are
-def learn_relation(relation: Any) -> None:
+@noinline  # one machine function, whatever the records, the rule and the weights are
+def learn_relation(relation):
     """Learn from the move just made, unless M has outgrown its limit."""
-    if relation.status[0] == 0:
-        if due(relation.start, relation):
-            _note(relation, turn(relation.order, relation))
-        else:
-            absorb(relation.relation_update, relation)
+    if relation.status[0] != 0:
+        return
+    if not is_due(relation.start, relation.gram.products):
+        absorb(relation.update, relation)
+    elif relation.after_move == 1:
+        absorb(relation.update, relation)
+        _count_update(relation, update_relation(relation.update, relation))
+    else:
+        fits = update_relation(relation.update, relation)
+        absorb(relation.update, relation)
+        _count_update(relation, fits)
 
 
 @noinline
-def _note(relation: Any, fits: bool) -> None:
-    """Count a revision; where M would have outgrown its limit by it, remember the round."""
+def _count_update(relation, fits):
+    """Count an update; if M would have outgrown its limit by it, freeze M and remember the round."""
     relation.status[2] += 1
     if not fits:
         relation.status[0], relation.status[1] = 1, relation.start.clock[0] + 1
 
 
 @compiled
-def current(relation: Any) -> Any:
-    """Write out the M by which the next move is spread, (K, K)."""
-    K = relation.inverse.shape[0]
-    for i in range(K):
-        update_row(relation.relation_update, relation, i)
-    return relation.inverse * scale(relation.schedule, relation)
-
-
-# -- the order of revision and absorption -----------------------------------------------------------------------------
-
-
-class Previous(NamedTuple):
-    """M is revised with the weights from before the move, W_{s-1}."""
-
-    lag: int
-
-
-class New(NamedTuple):
-    """M is revised with the weights after the move, W_s."""
-
-    lag: int
-
-
-@generic_noinline
-def turn(order: Any, relation: Any) -> Any:
-    """Revise and absorb in the order asked for; False if M would outgrow its limit."""
-
-
-@when(turn, Previous)
-def _turn_previous(order: Any, relation: Any) -> Any:
-    fits = update_relation(relation.relation_update, relation)
-    absorb(relation.relation_update, relation)
-    return fits
-
-
-@when(turn, New)
-def _turn_new(order: Any, relation: Any) -> Any:
-    absorb(relation.relation_update, relation)
-    return update_relation(relation.relation_update, relation)
+def current(relation):
+    """Return the M by which the next move is spread, (K, K)."""
+    for i in range(relation.inverse.shape[0]):
+        update_row(relation.update, relation, i)
+    return relation.inverse * step_scale(relation)
 
 
 # -- when it starts ---------------------------------------------------------------------------------------------------
 
 
 class FromRound(NamedTuple):
-    """M is revised from round ``first`` on, rounds counted from 1."""
+    """M is updated from round ``first`` on, rounds counted from 1: at each move, or at the end of ``every`` rounds."""
 
     clock: Any
     first: float
+    every: int
 
     @classmethod
-    def begin(cls, first: float) -> Self:
-        """Start the clock."""
-        return cls(np.zeros(1, np.int64), float(first))
+    def begin(cls, first: float, every: int = 0) -> Self:
+        """Start the clock; ``every`` = 0 stands for an update at each move."""
+        return cls(np.zeros(1, np.int64), float(first), int(every))
 
     def resized(self, fresh: int) -> Self:
-        """Return this start: it knows nothing of tasks."""
+        """Return this start, which does not depend on tasks."""
         return self
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
-        """Return this start: it knows nothing of tasks."""
+    def select(self, tasks: NDArray[np.int64]) -> Self:
+        """Return this start, which does not depend on tasks."""
         return self
 
     def check(self, tasks: int) -> None:
         """Refuse a clock, or numbers of rounds, that no run leads to: ValueError."""
         require_counts("the clock of the relation", self.clock, 1)
         require(np.isfinite(self.first), f"the first round is {self.first!r}")
+        require(self.every >= 0, f"M is updated every {self.every!r} rounds")
 
 
 class WhenSettled(NamedTuple):
-    """M is revised once the correlations of the task vectors change little from one checkpoint to the next.
+    """M is updated once the correlations of the task vectors change little from one checkpoint to the next.
 
     ``moves`` holds the moves so far, at which of them the next checkpoint is, and 1 once the correlations have settled;
-    ``last`` the correlations at the latest checkpoint.
+    ``last`` the correlations at the latest checkpoint. ``every`` is 0: there are no updates at the ends of rounds.
     """
 
     clock: Any
     moves: Any
     last: Any
     tolerance: float
+    every: int
 
     @classmethod
     def begin(cls, n_tasks: int, moves: int, tolerance: float) -> Self:
         """Start the clock; the first checkpoint is after so many moves, the next at each doubling."""
-        return cls(np.zeros(1, np.int64), np.array([0, moves, 0]), np.zeros((n_tasks, n_tasks)), tolerance)
+        return cls(np.zeros(1, np.int64), np.array([0, moves, 0]), np.zeros((n_tasks, n_tasks)), tolerance, 0)
 
     def resized(self, fresh: int) -> Self:
         """Make room for so many new tasks."""
@@ -265,7 +240,7 @@ class WhenSettled(NamedTuple):
         if self.moves[1] == before:  # each later one is at twice the moves of the one before, or more
             self.moves[1] = moves
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
+    def select(self, tasks: NDArray[np.int64]) -> Self:
         """Return the start of these tasks alone, in their order."""
         return self._replace(last=among(self.last, tasks))
 
@@ -275,37 +250,43 @@ class WhenSettled(NamedTuple):
         require_counts("moves", self.moves, 3)
         require_shape("last", self.last, tasks, tasks)
         require(np.isfinite(self.tolerance), f"tolerance is {self.tolerance!r}")
+        require(self.every == 0, f"M is updated every {self.every!r} rounds")
 
 
 @generic_noinline
-def due(start: Any, relation: Any) -> Any:
-    """Tell whether M is revised at this move."""
+def is_due(start, products):
+    """Return True if M is updated at this move."""
 
 
-when(due, FromRound)(lambda start, relation: start.clock[0] + 1 >= start.first)
+when(is_due, FromRound)(lambda start, products: start.every == 0 and start.clock[0] + 1 >= start.first)
 
 
-@when(due, WhenSettled)
-def _due_when_settled(start: Any, relation: Any) -> Any:
-    return _settled(start.moves, start.last, start.tolerance, relation.gram.products)
+@generic_noinline
+def ends_period(start):
+    """Return True if M is updated at the end of the round that the clock is at."""
 
 
-@noinline
-def _settled(moves: Any, last: Any, tolerance: Any, products: Any) -> Any:
-    """Tell whether the correlations of the task vectors changed little since the checkpoint before: O(K²) at one."""
+when(ends_period, FromRound)(lambda start: start.clock[0] % start.every == 0 and start.clock[0] >= start.first)
+when(ends_period, WhenSettled)(lambda start: False)
+
+
+@when(is_due, WhenSettled)
+def _has_settled(start, products):
+    """Return True if the correlations of the task vectors changed little since the checkpoint before: O(K²) at one."""
+    moves = start.moves
     if moves[2] > 0:
         return True
     moves[0] += 1
     if moves[0] >= moves[1]:
         moves[1] = 2 * moves[0]
-        change, size = _correlation_change(products, last)
-        if change <= tolerance * tolerance * size:
+        change, size = _correlation_change(products, start.last)
+        if change <= start.tolerance * start.tolerance * size:
             moves[2] = 1
     return moves[2] > 0
 
 
 @noinline
-def _correlation_change(products: Any, last: Any) -> Any:
+def _correlation_change(products, last):
     """Return squared norms of the change of the correlations since ``last``, which is replaced, and of themselves."""
     change = size = 0.0
     for j in range(products.shape[0]):
@@ -318,76 +299,23 @@ def _correlation_change(products: Any, last: Any) -> Any:
     return change, size
 
 
-class EveryRounds(NamedTuple):
-    """M is revised at the end of every so many rounds, from round ``first`` on, and at no mistake."""
-
-    clock: Any
-    first: float
-    rounds: int
-
-    @classmethod
-    def begin(cls, first: float, rounds: int) -> Self:
-        """Start the clock."""
-        return cls(np.zeros(1, np.int64), float(first), int(rounds))
-
-    def resized(self, fresh: int) -> Self:
-        """Return this start: it knows nothing of tasks."""
-        return self
-
-    def of(self, tasks: NDArray[np.int64]) -> Self:
-        """Return this start: it knows nothing of tasks."""
-        return self
-
-    def check(self, tasks: int) -> None:
-        """Refuse a clock, or numbers of rounds, that no run leads to: ValueError."""
-        require_counts("the clock of the relation", self.clock, 1)
-        require(np.isfinite(self.first), f"the first round is {self.first!r}")
-        require(self.rounds > 0, f"M is revised every {self.rounds!r} rounds")
-
-
-when(due, EveryRounds)(lambda start, relation: False)
-
-
-@generic
-def end_rounds(start: Any, relation: Any, rounds: Any) -> Any:
-    """Advance the clock by so many rounds."""
-
-
-@when(end_rounds, object)
-def _end_rounds(start: Any, relation: Any, rounds: Any) -> Any:
-    start.clock[0] += rounds
-
-
-@when(end_rounds, EveryRounds)
-def _end_rounds_with_revisions(start: Any, relation: Any, rounds: Any) -> Any:
-    _revise_at_ends(start, relation, rounds)
-
-
 @noinline
-def _revise_at_ends(start: Any, relation: Any, rounds: int) -> None:
-    """Advance the clock, and revise M at the end of each round in which a revision is due."""
+def end_rounds(relation, rounds):
+    """Advance the clock by so many rounds, and update M at the end of each round in which that is due."""
+    start = relation.start
+    if start.every == 0:
+        start.clock[0] += rounds
+        return
     for _ in range(rounds):
         start.clock[0] += 1
-        ends = start.clock[0] % start.rounds == 0 and start.clock[0] >= start.first
-        if ends and relation.status[0] == 0 and relation.inverse.shape[0] > 0:
-            _note(relation, update_relation(relation.relation_update, relation))
-
-
-@compiled
-def pass_rounds(relation: Any, rounds: Any) -> None:
-    """Call ``end_rounds`` from Python."""
-    end_rounds(relation.start, relation, rounds)
+        if ends_period(start) and relation.status[0] == 0 and relation.inverse.shape[0] > 0:
+            _count_update(relation, update_relation(relation.update, relation))
 
 
 # -- the model --------------------------------------------------------------------------------------------------------
 
 
-class _LearnedFields(NamedTuple):
-    table: Any
-    relation: Any
-
-
-class LearnedModel(_LearnedFields, Model):
+class LearnedModel(namedtuple("LearnedModel", "table relation"), TaskRows):
     """The weights W themselves, feature by feature, and the relation that they teach."""
 
     __slots__ = ()
@@ -403,9 +331,6 @@ class LearnedModel(_LearnedFields, Model):
         # not by fit_table, which goes over to another storage: all weights are kept, however many there are
         return self._replace(table=self.table.fit_rows(tasks).fit_features(features))
 
-    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> LearnedModel:
-        return self._replace(table=self.table.drop_rows(dropped))
-
     def make_room(self, i: int, entries: int) -> LearnedModel:
         return self
 
@@ -416,19 +341,11 @@ class LearnedModel(_LearnedFields, Model):
         values /= by
 
     def unseen_task_model(self, tasks: int, sharing: Any) -> LearnedModel:
-        zeros = np.zeros(tasks, self.table.values.dtype)
+        zeros = np.zeros(tasks)
         return self._replace(table=self.table._replace(values=zeros, stride=0))
 
     def to_saved(self, extent: Extent) -> LearnedModel:
         return self._replace(table=self.table.part(extent.tasks, extent.features))
-
-    def weights(self, tasks: int, features: int) -> Weights:
-        made: Weights = self.table.rows(tasks, features)
-        return made
-
-    def summed_weights(self, twin: LearnedModel, rounds: float, tasks: int, features: int) -> Weights:
-        """Sum over so many rounds the weights before each."""
-        return rounds * self.weights(tasks, features) - twin.weights(tasks, features)
 
     def check(self, bounds: Bounds) -> None:
         require(type(self.table) is FeatureMajor, f"a {type(self.table).__name__} lacks weights of a feature")
@@ -437,32 +354,31 @@ class LearnedModel(_LearnedFields, Model):
 
     def without_sharing(self) -> LearnedModel:
         """Leave out the relation, which is saved with the model that this one is a twin of."""
-        return self._replace(relation=FreeTrace(0))
+        return self._replace(relation=None)
 
 
-when(score, LearnedModel)(lambda model, i, rows, t: dot(model.table, i, rows, t))
 when(ready, LearnedModel)(lambda model, i, rows, t: True)
 
 
 @when(diagonal, LearnedModel)
-def _diagonal(model: Any, i: Any) -> Any:
+def _diagonal(model, i):
     relation = model.relation
-    update_row(relation.relation_update, relation, i)
-    return relation.inverse[i, i] * scale(relation.schedule, relation)
+    update_row(relation.update, relation, i)
+    return relation.inverse[i, i] * step_scale(relation)
 
 
 @when(add, LearnedModel)
-def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(model, i, c, rows, t):
     relation = model.relation
-    update_row(relation.relation_update, relation, i)
-    step = c * scale(relation.schedule, relation)
+    update_row(relation.update, relation, i)
+    step = c * step_scale(relation)
     for j in range(relation.inverse.shape[0]):
         relation.move.column[j] = step * relation.inverse[i, j]
     _add_outer(model.table, relation.move, rows, t)
 
 
 @compiled
-def _add_outer(table: Any, move: Any, rows: Any, t: Any) -> None:
+def _add_outer(table, move, rows, t):
     """Add x a' to W, noting W'x and ‖x‖² on the way; exact for a feature that stands twice, as the terms add up."""
     column, along = move.column, move.along
     along[:] = 0.0
@@ -478,7 +394,7 @@ def _add_outer(table: Any, move: Any, rows: Any, t: Any) -> None:
 
 
 @when(add_timed, LearnedModel)
-def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
+def _add_timed(model, i, c, rows, t, clock):
     column = model.relation.move.column
     for k in range(begin(rows, t), end(rows, t)):
         weights, x = weights_of(model.table, rows, t, k, column.size), value(rows, t, k) * clock
@@ -486,17 +402,14 @@ def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any
             weights[j] += x * column[j]
 
 
-when(summed_margin, LearnedModel)(
-    lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t)
-)
 when(adapt, LearnedModel)(lambda model: learn_relation(model.relation))
 
 
 @when(on_step_end, LearnedModel)
-def _tick(model: Any) -> Any:
-    end_rounds(model.relation.start, model.relation, 1)
+def _tick(model):
+    end_rounds(model.relation, 1)
 
 
 @when(skip, LearnedModel)
-def _skip(model: Any) -> Any:
-    end_rounds(model.relation.start, model.relation, 1)
+def _skip(model):
+    end_rounds(model.relation, 1)

@@ -1,4 +1,4 @@
-"""Members of a mixture that learn side by side: what each keeps of a weight lies beside what the others do.
+"""Members of an ensemble that learn side by side, with their numbers for a weight side by side.
 
 A row of ``tasks`` has the numbers of all members that keep something for a task, the one row of ``groups`` those of all
 members that share something; so a feature's numbers come into cache together. A member is one of three kinds, each of
@@ -7,9 +7,9 @@ which does to its numbers, bit for bit, what its own file says:
 =========== ==================================== ============================= ======================================
 kind        file                                 numbers of a weight           ``settings``
 =========== ==================================== ============================= ======================================
-``GRADIENT`` :mod:`.adaptive`                    w, Q                          step, start, scale of the margin
-``CONFIDENT`` :mod:`.arow`                       w, P                          noise, target, -
-``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth, scale of the margin
+``GRADIENT`` :mod:`.adaptive`                    w, Q                          step, start
+``CONFIDENT`` :mod:`.arow`                       w, P                          noise, target
+``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth
 =========== ==================================== ============================= ======================================
 
 The kind is a number and not a type, so that whatever members there are, the same compiled code learns them. Up to two
@@ -26,14 +26,14 @@ from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refco
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import begin, end, feature, value, weight
 from coterie.numeric.weights.dense import RowMajor, RowMajorMany
-from coterie.numeric.weights.table import beside, claim, held, locate, prefetch_row, reserve, touch
+from coterie.numeric.weights.table import find_weight, get_or_insert, get_value, offset_of, prefetch_row, reserve, touch
 
 from . import mixed_effects
 from .adaptive import descend
 from .arow import label_variance, row_variance, sharpen
 from .asking import decide, skip_unlabelled, wanted
 from .coin import GAINED, REWARD, SUM, bet, measure
-from .mixture import Work, charge, correct, finite, room, show
+from .mixture import Work, allocate_work, charge, correct, finite, stack_inputs
 from .round import add, prefetch_record, prefetch_task, ready, score
 from .rules import SHORTEST, evidence, logistic_step, step, triggers_update
 from .stream import AHEAD
@@ -48,7 +48,7 @@ CHUNK = 64
 
 
 class Members(NamedTuple):
-    """What the members are: ``kinds`` (m,), ``settings`` (m, 3), and of the two levels ``at`` and ``shares`` (m, 2).
+    """The members: ``kinds`` (m,), ``settings`` (m, 2), and of the two levels ``at`` and ``shares`` (m, 2).
 
     ``at`` is where in a row a member's numbers begin, -1 if it has none there; ``shares`` are the weights in M of the
     rows. ``largest`` is where in the row of scales a coin better has its L.
@@ -61,7 +61,7 @@ class Members(NamedTuple):
     largest: Any
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Workspace for one record: margins ``predictions`` (m,), their ``pooled`` parts, ``steps``, AROW's ``noise``.
 
     ``places`` (CHUNK,) are addresses of weights, ``mixing`` is room for the last step.
@@ -75,17 +75,17 @@ class Room(NamedTuple):
     mixing: Work
 
     @classmethod
-    def of(cls, members: int, experts: int) -> Room:
+    def allocate(cls, members: int, experts: int) -> Workspace:
         """Make room for so many members and experts."""
         predictions, pooled, steps, noise = np.zeros((4, members))
-        return cls(predictions, pooled, steps, noise, np.zeros(CHUNK, np.uint64), room(experts))
+        return cls(predictions, pooled, steps, noise, np.zeros(CHUNK, np.uint64), allocate_work(experts))
 
 
 class MemberModels(NamedTuple):
-    """A mixture as a model of the compiled round: tables, members, and what mixes them.
+    """An ensemble as a model of the compiled round: tables, members, and stacking.
 
-    ``has_own``, ``has_pool`` and ``bets`` tell whether some member keeps something in ``tasks``, in ``groups`` and in
-    ``largest``. ``factors`` (S, m) make experts of the members; ``losses``, ``layer`` and ``local`` are those of
+    ``has_own``, ``has_pool`` and ``bets`` are true if some member has numbers in ``tasks``, ``groups`` and ``largest``.
+    ``factors`` (S, m) make experts of the members; ``losses``, ``layer`` and ``local`` are those of
     :mod:`.mixture`. ``mixed`` of the models ``first`` and ``second`` are members, the last ones.
     """
 
@@ -100,7 +100,7 @@ class MemberModels(NamedTuple):
     losses: Any
     layer: Any
     local: float
-    work: Room
+    work: Workspace
     first: mixed_effects.MixedEffects
     second: mixed_effects.MixedEffects
     mixed: int
@@ -116,58 +116,47 @@ class EnsembleModel(NamedTuple):
 
 
 @generic_no_refcount
-def _remember(table: Any, places: Any, k: Any, place: Any) -> None:
+def _remember(table, places, k, place):
     """Note the address of the k-th weight of a chunk."""
 
 
 @generic_no_refcount
-def _recall(table: Any, row: Any, rows: Any, t: Any, k: Any, places: Any, first: Any) -> Any:
+def _recall(table, row, rows, t, k, places, first):
     """Return the address of the weight of entry k of a record, of a chunk that begins with the first."""
 
 
 @when(_remember, object)
-def _note(table: Any, places: Any, k: Any, place: Any) -> None:
+def _note(table, places, k, place):
     places[k] = place
 
 
 when(_recall, object)(lambda table, row, rows, t, k, places, first: places[k - first])
 for _kind in (RowMajor, RowMajorMany):  # where that is less work than to look it up
     when(_remember, _kind)(lambda table, places, k, place: None)
-    when(_recall, _kind)(lambda table, row, rows, t, k, places, first: locate(table, row, feature(rows, t, k)))
+    when(_recall, _kind)(lambda table, row, rows, t, k, places, first: find_weight(table, row, feature(rows, t, k)))
 
 
 # -- margins -----------------------------------------------------------------------------------------------------------
 
 
 @no_refcount
-def _add_products(
-    table: Any,
-    row: Any,
-    level: Any,
-    members: Any,
-    rows: Any,
-    t: Any,
-    first: Any,
-    last: Any,
-    places: Any,
-    predictions: Any,
-) -> None:
+def _add_products(table, row, level, members, rows, t, first, last, places, predictions):
     """Add the products of some entries with the weights in a row to each member's margin, in the entries' order."""
     for k in range(first, last):
-        _remember(table, places, k - first, locate(table, row, feature(rows, t, k)))
+        _remember(table, places, k - first, find_weight(table, row, feature(rows, t, k)))
+    # each member adds up in the order of entries, as it would alone: sums must be equal to the last bit
     for m in range(members.kinds.size):
         if members.at[m, level] >= 0:
-            n, total = beside(table, members.at[m, level]), predictions[m]
+            n, total = offset_of(table, members.at[m, level]), predictions[m]
             for k in range(first, last):
-                total += held(table, _recall(table, row, rows, t, k, places, first) + n) * value(rows, t, k)
+                total += get_value(table, _recall(table, row, rows, t, k, places, first) + n) * value(rows, t, k)
             predictions[m] = total
 
 
 @no_refcount
-def _tell_level(
-    table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, places: Any, predictions: Any
-) -> None:
+def _score_level(table, row, level, members, rows, t, places, predictions):
     """Add the products of record t with the weights in a row to each member's margin."""
+    # always true: the compiler must not drop loads that only warm the cache
     if touch(table, row, rows, t) != -2:
         for first in range(begin(rows, t), end(rows, t), CHUNK):
             last = min(first + CHUNK, end(rows, t))
@@ -175,7 +164,7 @@ def _tell_level(
 
 
 @no_refcount
-def _combine(factors: Any, margins: Any, experts: Any) -> None:
+def _combine(factors, margins, experts):
     """Write the margins of experts, sums of the members' with factors (S, m)."""
     for a in range(experts.size):
         experts[a] = 0.0
@@ -185,32 +174,32 @@ def _combine(factors: Any, margins: Any, experts: Any) -> None:
 
 
 @no_refcount
-def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def score_members(model, i, rows, t):
     """Write the margins of members and experts of record t of task i; returns the mixture's."""
     members, work, experts = model.members, model.work, model.work.mixing.experts
     for m in range(work.predictions.size):
         work.predictions[m] = 0.0
     if model.has_own:
-        _tell_level(model.tasks, i, OWN, members, rows, t, work.places, work.predictions)
+        _score_level(model.tasks, i, OWN, members, rows, t, work.places, work.predictions)
     if model.has_pool:
         for m in range(work.predictions.size):
             work.pooled[m] = 0.0
-        _tell_level(model.groups, 0, POOL, members, rows, t, work.places, work.pooled)
+        _score_level(model.groups, 0, POOL, members, rows, t, work.places, work.pooled)
         for m in range(work.predictions.size):
             work.predictions[m] += work.pooled[m]
     if model.mixed > 0:
-        work.predictions[members.kinds.size] = mixed_effects.tell(model.first, i, rows, t)
+        work.predictions[members.kinds.size] = mixed_effects.predict_margin(model.first, i, rows, t)
     if model.mixed > 1:
-        work.predictions[members.kinds.size + 1] = mixed_effects.tell(model.second, i, rows, t)
+        work.predictions[members.kinds.size + 1] = mixed_effects.predict_margin(model.second, i, rows, t)
     _combine(model.factors, work.predictions, experts)
-    return show(model.losses, model.layer, model.local, i, work.mixing)
+    return stack_inputs(model.losses, model.layer, model.local, i, work.mixing)
 
 
-when(score, MemberModels)(lambda model, i, rows, t: tell(model, i, rows, t))
+when(score, MemberModels)(lambda model, i, rows, t: score_members(model, i, rows, t))
 
 
 @no_refcount
-def _ask_for(model: Any, i: Any, rows: Any, t: Any) -> None:
+def _ask_for(model, i, rows, t):
     if model.has_own:
         prefetch_row(model.tasks, i, rows, t)
     if model.has_pool:
@@ -225,7 +214,7 @@ when(prefetch_task, MemberModels)(lambda model, i: prefetch(model.losses.tasks, 
 
 
 @no_refcount
-def _has_room(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _has_room(model, i, rows, t):
     room = not model.has_own or reserve(model.tasks, i, rows, t)
     room = room and (not model.has_pool or reserve(model.groups, 0, rows, t))
     room = room and (not model.bets or reserve(model.largest, 0, rows, t))
@@ -237,34 +226,33 @@ when(ready, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t)
 
 
 @no_refcount
-def _bet_some(
-    table: Any, row: Any, level: Any, model: Any, m: Any, y: Any, rows: Any, t: Any, first: Any, last: Any
-) -> None:
-    """Move a betting member's weights in a row for some entries, whose addresses are noted."""
+def _bet_some(table, row, level, model, m, y, rows, t, first, last):
+    """Move a betting member's weights in a row for some entries with noted addresses."""
     members, work, largest = model.members, model.work, model.largest
     n, c, scales = members.at[m, level], work.steps[m] * y, members.largest[m]
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
-    first_number, sums = beside(table, n), beside(table, n + SUM)
-    gains, rewards = beside(table, n + GAINED), beside(table, n + REWARD)
+    first_number, sums = offset_of(table, n), offset_of(table, n + SUM)
+    gains, rewards = offset_of(table, n + GAINED), offset_of(table, n + REWARD)
     for k in range(first, last):
         gradient = c * value(rows, t, k)
         if gradient != 0.0:
             at = _recall(table, row, rows, t, k, work.places, first)
-            scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
+            scale = get_value(largest, find_weight(largest, 0, feature(rows, t, k)) + offset_of(largest, scales))
             bet(table, at + first_number, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
 
 @no_refcount
-def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, t: Any, first: Any, last: Any) -> None:
+def _move_some(table, row, level, model, y, rows, t, first, last):
     """Move each member's weights in a row for some entries."""
     members, work = model.members, model.work
     for k in range(first, last):
-        _remember(table, work.places, k - first, claim(table, row, feature(rows, t, k)))
+        _remember(table, work.places, k - first, get_or_insert(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
+        # a member without a step must not touch its sums, which would change by -0.0
         if members.at[m, level] < 0 or work.steps[m] <= 0.0:
             continue
         n, c, share = members.at[m, level], work.steps[m] * y, members.shares[m, level]
-        first_number, second = beside(table, n), beside(table, n + 1)
+        first_number, second = offset_of(table, n), offset_of(table, n + 1)
         if members.kinds[m] == GRADIENT:
             rate, start = members.settings[m, 0] * share, members.settings[m, 1]
             for k in range(first, last):
@@ -280,13 +268,13 @@ def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, 
 
 
 @no_refcount
-def _move_level(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, t: Any) -> None:
+def _move_level(table, row, level, model, y, rows, t):
     for first in range(begin(rows, t), end(rows, t), CHUNK):
         _move_some(table, row, level, model, y, rows, t, first, min(first + CHUNK, end(rows, t)))
 
 
 @no_refcount
-def _variance(model: Any, m: Any, i: Any, rows: Any, t: Any) -> Any:
+def _variance(model, m, i, rows, t):
     """Return the variance of a member's margin."""
     members, total = model.members, 0.0
     if members.at[m, OWN] >= 0:
@@ -297,7 +285,7 @@ def _variance(model: Any, m: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
-def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
+def _choose_steps(model, i, y, rows, t):
     """Write each member's step, by its latest margin; returns the longest step."""
     members, work = model.members, model.work
     longest = 0.0
@@ -305,7 +293,7 @@ def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
         signed_margin = y * work.predictions[m]
         work.steps[m] = 0.0
         if members.kinds[m] != CONFIDENT:
-            work.steps[m] = weight(rows, t) * logistic_step(members.settings[m, 2], signed_margin)
+            work.steps[m] = weight(rows, t) * logistic_step(signed_margin)
         elif signed_margin < members.settings[m, 1]:
             work.noise[m] = label_variance(members.settings[m, 0], rows, t)
             total = _variance(model, m, i, rows, t) + work.noise[m]
@@ -316,9 +304,10 @@ def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
-def learn_told(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
-    """Learn record t right after ``tell`` has computed its margins, where it is ``ready``; returns the longest step."""
+def learn_members(model, i, y, rows, t):
+    """Learn record t right after ``score_members``, if it is ``ready``; return the longest step."""
     members, work = model.members, model.work
+    # all steps are chosen before the first weight moves: members do not see each other
     longest = _choose_steps(model, i, y, rows, t)
     for m in range(members.kinds.size):
         if members.kinds[m] == COIN and work.steps[m] > 0.0:
@@ -339,66 +328,61 @@ def learn_told(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
 # The step of a mixture is the whole of its learning, which the label decides and not the mixture's own margin.
 when(evidence, EnsembleModel)(lambda rule, y, margin: y)
 when(triggers_update, EnsembleModel)(lambda rule, label: True)
-when(step, EnsembleModel, MemberModels)(lambda rule, model, i, rows, t, label: learn_told(model, i, label, rows, t))
+when(step, EnsembleModel, MemberModels)(lambda rule, model, i, rows, t, label: learn_members(model, i, label, rows, t))
 when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 
 @no_refcount
-def _restore_experts(predictions: Any, s: Any, experts: Any) -> Any:
-    """Write the margins that experts predicted for record s unless all are 0 or they left; return if there were any."""
-    known = False
+def _score_late(model, i, rows, s, predictions):
+    """Return the margin of record s of task i, by which it is learned; experts count as they predicted it.
+
+    They count as they are now if all predictions are 0, and those that left have none.
+    """
+    margin, experts, known = score_members(model, i, rows, s), model.work.mixing.experts, False
     for a in range(experts.size):
         known = known or predictions[a, s] != 0.0
-    if known:
-        for a in range(experts.size):
-            if experts[a] == experts[a]:
-                experts[a] = predictions[a, s]
-    return known
+    if not known:
+        return margin
+    for a in range(experts.size):
+        if experts[a] == experts[a]:
+            experts[a] = predictions[a, s]
+    return stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing)
 
 
 @compiled
-def learn_late(
-    model: Any,
-    rows: Any,
-    tasks: Any,
-    y: Any,
-    first: int,
-    last: int,
-    given: int,
-    predictions: Any,
-    moves: Any,
-    query_strategy: Any,
-) -> int:
-    """As :func:`coterie.numeric.primal.stream.learn`, of records whose labels come ``tasks.size - y.size`` rounds late.
+def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, query_strategy):
+    """As :func:`coterie.numeric.primal.stream.learn`, for labels ``tasks.size - y.size`` rounds late.
 
     ``predictions`` (S, n) has the experts' margins of the first ``given`` records, which were predicted before, and
-    gets those of the others. Experts are charged for these margins, unless all are 0.
+    gets those of the others. Experts are charged for these margins, unless all are 0. It is (S, 0) if labels are not
+    late and never were: then one computation of the margins is both prediction and the start of learning.
     """
-    delay, experts = tasks.size - y.size, model.work.mixing.experts
+    delay, experts, late = tasks.size - y.size, model.work.mixing.experts, predictions.shape[1] > 0
     for s in range(first, last):
         i, t = tasks[s], s + delay
         if s + 1 < last:
             prefetch_record(model, tasks[s + 1], rows, s + 1)
-        if t >= given:
-            moves.margins[t] = tell(model, tasks[t], rows, t)
-            for a in range(experts.size):
+        if s + AHEAD < last:
+            prefetch_task(model, tasks[s + AHEAD])
+        if t >= n_predicted:
+            moves.margins[t] = score_members(model, tasks[t], rows, t)
+            for a in range(experts.size if late else 0):
                 predictions[a, t] = finite(experts[a])
             decide(query_strategy, model, tasks[t], moves.margins[t], t)
-        moves.step_sizes[s] = 0.0
+        moves.own[s], moves.step_sizes[s] = 0.0 if late else moves.margins[s], 0.0
         if not (wanted(query_strategy, s) and weight(rows, s) > 0.0):
             skip_unlabelled(query_strategy, model)
             continue
         if not ready(model, i, rows, s):
             return s
-        moves.own[s] = tell(model, i, rows, s)
-        if _restore_experts(predictions, s, experts):
-            moves.own[s] = show(model.losses, model.layer, model.local, i, model.work.mixing)
-        moves.step_sizes[s] = learn_told(model, i, y[s], rows, s)
+        if late:
+            moves.own[s] = _score_late(model, i, rows, s, predictions)
+        moves.step_sizes[s] = learn_members(model, i, y[s], rows, s)
     return last
 
 
 @compiled
-def predict_told(model: Any, rows: Any, tasks: Any, predictions: Any, margins: Any) -> None:
+def predict(model, rows, tasks, predictions, margins):
     """Write the ensemble's margins of records, and those of the experts to ``predictions`` (S, n)."""
     experts = model.work.mixing.experts
     for t in range(tasks.size):
@@ -406,6 +390,6 @@ def predict_told(model: Any, rows: Any, tasks: Any, predictions: Any, margins: A
             prefetch_record(model, tasks[t + 1], rows, t + 1)
         if t + AHEAD < tasks.size:
             prefetch_task(model, tasks[t + AHEAD])
-        margins[t] = tell(model, tasks[t], rows, t)
+        margins[t] = score_members(model, tasks[t], rows, t)
         for a in range(experts.size):
             predictions[a, t] = experts[a]

@@ -230,7 +230,7 @@ class MixedEffects(NamedTuple):
 
 
 @no_refcount
-def find(seen: Any, column: Any) -> Any:
+def find(seen, column):
     """Return the entry of the hash table that has a column, or the empty one that it would get."""
     at = slot(np.uint64(column), _MASK)
     while seen.table[at] >= 0 and seen.columns[seen.table[at]] != column:
@@ -239,7 +239,7 @@ def find(seen: Any, column: Any) -> Any:
 
 
 @no_refcount
-def _add_features(model: Any, rows: Any, t: Any) -> None:
+def _add_features(model, rows, t):
     """Add the features of a record that are not 0 to those seen."""
     seen = model.seen
     for k in range(begin(rows, t), end(rows, t)):
@@ -253,7 +253,7 @@ def _add_features(model: Any, rows: Any, t: Any) -> None:
 
 
 @no_refcount
-def _write_record(seen: Any, rows: Any, t: Any, width: Any, x: Any) -> None:
+def _write_record(seen, rows, t, width, x):
     """Write the features seen of a record as a dense one of this width, divided by the constant, which comes first."""
     for j in range(width):
         x[j] = 0.0
@@ -271,7 +271,7 @@ def _write_record(seen: Any, rows: Any, t: Any, width: Any, x: Any) -> None:
 
 
 @no_refcount
-def _note_parts(model: Any, i: Any, width: Any) -> None:
+def _note_parts(model, i, width):
     """Note the parts of the margin, and the variance of the own one; a task that is not known has the number -1."""
     shared, own, variance, x = 0.0, 0.0, 0.0, model.work.x
     for j in range(width):
@@ -288,14 +288,14 @@ def _note_parts(model: Any, i: Any, width: Any) -> None:
 
 
 @no_refcount
-def _note_shared_variance(model: Any) -> None:
+def _note_shared_variance(model):
     work = model.work
     work.notes[SHARED_VARIANCE] = multiply(model.shared, int(work.notes[WIDTH]), work.x, work.moved)
 
 
 @no_refcount
-def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
-    """Return the margin of record t of task i, NaN if the model has left; note what it consists of.
+def predict_margin(model, i, rows, t):
+    """Return the margin of record t of task i, NaN if the model has left; note its parts.
 
     Log-odds are divided by sqrt(1 + π s² / 8), s² being their variance.
     """
@@ -314,7 +314,7 @@ def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
-def learn(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
+def learn(model, i, y, rows, t):
     """Learn record t of task i, for which there is room; return how far it moved the model, 0 if that has left."""
     _add_features(model, rows, t)
     if model.clock[0] > LIMIT:
@@ -322,7 +322,7 @@ def learn(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
     work, width = model.work, model.clock[0]
     notes = work.notes
     if notes[RECORD] != t or notes[WIDTH] != width:
-        tell(model, i, rows, t)
+        predict_margin(model, i, rows, t)
     noise, residual = 1.0 / weight(rows, t), y - (notes[SHARED] + notes[OWN])
     if model.logistic:
         variance = notes[SHARED_VARIANCE] + notes[OWN_VARIANCE]
@@ -344,7 +344,7 @@ def learn(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
-def _move_own(model: Any, i: Any, width: Any, residual: Any, noise: Any, total: Any) -> None:
+def _move_own(model, i, width, residual, noise, total):
     """Move a task's own weights by a label of that residual and variance."""
     for j in range(width):
         x, ridge = model.work.x[j], model.ridges[min(j, 1)]
@@ -356,8 +356,8 @@ def _move_own(model: Any, i: Any, width: Any, residual: Any, noise: Any, total: 
 
 
 @no_refcount
-def has_room(model: Any, i: Any, rows: Any, t: Any) -> Any:
-    """Tell whether the model has room for record t of task i, or none if it has left; note how much is needed."""
+def has_room(model, i, rows, t):
+    """Return True if the model has room for record t of task i, or has left; note how much room is needed."""
     needed, width = model.clock[0], model.shared.mean.size
     if needed > LIMIT:
         return width == 0
@@ -369,10 +369,10 @@ def has_room(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @compiled
-def margin_variances(model: Any, rows: Any, tasks: Any, variances: Any) -> None:
+def margin_variances(model, rows, tasks, variances):
     """Write the variance of each record's margin; a task that is not known has the number -1."""
     for t in range(tasks.size):
-        if not np.isnan(tell(model, tasks[t], rows, t)):
+        if not np.isnan(predict_margin(model, tasks[t], rows, t)):
             _note_shared_variance(model)
             variances[t] = model.work.notes[SHARED_VARIANCE] + model.work.notes[OWN_VARIANCE]
 
@@ -381,7 +381,7 @@ class FilterStep(NamedTuple):
     """The rule of a mixed-effects model: its step is the whole of its learning."""
 
 
-when(score, MixedEffects)(lambda model, i, rows, t: tell(model, i, rows, t))
+when(score, MixedEffects)(lambda model, i, rows, t: predict_margin(model, i, rows, t))
 when(ready, MixedEffects)(lambda model, i, rows, t: has_room(model, i, rows, t))
 when(evidence, FilterStep)(lambda rule, y, margin: y)
 when(triggers_update, FilterStep)(lambda rule, label: True)

@@ -69,7 +69,7 @@ def first_layer(experts: int, unsure: float = UNSURE) -> Stacker:
 
 
 class Work(NamedTuple):
-    """Room for a round: ``experts`` and ``weights`` (S,); ``inputs`` of the layer and what ``moved`` it (S + 1,)."""
+    """Workspace of a round: ``experts`` and ``weights`` (S,), ``inputs`` and ``moved`` (S + 1,)."""
 
     experts: Any
     weights: Any
@@ -77,13 +77,13 @@ class Work(NamedTuple):
     moved: Any
 
 
-def room(experts: int) -> Work:
+def allocate_work(experts: int) -> Work:
     """Make room for one round of so many experts."""
     return Work(*(np.zeros(size) for size in (experts, experts, experts + 1, experts + 1)))
 
 
 @no_refcount
-def combine(factors: Any, margins: Any, experts: Any) -> None:
+def combine(factors, margins, experts):
     """Write the experts' margins (S, n), sums of the learners' (m, n) with factors (S, m)."""
     for a in range(factors.shape[0]):
         for m in range(factors.shape[1]):
@@ -93,7 +93,7 @@ def combine(factors: Any, margins: Any, experts: Any) -> None:
 
 
 @no_refcount
-def rate_of(overall: Any) -> Any:
+def rate_of(overall):
     """Return the rate eta = min(1, sqrt(2 ln S / (1 + min L)))."""
     fewest = np.inf
     for a in range(overall.size):
@@ -102,13 +102,13 @@ def rate_of(overall: Any) -> Any:
 
 
 @no_refcount
-def finite(margin: Any) -> Any:
+def finite(margin):
     """Return a margin, or 0 for NaN."""
     return margin if margin == margin else 0.0
 
 
 @no_refcount
-def weigh(overall: Any, own: Any, local: Any, margins: Any, weights: Any) -> None:
+def weigh(overall, own, local, margins, weights):
     """Write p_a proportional to exp(-eta L_a - local · L_ia), stable for large losses; 0 for margins NaN."""
     eta = rate_of(overall)
     least = np.inf
@@ -117,6 +117,7 @@ def weigh(overall: Any, own: Any, local: Any, margins: Any, weights: Any) -> Non
         if margins[a] == margins[a]:
             least = min(least, weights[a])
     total = 0.0
+    # the least exponent is subtracted, so that not all weights become zero
     for a in range(overall.size):
         weights[a] = math.exp(least - weights[a]) if margins[a] == margins[a] else 0.0
         total += weights[a]
@@ -125,13 +126,13 @@ def weigh(overall: Any, own: Any, local: Any, margins: Any, weights: Any) -> Non
 
 
 @no_refcount
-def _note_experts(margins: Any, t: Any, work: Any) -> None:
+def _note_experts(margins, t, work):
     for a in range(work.experts.size):
         work.experts[a] = margins[a, t]
 
 
 @no_refcount
-def show(losses: Any, layer: Any, local: Any, i: Any, work: Any) -> Any:
+def stack_inputs(losses, layer, local, i, work):
     """Fill the layer's inputs with the experts' margins and their mixture; return the layer's margin."""
     weigh(losses.overall, losses.tasks[i], local, work.experts, work.weights)
     last = work.weights.size
@@ -144,7 +145,7 @@ def show(losses: Any, layer: Any, local: Any, i: Any, work: Any) -> Any:
 
 
 @no_refcount
-def _margin(layer: Any, work: Any) -> Any:
+def _margin(layer, work):
     margin = 0.0
     for a in range(work.inputs.size):
         margin += layer.mean[a] * work.inputs[a]
@@ -152,8 +153,8 @@ def _margin(layer: Any, work: Any) -> Any:
 
 
 @no_refcount
-def slope_after(signed_margin: Any, q: Any) -> Any:
-    """Return the slope of the logistic loss where its step leads: tau = 1 / (1 + exp(agreement + tau q)), for q >= 0.
+def slope_after(signed_margin, q):
+    """Return the slope of the logistic loss after its own step: tau = 1 / (1 + exp(agreement + tau q)), for q >= 0.
 
     u = agreement + tau q, the root of u - agreement - q / (1 + e^u), is between agreement and agreement + q: Newton's
     steps, halving where they would leave. A step's error is about the square of the one before, so that the last, below
@@ -177,8 +178,8 @@ def slope_after(signed_margin: Any, q: Any) -> Any:
 
 
 @no_refcount
-def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
-    """Learn the round whose inputs were shown last, of a record of this weight."""
+def correct(layer, y, weight, work):
+    """Learn the round of the latest inputs, of a record of this weight."""
     inputs, moved, size = work.inputs, work.moved, work.inputs.size
     margin = _margin(layer, work)
     q = multiply(layer, size, inputs, moved)
@@ -197,7 +198,7 @@ def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
 
 
 @no_refcount
-def charge(losses: Any, i: Any, y: Any, weight: Any, work: Any) -> None:
+def charge(losses, i, y, weight, work):
     """Add the 0/1 losses of the experts, times the record's weight."""
     for a in range(losses.overall.size):
         signed_margin = y * work.experts[a]
@@ -207,8 +208,8 @@ def charge(losses: Any, i: Any, y: Any, weight: Any, work: Any) -> None:
 
 
 @compiled
-def blend(losses: Any, layer: Any, local: Any, tasks: Any, margins: Any, mixed: Any, work: Any) -> None:
-    """Mix the margins of records whose experts' ``margins`` (S, n) are given; nothing is learned.
+def blend(losses, layer, local, tasks, margins, mixed, work):
+    """Mix the experts' ``margins`` (S, n) of records; nothing is learned.
 
     A task of which nothing is known has the number -1.
     """
@@ -216,26 +217,13 @@ def blend(losses: Any, layer: Any, local: Any, tasks: Any, margins: Any, mixed: 
     for t in range(tasks.size):
         _note_experts(margins, t, work)
         if tasks[t] >= 0:
-            mixed[t] = show(losses, layer, local, tasks[t], work)
+            mixed[t] = stack_inputs(losses, layer, local, tasks[t], work)
         else:
-            mixed[t] = show(unknown, layer, local, 0, work)
+            mixed[t] = stack_inputs(unknown, layer, local, 0, work)
 
 
 @compiled
-def mix(
-    losses: Any,
-    layer: Any,
-    local: Any,
-    tasks: Any,
-    y: Any,
-    weights: Any,
-    predictions: Any,
-    judged: Any,
-    last: int,
-    mixed: Any,
-    own: Any,
-    work: Any,
-) -> None:
+def mix(losses, layer, local, tasks, y, weights, predictions, judged, last, mixed, own, work):
     """Mix and learn the first ``last`` records, record s after record s + tasks.size - last was mixed.
 
     ``predictions`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are
@@ -244,11 +232,11 @@ def mix(
     delay = tasks.size - last
     for s in range(last):
         _note_experts(predictions, s + delay, work)
-        mixed[s + delay] = show(losses, layer, local, tasks[s + delay], work)
+        mixed[s + delay] = stack_inputs(losses, layer, local, tasks[s + delay], work)
         own[s] = mixed[s]
         if delay > 0:
             _note_experts(judged, s, work)
-            own[s] = show(losses, layer, local, tasks[s], work)
+            own[s] = stack_inputs(losses, layer, local, tasks[s], work)
         if weights[s] != 0.0:
             correct(layer, y[s], weights[s], work)
             charge(losses, tasks[s], y[s], weights[s], work)

@@ -1,4 +1,4 @@
-r"""Records as they are learned: z-scores, a constant, unit length, and marks of what is missing.
+r"""Preprocessing of records: z-scores, a constant, unit length, and marks of missing values.
 
 The running scale of a feature is that of :mod:`coterie.numeric.core.moments`, over the records so far and the present
 one: a row of ``moments`` is a feature's :class:`~coterie.numeric.core.moments.Moments`, and a weight of -1 there says
@@ -33,7 +33,7 @@ RARE = 8.0
 
 
 class Preparing(NamedTuple):
-    """What is done to a record that names its features.
+    """The preprocessing of records that name their features.
 
     ``before`` has room for the moments that a record changes, ``constant`` is the feature of the constant or -1, and a
     record of another number of entries than ``width`` cannot be prepared unless that is 0. Then names may be absent:
@@ -51,8 +51,8 @@ class Preparing(NamedTuple):
 
 
 @no_refcount
-def prepare_columns(values: Any, moments: Any, missing: Any, scaled: bool, unit: bool, update: bool, out: Any) -> None:
-    """Write the z-scores of rows of columns in front of what ``out`` has behind them; at unit length if asked.
+def prepare_columns(values, moments, missing, scaled, unit, update, out):
+    """Write the z-scores of columns into the first columns of ``out``; scale rows to unit length if asked.
 
     NaN is missing: 0, and 1 in the column ``missing[j]`` of ``out`` unless that is -1.
     """
@@ -76,7 +76,7 @@ def prepare_columns(values: Any, moments: Any, missing: Any, scaled: bool, unit:
 
 
 @no_refcount
-def prepare_entries(preparing: Any, values: Any, features: Any, n: Any, behind: Any, update: Any) -> Any:
+def prepare_entries(preparing, values, features, n, behind, update):
     """Prepare the n entries of a record in place; return how many there are then.
 
     The constant comes behind them, and stands before so many others that are taken as they are. The entries of second
@@ -102,13 +102,13 @@ def prepare_entries(preparing: Any, values: Any, features: Any, n: Any, behind: 
 
 
 @no_refcount
-def are_dictionaries(preparing: Any) -> Any:
+def are_dictionaries(preparing):
     """Return True if records are dictionaries of numbers that are scaled: they may leave out names."""
     return preparing.scaled and preparing.width == 0
 
 
 @no_refcount
-def scale_entries(preparing: Any, values: Any, features: Any, n: Any, total: Any, update: Any) -> Any:
+def scale_entries(preparing, values, features, n, total, update):
     """Scale the numbers among n entries; return the number of all entries, to which second columns are appended."""
     for k in range(n):
         j = np.uint64(features[np.uint64(k)])
@@ -123,20 +123,20 @@ def scale_entries(preparing: Any, values: Any, features: Any, n: Any, total: Any
 
 
 @no_refcount
-def absences(preparing: Any, j: Any, records: Any) -> Any:
+def absences(preparing, j, records):
     """Count those of the records that lack feature j, since it first came."""
     return records - preparing.columns[j, UNCOUNTED] - count(preparing.moments[j])
 
 
 @no_refcount
-def share_of_absences(preparing: Any, j: Any, records: Any) -> Any:
+def share_of_absences(preparing, j, records):
     """Return 1 - rho of feature j, 0 before it first came."""
     present, absent = count(preparing.moments[j]), absences(preparing, j, records)
     return absent / (absent + present) if absent > 0.0 and present > 0.0 else 0.0
 
 
 @no_refcount
-def needs_second_column(preparing: Any, j: Any, x: Any) -> Any:
+def needs_second_column(preparing, j, x):
     """Return True if feature j has no second column and needs one once it is learned with the value x."""
     j = np.uint64(j)
     row = preparing.moments[j]
@@ -146,7 +146,7 @@ def needs_second_column(preparing: Any, j: Any, x: Any) -> Any:
 
 
 @no_refcount
-def split_presence(preparing: Any, values: Any, features: Any, k: Any, total: Any) -> Any:
+def split_presence(preparing, values, features, k, total):
     """Split entry k, a z-score, into its value and its presence; return the number of entries after that.
 
     Of the two, the one for the second column is appended, or left out while the feature has no such column.
@@ -166,7 +166,7 @@ def split_presence(preparing: Any, values: Any, features: Any, k: Any, total: An
 
 
 @no_refcount
-def scale_numbers(values: Any, preparing: Any, first: Any, update: Any, presences: Any) -> None:
+def scale_numbers(values, preparing, first, update, presences):
     """Replace columns of numbers from feature ``first`` on, shape (k, n), by their values, and write their presences.
 
     NaN is missing and stays so; infinity is absent and becomes 0. Record t is learned if ``update[t]``.
@@ -191,8 +191,8 @@ def scale_numbers(values: Any, preparing: Any, first: Any, update: Any, presence
 
 
 @no_refcount
-def take_back(preparing: Any, features: Any, n: Any) -> None:
-    """Make the moments what they were before these n entries, which were prepared last."""
+def take_back(preparing, features, n):
+    """Restore the moments from before these n entries, which were prepared last."""
     if preparing.scaled:
         if are_dictionaries(preparing):
             preparing.records[0] -= 1

@@ -7,7 +7,8 @@ no flag.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from collections import namedtuple
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +41,14 @@ class RelationUpdate:
     __slots__ = ()
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
-        """Make room for so many new tasks, whose diagonal of A⁻¹ began at ``first``, and for ``features`` in all."""
+        """Make room for new tasks with the diagonal ``first`` in A⁻¹, and for ``features`` in all."""
         return self
 
     def restarted(self, first: float) -> Self:
         """Start anew at A⁻¹ = first · I, while nothing has been revised yet."""
         return self
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
+    def select(self, tasks: NDArray[np.int64]) -> Self:
         """Return the law of these tasks alone, in their order."""
         return self
 
@@ -59,8 +60,8 @@ class RelationUpdate:
         """Return the diagonal of a revised A⁻¹ at a task without weights; it was ``first`` before."""
         return first
 
-    def bring_up(self, schedule: Any, inverse: Matrix) -> None:
-        """Bring A⁻¹ up to date with a law that has grown, where every move needs all of it."""
+    def write_inverse(self, mean_step: int, inverse: Matrix) -> None:
+        """Write A⁻¹ after tasks were added or dropped, if each move needs all of it."""
 
     def check(self, tasks: int) -> None:
         """Refuse numbers and arrays that do not fit this law and so many tasks: ValueError."""
@@ -95,30 +96,30 @@ def padded(vector: NDArray[Any], fresh: int, value: float = 0.0) -> NDArray[Any]
 
 
 @generic_noinline
-def update_relation(relation_update: Any, relation: Any) -> Any:
+def update_relation(update, relation):
     """Revise M; return False, leaving M as it is, if it would outgrow its limit."""
 
 
 @generic_noinline
-def absorb(relation_update: Any, relation: Any) -> Any:
+def absorb(update, relation):
     """Add the move to the Gram matrix."""
 
 
 @generic_noinline
-def update_row(relation_update: Any, relation: Any, i: Any) -> Any:
+def update_row(update, relation, i):
     """Bring row i of ``relation.inverse`` up to date."""
 
 
 @when(absorb, object)
-def _absorb(relation_update: Any, relation: Any) -> Any:
+def _absorb(update, relation):
     _add_move(relation.gram, relation.move)
 
 
-when(update_row, object)(lambda relation_update, relation, i: None)
+when(update_row, object)(lambda update, relation, i: None)
 
 
 @noinline
-def _add_move(gram: Any, move: Any) -> None:
+def _add_move(gram, move):
     """W'W += a b' + b a' with b = W'x + ‖x‖² a / 2: exactly symmetric, for sums of two commute."""
     a = move.column
     b = move.along + 0.5 * move.size[0] * a
@@ -129,97 +130,25 @@ def _add_move(gram: Any, move: Any) -> None:
             row[k] += a[j] * b[k] + b[j] * a[k]
 
 
-# -- the pace: by what moves are spread -------------------------------------------------------------------------------
+@noinline
+def step_scale(relation):
+    """Return the factor of A⁻¹ in a move: 1, or K^e / tr A⁻¹ with e = ``mean_step``, if the mean step is to stay."""
+    if relation.mean_step == 0:
+        return 1.0
+    return relation.inverse.shape[0] ** relation.mean_step / np.trace(relation.inverse)
 
 
-class AsLearned(NamedTuple):
-    """Moves are spread by A⁻¹."""
-
-    power: int
-
-    @property
-    def reads_all(self) -> bool:
-        """Tell that a move reads one column of A⁻¹."""
-        return False
-
-
-class MeanStep(NamedTuple):
-    """Moves are spread by K^(1 + power) A⁻¹ / tr A⁻¹, so that the mean step stays that of the start, K or 1."""
-
-    power: int
-
-    @property
-    def reads_all(self) -> bool:
-        """Tell that a move needs all of A⁻¹, for its trace."""
-        return True
-
-
-@generic_noinline
-def scale(schedule: Any, relation: Any) -> Any:
-    """Return the factor of A⁻¹ in a move."""
-
-
-@generic_noinline
-def limit(schedule: Any, first: Any) -> Any:
+@noinline
+def largest_entry(relation):
     """Return how large an entry of M may become."""
-
-
-when(limit, AsLearned)(lambda schedule, first: GROWTH * first)
-when(limit, MeanStep)(lambda schedule, first: ROOM)
-when(scale, AsLearned)(lambda schedule, relation: 1.0)
-
-
-@when(scale, MeanStep)
-def _scale_mean_step(schedule: Any, relation: Any) -> Any:
-    K = relation.inverse.shape[0]
-    return K ** (1 + schedule.power) / np.trace(relation.inverse)
-
-
-# -- the trace --------------------------------------------------------------------------------------------------------
-
-
-class FreeTrace(NamedTuple):
-    """A is not divided by its trace."""
-
-    exponent: int
-
-
-class UnitTrace(NamedTuple):
-    """A is divided by its trace after every revision."""
-
-    exponent: int
-
-
-@generic_noinline
-def log_trace(trace: Any, exponent: Any) -> Any:
-    """Return log tr A of A = exp(-exponent), if A is divided by its trace; else 0."""
-
-
-@generic_noinline
-def unit_trace(trace: Any, inverse: Any) -> Any:
-    """Divide A by its trace, if asked for."""
-
-
-when(log_trace, FreeTrace)(lambda trace, exponent: 0.0)
-when(log_trace, UnitTrace)(lambda trace, exponent: log_trace_exponential(-exponent))
-when(unit_trace, FreeTrace)(lambda trace, inverse: None)
-
-
-@when(unit_trace, UnitTrace)
-def _unit_trace(trace: Any, inverse: Any) -> Any:
-    inverse *= np.sum(1.0 / np.linalg.eigvalsh(inverse))
+    return GROWTH * relation.first if relation.mean_step == 0 else ROOM
 
 
 # -- LogDet -----------------------------------------------------------------------------------------------------------
 
 
-class _LogDetFields(NamedTuple):
-    eta: float
-    trace: Any
-
-
-class LogDetUpdate(_LogDetFields, RelationUpdate):
-    """A⁻¹ <- A⁻¹ + eta W'W."""
+class LogDetUpdate(namedtuple("LogDetUpdate", "eta unit_trace"), RelationUpdate):
+    """A⁻¹ <- A⁻¹ + eta W'W; A is divided by its trace after each revision if ``unit_trace`` is 1."""
 
     __slots__ = ()
 
@@ -228,17 +157,22 @@ class LogDetUpdate(_LogDetFields, RelationUpdate):
 
 
 @when(update_relation, LogDetUpdate)
-def _revise_logdet(relation_update: Any, relation: Any) -> Any:
-    if not _add_gram(
-        relation.inverse, relation_update.eta, relation.gram.products, limit(relation.schedule, relation.first)
-    ):
+def _update_by_log_det(update, relation):
+    if not _add_gram(relation.inverse, update.eta, relation.gram.products, largest_entry(relation)):
         return False
-    unit_trace(relation_update.trace, relation.inverse)
+    if update.unit_trace == 1:
+        _divide_by_trace(relation.inverse)
     return True
 
 
 @noinline
-def _add_gram(R: Any, eta: Any, G: Any, largest: Any) -> bool:
+def _divide_by_trace(inverse):
+    """Divide A by its trace, given A⁻¹."""
+    inverse *= np.sum(1.0 / np.linalg.eigvalsh(inverse))
+
+
+@noinline
+def _add_gram(R, eta, G, largest):
     """R += eta G unless that makes an entry larger than that; of a positive definite R the diagonal tells."""
     for j in range(R.shape[0]):
         if not R[j, j] + eta * G[j, j] <= largest:
@@ -253,22 +187,15 @@ def _add_gram(R: Any, eta: Any, G: Any, largest: Any) -> bool:
 # -- von Neumann ------------------------------------------------------------------------------------------------------
 
 
-class _VonNeumannFields(NamedTuple):
-    eta: float
-    trace: Any
-    exponent: Any
-    known: Any
-
-
-class VonNeumannUpdate(_VonNeumannFields, RelationUpdate):
-    """B <- B + eta W'W with A⁻¹ = exp(B); ``known`` says which columns of the exponential are at hand."""
+class VonNeumannUpdate(namedtuple("VonNeumannUpdate", "eta unit_trace exponent known"), RelationUpdate):
+    """B <- B + eta W'W with A⁻¹ = exp(B), the ``exponent``; ``known`` marks the columns of A⁻¹ that are up to date."""
 
     __slots__ = ()
 
     @classmethod
-    def begin(cls, eta: float, trace: Any, n_tasks: int, first: float) -> Self:
+    def begin(cls, eta: float, unit_trace: int, n_tasks: int, first: float) -> Self:
         """Start at A⁻¹ = first · I for so many tasks."""
-        return cls(eta, trace, np.log(first) * np.eye(n_tasks), np.ones(n_tasks, np.uint8))
+        return cls(eta, unit_trace, np.log(first) * np.eye(n_tasks), np.ones(n_tasks, np.uint8))
 
     def restarted(self, first: float) -> Self:
         return self._replace(exponent=np.log(first) * np.eye(len(self.exponent)), known=np.ones_like(self.known))
@@ -276,11 +203,11 @@ class VonNeumannUpdate(_VonNeumannFields, RelationUpdate):
     def resized(self, fresh: int, features: int, first: float) -> Self:
         return self._replace(exponent=bordered(self.exponent, fresh, np.log(first)), known=padded(self.known, fresh, 1))
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
+    def select(self, tasks: NDArray[np.int64]) -> Self:
         return self._replace(exponent=among(self.exponent, tasks), known=np.zeros(len(tasks), np.uint8))
 
-    def bring_up(self, schedule: Any, inverse: Matrix) -> None:
-        if schedule.reads_all:
+    def write_inverse(self, mean_step: int, inverse: Matrix) -> None:
+        if mean_step:
             exponential(self.exponent, inverse)
 
     def check(self, tasks: int) -> None:
@@ -291,48 +218,31 @@ class VonNeumannUpdate(_VonNeumannFields, RelationUpdate):
         require_within("known", self.known, 0, 1)
 
 
-@generic_noinline
-def exponentiate(schedule: Any, relation_update: Any, relation: Any) -> Any:
-    """Bring ``relation.inverse`` up to date with an exponent that has changed."""
-
-
-@generic_noinline
-def may_grow(schedule: Any, exponent: Any, largest: Any) -> Any:
-    """Tell whether moves can be spread by the exponential of this exponent."""
-
-
 @when(update_relation, VonNeumannUpdate)
-def _revise_von_neumann(relation_update: Any, relation: Any) -> Any:
-    exponent = relation_update.exponent + relation_update.eta * relation.gram.products
-    shift = log_trace(relation_update.trace, exponent)
-    for j in range(exponent.shape[0]):
-        exponent[j, j] += shift
-    if not may_grow(relation.schedule, exponent, np.log(limit(relation.schedule, relation.first))):
+def _update_by_von_neumann(update, relation):
+    exponent = update.exponent + update.eta * relation.gram.products
+    if update.unit_trace == 1:
+        shift = log_trace_exponential(-exponent)
+        for j in range(exponent.shape[0]):
+            exponent[j, j] += shift
+    # the mean step needs the trace, so all of A⁻¹, up to a factor; else a column is computed when it is needed
+    if relation.mean_step == 0:
+        if outgrows(exponent, np.log(largest_entry(relation))):
+            return False
+        update.known[:] = 0
+    elif not np.isfinite(np.sum(np.diag(exponent))):
         return False
-    copy_matrix(exponent, relation_update.exponent)
-    exponentiate(relation.schedule, relation_update, relation)
+    copy_matrix(exponent, update.exponent)
+    if relation.mean_step > 0:
+        exponential(update.exponent, relation.inverse)
     return True
 
 
-when(may_grow, AsLearned)(lambda schedule, exponent, largest: not outgrows(exponent, largest))
-when(may_grow, MeanStep)(lambda schedule, exponent, largest: np.isfinite(np.sum(np.diag(exponent))))
-
-
-@when(exponentiate, AsLearned)
-def _exponentiate_lazily(schedule: Any, relation_update: Any, relation: Any) -> Any:
-    relation_update.known[:] = 0
-
-
-@when(exponentiate, MeanStep)
-def _exponentiate(schedule: Any, relation_update: Any, relation: Any) -> Any:
-    exponential(relation_update.exponent, relation.inverse)
-
-
 @when(update_row, VonNeumannUpdate)
-def _update_row_of_exponential(relation_update: Any, relation: Any, i: Any) -> Any:
-    if not relation_update.known[i]:
-        exponential_column(relation_update.exponent, i, relation.inverse[i])
-        relation_update.known[i] = 1
+def _update_row_of_exponential(update, relation, i):
+    if not update.known[i]:
+        exponential_column(update.exponent, i, relation.inverse[i])
+        update.known[i] = 1
 
 
 # -- any divergence ---------------------------------------------------------------------------------------------------
@@ -351,20 +261,16 @@ class Divergence:
 
 
 @generic
-def gradient(divergence: Any, value: Any) -> Any:
+def gradient(divergence, value):
     """Return f(a) of an eigenvalue a of A, f being the gradient of the function that generates the divergence."""
 
 
 @generic
-def inverse_gradient(divergence: Any, value: Any) -> Any:
+def inverse_gradient(divergence, value):
     """Return the a of which f(a) is this, or NaN if there is none."""
 
 
-class _BetaFields(NamedTuple):
-    beta: float
-
-
-class Beta(_BetaFields, Divergence):
+class Beta(namedtuple("Beta", "beta"), Divergence):
     """f(a) = (a^(beta - 1) - 1) / (beta - 1): 1 - 1/a of LogDet for beta = 0, log a of von Neumann for beta = 1."""
 
     __slots__ = ()
@@ -374,48 +280,26 @@ class Beta(_BetaFields, Divergence):
 
 
 @when(gradient, Beta)
-def _gradient_of_beta(divergence: Any, value: Any) -> Any:
+def _gradient_of_beta(divergence, value):
     less = divergence.beta - 1.0
     return np.log(value) if less == 0.0 else np.expm1(less * np.log(value)) / less
 
 
 @when(inverse_gradient, Beta)
-def _inverse_gradient_of_beta(divergence: Any, value: Any) -> Any:
+def _inverse_gradient_of_beta(divergence, value):
     less = divergence.beta - 1.0
     return np.exp(value) if less == 0.0 else np.exp(np.log1p(less * value) / less)
 
 
-@generic_noinline
-def normalise(trace: Any, values: Any) -> Any:
-    """Divide the eigenvalues by their sum, if asked for; tell whether that was done."""
-
-
-when(normalise, FreeTrace)(lambda trace, values: False)
-
-
-@when(normalise, UnitTrace)
-def _normalise(trace: Any, values: Any) -> Any:
-    values /= np.sum(values)
-    return True
-
-
-class _DivergenceFields(NamedTuple):
-    eta: float
-    divergence: Any
-    trace: Any
-    power: int
-    dual: Any
-
-
-class DivergenceUpdate(_DivergenceFields, RelationUpdate):
-    """B <- B - eta W'W with B = f(P), where P is A for ``power`` = -1 and A⁻¹ for 1: A⁻¹ = P^power."""
+class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace power dual"), RelationUpdate):
+    """B <- B - eta W'W with B = f(P); P is A for ``power`` = -1 and A⁻¹ for 1: A⁻¹ = P^power."""
 
     __slots__ = ()
 
     @classmethod
-    def begin(cls, eta: float, divergence: Any, trace: Any, power: int, n_tasks: int, first: float) -> Self:
+    def begin(cls, eta: float, divergence: Any, unit_trace: int, power: int, n_tasks: int, first: float) -> Self:
         """Start at A⁻¹ = first · I for so many tasks."""
-        return cls(eta, divergence, trace, power, np.zeros((n_tasks, n_tasks))).restarted(first)
+        return cls(eta, divergence, unit_trace, power, np.zeros((n_tasks, n_tasks))).restarted(first)
 
     def restarted(self, first: float) -> Self:
         return self._replace(dual=self._at(first) * np.eye(len(self.dual)))
@@ -424,13 +308,13 @@ class DivergenceUpdate(_DivergenceFields, RelationUpdate):
         return self._replace(dual=bordered(self.dual, fresh, self._at(first)))
 
     def _at(self, first: float) -> float:
-        """Return the diagonal of B where A⁻¹ has ``first``."""
+        """Return the diagonal of B at the start, with ``first`` on that of A⁻¹."""
         return float(gradient_at(self.divergence, first**self.power))
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
+    def select(self, tasks: NDArray[np.int64]) -> Self:
         return self._replace(dual=among(self.dual, tasks))
 
-    def bring_up(self, schedule: Any, inverse: Matrix) -> None:
+    def write_inverse(self, mean_step: int, inverse: Matrix) -> None:
         if len(inverse):
             write_out(self, inverse)
 
@@ -442,53 +326,55 @@ class DivergenceUpdate(_DivergenceFields, RelationUpdate):
 
 
 @compiled
-def gradient_at(divergence: Any, value: float) -> Any:
+def gradient_at(divergence, value):
     """Call ``gradient`` from Python."""
     return gradient(divergence, value)
 
 
 @compiled
-def write_out(relation_update: Any, inverse: Any) -> None:
+def write_out(update, inverse):
     """Write the A⁻¹ = P^power that belongs to B = f(P)."""
-    values, vectors = np.linalg.eigh(relation_update.dual)
+    values, vectors = np.linalg.eigh(update.dual)
     for j in range(values.size):
-        values[j] = inverse_gradient(relation_update.divergence, values[j])
-        if relation_update.power < 0:
+        values[j] = inverse_gradient(update.divergence, values[j])
+        if update.power < 0:
             values[j] = 1.0 / values[j] if values[j] > 0.0 else np.inf
-    _compose_apart(values, vectors, relation_update.dual, inverse)
+    _compose_apart(values, vectors, update.dual, inverse)
 
 
 @when(update_relation, DivergenceUpdate)
-def _revise_by_divergence(relation_update: Any, relation: Any) -> Any:
-    dual = relation_update.dual - relation_update.eta * relation.gram.products
+def _update_by_divergence(update, relation):
+    dual = update.dual - update.eta * relation.gram.products
     if not np.all(np.isfinite(dual)):
         return False
     values, vectors = np.linalg.eigh(dual)
     for j in range(values.size):
-        values[j] = inverse_gradient(relation_update.divergence, values[j])
+        values[j] = inverse_gradient(update.divergence, values[j])
+    # outside the range of f there is no matrix with this dual: M stays as it was
     if not np.all(values > 0.0):
         return False
-    normed = normalise(relation_update.trace, values)
+    if update.unit_trace == 1:
+        values /= np.sum(values)
     if not np.all(values > 0.0):  # the smallest may vanish beside the largest
         return False
-    spread = values**relation_update.power
-    if not np.max(spread) <= limit(relation.schedule, relation.first):
+    spread = values**update.power
+    if not np.max(spread) <= largest_entry(relation):
         return False
     _compose_apart(spread, vectors, dual, relation.inverse)
-    if normed:
+    if update.unit_trace == 1:
         for j in range(values.size):
-            values[j] = gradient(relation_update.divergence, values[j])
-        _compose_apart(values, vectors, dual, relation_update.dual)
+            values[j] = gradient(update.divergence, values[j])
+        _compose_apart(values, vectors, dual, update.dual)
     else:
-        copy_matrix(dual, relation_update.dual)
+        copy_matrix(dual, update.dual)
     return True
 
 
 @noinline
-def _compose_apart(values: Any, vectors: Any, like: Any, out: Any) -> None:
-    """Write V diag(values) V', exactly zero between a task and all others where ``like`` is."""
-    made = np.dot(vectors * values, vectors.T)
-    symmetrise(made, out)
+def _compose_apart(values, vectors, like, out):
+    """Write V diag(values) V', exactly zero between a task and all others if ``like`` is."""
+    product = np.dot(vectors * values, vectors.T)
+    symmetrise(product, out)
     for j in range(out.shape[0]):
         alone = True
         for k in range(out.shape[0]):
@@ -505,12 +391,7 @@ def _compose_apart(values: Any, vectors: Any, like: Any, out: Any) -> None:
 NEVER_INVERTED = np.array([2, 0])
 
 
-class _CovarianceFields(NamedTuple):
-    ridge: float
-    features: Any
-
-
-class CovarianceUpdate(_CovarianceFields, RelationUpdate):
+class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), RelationUpdate):
     """A⁻¹ <- cov(W) + ridge I, the features being the observations."""
 
     __slots__ = ()
@@ -532,14 +413,7 @@ class CovarianceUpdate(_CovarianceFields, RelationUpdate):
         require_within("features", self.features, 0, MOST_FEATURES)
 
 
-class _PrecisionFields(NamedTuple):
-    ridge: float
-    features: Any
-    last: Any
-    since: Any
-
-
-class PrecisionUpdate(_PrecisionFields, RelationUpdate):
+class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since"), RelationUpdate):
     """A <- cov(W) + ridge I, its inverse kept.
 
     ``last`` holds the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` how many moves
@@ -557,7 +431,7 @@ class PrecisionUpdate(_PrecisionFields, RelationUpdate):
         since = self.since if features == self.features[0] else NEVER_INVERTED.copy()
         return self._replace(features=np.array([float(features)]), last=padded(self.last, fresh), since=since)
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
+    def select(self, tasks: NDArray[np.int64]) -> Self:
         last = np.ascontiguousarray(self.last[:, tasks])
         return self._replace(last=last, since=NEVER_INVERTED.copy())
 
@@ -577,7 +451,7 @@ class PrecisionUpdate(_PrecisionFields, RelationUpdate):
 
 
 @noinline
-def _covariance(gram: Any, d: Any, ridge: Any, out: Any) -> None:
+def _covariance(gram, d, ridge, out):
     """Write the covariance of the task vectors over their d features, plus ridge I."""
     for j in range(out.shape[0]):
         for k in range(out.shape[0]):
@@ -586,29 +460,29 @@ def _covariance(gram: Any, d: Any, ridge: Any, out: Any) -> None:
 
 
 @when(update_relation, CovarianceUpdate)
-def _revise_covariance(relation_update: Any, relation: Any) -> Any:
-    return _take_covariance(relation_update, relation.gram, relation.inverse, limit(relation.schedule, relation.first))
+def _update_by_covariance(update, relation):
+    return _write_covariance(update, relation.gram, relation.inverse, largest_entry(relation))
 
 
 @noinline
-def _take_covariance(relation_update: Any, gram: Any, inverse: Any, largest: Any) -> bool:
-    d = relation_update.features[0]
+def _write_covariance(update, gram, inverse, largest):
+    d = update.features[0]
     for j in range(inverse.shape[0]):
         if not (gram.products[j, j] - gram.sums[j] ** 2 / d) / max(d - 1.0, 1.0) <= largest:
             return False
-    _covariance(gram, d, relation_update.ridge, inverse)
+    _covariance(gram, d, update.ridge, inverse)
     return True
 
 
 @when(absorb, PrecisionUpdate)
-def _absorb_precision(relation_update: Any, relation: Any) -> Any:
-    _note_centred(relation_update.last, relation_update.features[0], relation.gram, relation.move)
-    relation_update.since[0] += 1
+def _absorb_into_precision(update, relation):
+    _note_centred(update.last, update.features[0], relation.gram, relation.move)
+    update.since[0] += 1
     _add_move(relation.gram, relation.move)
 
 
 @noinline
-def _note_centred(last: Any, d: Any, gram: Any, move: Any) -> None:
+def _note_centred(last, d, gram, move):
     """Write the a and b of the change a b' + b a' of the centred Gram matrix."""
     length = move.size[0] - move.size[1] ** 2 / d
     for j in range(move.column.size):
@@ -617,31 +491,30 @@ def _note_centred(last: Any, d: Any, gram: Any, move: Any) -> None:
 
 
 @when(update_relation, PrecisionUpdate)
-def _revise_precision(relation_update: Any, relation: Any) -> Any:
-    return _take_precision(relation_update, relation.gram, relation.inverse)
+def _update_by_precision(update, relation):
+    return _write_precision(update, relation.gram, relation.inverse)
 
 
 @noinline
-def _take_precision(relation_update: Any, gram: Any, inverse: Any) -> bool:
+def _write_precision(update, gram, inverse):
     """Update the inverse by the rank-two change since the last revision, now and then afresh: O(K²) on average."""
     K = inverse.shape[0]
-    fresh = relation_update.since[0] != 1 or relation_update.since[1] >= max(K, 64)
-    if fresh or not _rank_two(
-        inverse, relation_update.last[0], relation_update.last[1], max(relation_update.features[0] - 1.0, 1.0)
-    ):
+    # errors of rank-two updates add up, so the inverse is computed anew from time to time
+    fresh = update.since[0] != 1 or update.since[1] >= max(K, 64)
+    if fresh or not _rank_two(inverse, update.last[0], update.last[1], max(update.features[0] - 1.0, 1.0)):
         A = np.empty((K, K))
-        _covariance(gram, relation_update.features[0], relation_update.ridge, A)
+        _covariance(gram, update.features[0], update.ridge, A)
         if not np.all(np.isfinite(A)):
             return False
         inverted = np.linalg.inv(A)
         symmetrise(inverted, inverse)
-        relation_update.since[1] = 0
-    relation_update.since[0], relation_update.since[1] = 0, relation_update.since[1] + 1
+        update.since[1] = 0
+    update.since[0], update.since[1] = 0, update.since[1] + 1
     return True
 
 
 @noinline
-def _rank_two(P: Any, a: Any, b: Any, d: Any) -> bool:
+def _rank_two(P, a, b, d):
     """Make P = A⁻¹ the inverse of A + (a b' + b a') / d by Woodbury's identity; False if rounding would spoil it."""
     u, v = np.dot(P, a), np.dot(P, b)
     p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
@@ -660,44 +533,24 @@ def _rank_two(P: Any, a: Any, b: Any, d: Any) -> bool:
 # -- the square root --------------------------------------------------------------------------------------------------
 
 
-class _RidgeFields(NamedTuple):
-    ridge: float
-
-
-class _RidgeLaw(_RidgeFields, RelationUpdate):
-    """A law of the square root of W'W, to which a ridge is added."""
+class RootUpdate(namedtuple("RootUpdate", "ridge power"), RelationUpdate):
+    """P <- (W'W)^(1/2) / tr + ridge I; P is A for ``power`` = -1 and A⁻¹ for 1."""
 
     __slots__ = ()
+
+    def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
+        return among(inverse, tasks) if self.power > 0 else inverse_among(inverse, tasks)
+
+    def untouched(self, first: float) -> float:
+        return float(self.ridge) if self.power > 0 else 1.0 / float(self.ridge)
 
     def check(self, tasks: int) -> None:
         require_rate("ridge", self.ridge)
 
 
-class RootUpdate(_RidgeLaw):
-    """A⁻¹ <- (W'W)^(1/2) / tr + ridge I."""
-
-    __slots__ = ()
-
-    def untouched(self, first: float) -> float:
-        return float(self.ridge)
-
-
-class InverseRootUpdate(_RidgeLaw):
-    """A <- (W'W)^(1/2) / tr + ridge I."""
-
-    __slots__ = ()
-
-    def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-        """Return the inverse of A of these tasks alone."""
-        return inverse_among(inverse, tasks)
-
-    def untouched(self, first: float) -> float:
-        return 1.0 / float(self.ridge)
-
-
 @noinline
-def _root(G: Any) -> Any:
-    """Return eigenvalues of G^(1/2) / tr and eigenvectors; the eigenvalues sum to 1, or to 0 where W is zero."""
+def _root(G):
+    """Return eigenvalues of G^(1/2) / tr and eigenvectors; the eigenvalues sum to 1, or to 0 for W = 0."""
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, 0.0))
     total = np.sum(roots)
@@ -705,10 +558,10 @@ def _root(G: Any) -> Any:
 
 
 @noinline
-def _compose(values: Any, vectors: Any, G: Any, at_zero: float, out: Any) -> None:
+def _compose(values, vectors, G, at_zero, out):
     """Write V diag(values) V', tasks without weights exactly apart from all, so that their margins stay zero."""
-    made = np.dot(vectors * values, vectors.T)
-    symmetrise(made, out)
+    product = np.dot(vectors * values, vectors.T)
+    symmetrise(product, out)
     for j in range(out.shape[0]):
         if G[j, j] == 0.0:
             out[j, :] = 0.0
@@ -717,46 +570,28 @@ def _compose(values: Any, vectors: Any, G: Any, at_zero: float, out: Any) -> Non
 
 
 @when(update_relation, RootUpdate)
-def _revise_root(relation_update: Any, relation: Any) -> Any:
-    if not np.isfinite(np.trace(relation.gram.products)):
+def _update_by_root(update, relation):
+    products = relation.gram.products
+    if not np.isfinite(np.trace(products)):
         return False
-    roots, vectors = _root(relation.gram.products)
+    roots, vectors = _root(products)
     if np.sum(roots) > 0.0:
-        _compose(
-            roots + relation_update.ridge, vectors, relation.gram.products, relation_update.ridge, relation.inverse
-        )
-    return True
-
-
-@when(update_relation, InverseRootUpdate)
-def _revise_inverse_root(relation_update: Any, relation: Any) -> Any:
-    if not np.isfinite(np.trace(relation.gram.products)):
-        return False
-    roots, vectors = _root(relation.gram.products)
-    if np.sum(roots) > 0.0:
-        _compose(
-            1.0 / (roots + relation_update.ridge),
-            vectors,
-            relation.gram.products,
-            1.0 / relation_update.ridge,
-            relation.inverse,
-        )
+        values, at_zero = roots + update.ridge, update.ridge
+        if update.power < 0:
+            values, at_zero = 1.0 / values, 1.0 / at_zero
+        _compose(values, vectors, products, at_zero, relation.inverse)
     return True
 
 
 # -- a fixed relation that waits --------------------------------------------------------------------------------------
 
 
-class _FixedFields(NamedTuple):
-    target: Any
-
-
-class FixedUpdate(_FixedFields, RelationUpdate):
+class FixedUpdate(namedtuple("FixedUpdate", "target"), RelationUpdate):
     """A⁻¹ <- ``target``, whatever the task vectors are."""
 
     __slots__ = ()
 
-    def of(self, tasks: NDArray[np.int64]) -> Self:
+    def select(self, tasks: NDArray[np.int64]) -> Self:
         return self._replace(target=among(self.target, tasks))
 
     def check(self, tasks: int) -> None:
@@ -765,6 +600,6 @@ class FixedUpdate(_FixedFields, RelationUpdate):
 
 
 @when(update_relation, FixedUpdate)
-def _revise_fixed(relation_update: Any, relation: Any) -> Any:
-    copy_matrix(relation_update.target, relation.inverse)
+def _update_to_target(update, relation):
+    copy_matrix(update.target, relation.inverse)
     return True

@@ -43,67 +43,67 @@ FitTable = Callable[[Any, int, int, bool], Any]
 
 
 @generic
-def score(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def score(model, i, rows, t):
     """Margin of record t under the current weights of task i."""
 
 
 @generic
-def report(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
-    """Margin that is told to the user: that of the averaged weights where there are such."""
+def report(model, i, rows, t, margin):
+    """Return the margin to report: that of the averaged weights if there are any."""
 
 
 @generic
-def prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
+def prefetch_record(model, i, rows, t):
     """Ask for the memory that record t of task i will need, one round ahead of it."""
 
 
 @generic
-def prefetch_task(model: Any, i: Any) -> None:
+def prefetch_task(model, i):
     """Ask for the memory that locates the weights of task i, rounds ahead: with a million tasks it is in no cache."""
 
 
 @generic
-def diagonal(model: Any, i: Any) -> Any:
+def diagonal(model, i):
     """M_ii, which with the squared norm of x makes the squared norm of the multitask instance."""
 
 
 @generic
-def predictive_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
-    """Variance of the margin of record t and of its label, where the model knows how sure it is of its weights."""
+def predictive_variance(model, i, rows, t):
+    """Return the variance of the margin of record t and of its label, for models with variances of weights."""
 
 
 @generic
-def ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
-    """Tell whether task i can move by record t: its column of M is at hand and the tables have room."""
+def ready(model, i, rows, t):
+    """Return True if task i can move by record t: its column of M is at hand and the tables have room."""
 
 
 @generic
-def add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def add(model, i, c, rows, t):
     """Spread a move of c times record t, made at task i, over the tasks through M."""
 
 
 @generic
-def adapt(model: Any) -> Any:
-    """Let the relation learn from the move just made; nothing where it is fixed."""
+def adapt(model):
+    """Let the relation learn from the move just made; do nothing if it is fixed."""
 
 
 @generic
-def on_step_end(model: Any) -> Any:
+def on_step_end(model):
     """End a round."""
 
 
 @generic
-def skip(model: Any) -> Any:
+def skip(model):
     """End a round without a label."""
 
 
 @generic
-def add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
+def add_timed(model, i, c, rows, t, clock):
     """Gather a move made in round ``clock`` into the twin of an averaged model."""
 
 
 @generic
-def summed_margin(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+def summed_margin(model, twin, i, rows, t, clock, margin):
     """Sum over the rounds so far of the margin that the weights before each of them give to record t.
 
     That of the current weights being ``margin``, only the twin is left to be read.

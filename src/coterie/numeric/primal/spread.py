@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from .round import (
 
 
 class Columns(NamedTuple):
-    """Columns of M, those at hand: column i is ``values[slot[i]]``, missing where the slot is negative."""
+    """Columns of M, those at hand: column i is ``values[slot[i]]``, missing for a negative slot."""
 
     values: Any
     slot: Any
@@ -66,12 +67,32 @@ def no_columns() -> Columns:
     return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
 
 
-class _SpreadFields(NamedTuple):
+class TaskRows(Model):
+    """A model with the weights W themselves in its field ``table``, a row for each task."""
+
+    __slots__ = ()
+
     table: Any
-    columns: Any
+    _replace: Callable[..., Self]
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        return self._replace(table=self.table.drop_rows(dropped))
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        return np.asarray(self.table.rows(tasks, features))
+
+    def summed_weights(self, twin: Any, rounds: float, tasks: int, features: int) -> Weights:
+        """Sum over so many rounds the weights before each."""
+        return np.asarray(rounds * self.weights(tasks, features) - twin.weights(tasks, features))
 
 
-class Spread(_SpreadFields, Model):
+when(score, TaskRows)(lambda model, i, rows, t: dot(model.table, i, rows, t))
+when(summed_margin, TaskRows)(
+    lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t)
+)
+
+
+class Spread(namedtuple("Spread", "table columns"), TaskRows):
     """The weights W themselves, one row a task."""
 
     __slots__ = ()
@@ -86,9 +107,6 @@ class Spread(_SpreadFields, Model):
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Spread:
         return self._replace(table=fit_table(self.table, tasks, features, dense))
 
-    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Spread:
-        return self._replace(table=self.table.drop_rows(dropped))
-
     def map_tables(self, change: Callable[[Any], Any]) -> Spread:
         """Change the table."""
         return self._replace(table=change(self.table))
@@ -98,14 +116,6 @@ class Spread(_SpreadFields, Model):
 
     def unseen_task_model(self, tasks: int, sharing: Any) -> Spread:
         raise TypeError("a relation by columns knows all its tasks")
-
-    def weights(self, tasks: int, features: int) -> Weights:
-        made: Weights = self.table.rows(tasks, features)
-        return made
-
-    def summed_weights(self, twin: Spread, rounds: float, tasks: int, features: int) -> Weights:
-        """Sum over so many rounds the weights before each."""
-        return rounds * self.weights(tasks, features) - twin.weights(tasks, features)
 
     def to_saved(self, extent: Extent) -> Spread:
         return self._replace(table=self.table.part(extent.tasks, extent.features), columns=no_columns())
@@ -119,32 +129,30 @@ class Spread(_SpreadFields, Model):
 
 
 when(prefetch_record, Spread)(lambda model, i, rows, t: prefetch_row(model.table, i, rows, t))
-when(score, Spread)(lambda model, i, rows, t: dot(model.table, i, rows, t))
 when(diagonal, Spread)(lambda model, i: entry(model.columns, i, i))
 when(add, Spread)(lambda model, i, c, rows, t: add_column(model.table, model.columns, i, c, rows, t))
 when(add_timed, Spread)(
     lambda model, i, c, rows, t, clock: add_column(model.table, model.columns, i, c * clock, rows, t)
 )
-when(summed_margin, Spread)(lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t))
 
 
 @when(ready, Spread)
-def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def _ready(model, i, rows, t):
     return model.columns.slot[i] >= 0 and reserve_column(model.table, model.columns, i, rows, t)
 
 
 @generic
-def entry(columns: Any, i: Any, j: Any) -> Any:
+def entry(columns, i, j):
     """Return M_ij of column i, which is at hand."""
 
 
 @generic
-def reserve_column(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
+def reserve_column(table, columns, i, rows, t):
     """Make room for a record in every row that column i reaches."""
 
 
 @generic
-def add_column(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def add_column(table, columns, i, c, rows, t):
     """Add c M_ji x to every row j that column i reaches."""
 
 
@@ -152,12 +160,12 @@ def add_column(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> A
 
 
 @when(entry, Columns)
-def _entry(columns: Any, i: Any, j: Any) -> Any:
+def _entry(columns, i, j):
     return columns.values[columns.slot[i], j]
 
 
 @when(reserve_column, object, Columns)
-def _reserve(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
+def _reserve(table, columns, i, rows, t):
     for j in range(columns.values.shape[1]):
         if columns.values[columns.slot[i], j] != 0.0 and not reserve(table, j, rows, t):
             return False
@@ -165,14 +173,14 @@ def _reserve(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @when(add_column, object, Columns)
-def _add(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add(table, columns, i, c, rows, t):
     for j in range(columns.values.shape[1]):
         if columns.values[columns.slot[i], j] != 0.0:
             axpy(table, j, c * columns.values[columns.slot[i], j], rows, t)
 
 
 @when(add_column, FeatureMajor, Columns)
-def _add_to_all(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add_to_all(table, columns, i, c, rows, t):
     column = columns.values[columns.slot[i]]
     for k in range(begin(rows, t), end(rows, t)):
         weights, move = weights_of(table, rows, t, k, column.size), c * value(rows, t, k)
@@ -184,7 +192,7 @@ def _add_to_all(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> 
 
 
 @when(entry, SparseColumns)
-def _sparse_entry(columns: Any, i: Any, j: Any) -> Any:
+def _sparse_entry(columns, i, j):
     for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
         if columns.rows[k] == j:
             return columns.values[k]
@@ -192,7 +200,7 @@ def _sparse_entry(columns: Any, i: Any, j: Any) -> Any:
 
 
 @when(reserve_column, object, SparseColumns)
-def _reserve_sparse(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
+def _reserve_sparse(table, columns, i, rows, t):
     for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
         if not reserve(table, columns.rows[k], rows, t):
             return False
@@ -200,6 +208,6 @@ def _reserve_sparse(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @when(add_column, object, SparseColumns)
-def _add_sparse(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+def _add_sparse(table, columns, i, c, rows, t):
     for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
         axpy(table, columns.rows[k], c * columns.values[k], rows, t)

@@ -116,7 +116,7 @@ class Stacking(NamedTuple):
 
 
 @no_refcount
-def _age(count: Any) -> Any:
+def _age(count):
     """Return the age of a task with so many labels: the number of bits of that count, AGES - 1 at most."""
     age = 0
     while count >= 1.0 and age < AGES - 1:
@@ -126,7 +126,7 @@ def _age(count: Any) -> Any:
 
 
 @no_refcount
-def _mean_square(spread: Any, age: Any) -> Any:
+def _mean_square(spread, age):
     """Return e, the mean squared residual of predictions for tasks of so many labels."""
     number, total = 0.0, 0.0
     for a in range(AGES):
@@ -137,7 +137,7 @@ def _mean_square(spread: Any, age: Any) -> Any:
 
 
 @no_refcount
-def _variance(spread: Any, i: Any, age: Any) -> Any:
+def _variance(spread, i, age):
     """Return the squared spread of predictions for task i at this age; at age 0 that of all tasks."""
     e = _mean_square(spread, age)
     if age == 0:
@@ -146,14 +146,14 @@ def _variance(spread: Any, i: Any, age: Any) -> Any:
 
 
 @no_refcount
-def bin_of(score: Any) -> Any:
+def bin_of(score):
     """Return the bin of a residual over its spread."""
     place = math.floor((math.asinh(4.0 * score) + REACH) * (0.5 * BINS / REACH))
     return int(min(max(place, 0.0), BINS - 1.0))
 
 
 @no_refcount
-def _count(spread: Any, i: Any, age: Any, residual: Any, w: Any) -> None:
+def _count(spread, i, age, residual, w):
     e, variance = _mean_square(spread, age), _variance(spread, i, age)
     square = bounded(residual * residual)
     spread.bins[age, bin_of(residual / math.sqrt(variance))] += w
@@ -175,19 +175,19 @@ class Work(NamedTuple):
 
 
 @compiled
-def room(model: Any) -> Any:
+def allocate_work(model):
     """Allocate arrays for rounds of a model."""
     S = model.last.mean.size
     return Work(np.zeros(S), np.zeros(S), np.zeros(S))
 
 
 @no_refcount
-def _age_of(model: Any, i: Any) -> Any:
+def _age_of(model, i):
     return _age(model.labels[i]) if i >= 0 else 0
 
 
 @no_refcount
-def _active(margins: Any, t: Any) -> Any:
+def _active(margins, t):
     """Return the number of members that have not left."""
     active = 0
     while active < margins.shape[0] and margins[active, t] == margins[active, t]:
@@ -196,7 +196,7 @@ def _active(margins: Any, t: Any) -> Any:
 
 
 @no_refcount
-def _predict(model: Any, margins: Any, t: Any, work: Any) -> Any:
+def _predict(model, margins, t, work):
     """Fill in the inputs of the last step for record t, 0 for members that left; return the prediction."""
     active, prediction = _active(margins, t), 0.0
     for a in range(work.inputs.size):
@@ -207,7 +207,7 @@ def _predict(model: Any, margins: Any, t: Any, work: Any) -> Any:
 
 
 @no_refcount
-def _leave(last: Any, a: Any) -> None:
+def _leave(last, a):
     """Condition the weights of members on that of member a being 0."""
     variance = last.covariance[a, a]
     if variance > 0.0:
@@ -225,12 +225,13 @@ def _leave(last: Any, a: Any) -> None:
 
 
 @no_refcount
-def _learn(model: Any, i: Any, age: Any, y: Any, w: Any, margin: Any, active: Any, work: Any) -> None:
+def _learn(model, i, age, y, w, margin, active, work):
     """Learn the weights of members from their predictions, and count the residual in the spreads."""
     last, S = model.last, work.inputs.size
     for a in range(active, S):
         if last.covariance[a, a] > 0.0:
             _leave(last, a)
+    # members may have left before the first update: those that stay share equally
     if model.clock[0] == START:
         for a in range(active):
             last.mean[a] = 1.0 / active
@@ -248,7 +249,7 @@ def _learn(model: Any, i: Any, age: Any, y: Any, w: Any, margin: Any, active: An
 
 
 @no_refcount
-def _was_predicted(predictions: Any, s: Any) -> Any:
+def _was_predicted(predictions, s):
     known = False
     for a in range(predictions.shape[0] - 1):
         known = known or predictions[a, s] != 0.0
@@ -256,7 +257,7 @@ def _was_predicted(predictions: Any, s: Any) -> Any:
 
 
 @no_refcount
-def _note(model: Any, foreseen: Any, t: Any, i: Any, predictions: Any, work: Any) -> None:
+def _note(model, foreseen, t, i, predictions, work):
     """Write the inputs of the last step for record t of task i, the prediction, and the age of the task."""
     S = work.inputs.size
     predictions[S, t] = _predict(model, foreseen, t, work)
@@ -266,19 +267,7 @@ def _note(model: Any, foreseen: Any, t: Any, i: Any, predictions: Any, work: Any
 
 
 @compiled
-def learn(
-    model: Any,
-    foreseen: Any,
-    now: Any,
-    weights: Any,
-    tasks: Any,
-    y: Any,
-    predictions: Any,
-    given: int,
-    last: int,
-    margins: Any,
-    own: Any,
-) -> None:
+def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, last, margins, own):
     """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted.
 
     ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
@@ -288,11 +277,11 @@ def learn(
     comes at once.
     """
     delay = tasks.size - last
-    work = room(model)
+    work = allocate_work(model)
     S = work.inputs.size
     for s in range(last):
         t = s + delay
-        if delay > 0 and t >= given:
+        if delay > 0 and t >= n_predicted:
             _note(model, foreseen, t, tasks[t], predictions, work)
             margins[t] = predictions[S, t]
         i = tasks[s]
@@ -311,27 +300,27 @@ def learn(
 
 
 @compiled
-def predict(model: Any, foreseen: Any, tasks: Any, predictions: Any, spreads: Any) -> None:
-    """Write what records are told, see :func:`learn`, and the spreads of their residuals.
+def predict(model, foreseen, tasks, predictions, spreads):
+    """Write predictions of records, see :func:`learn`, and the spreads of their residuals.
 
     A task that is not known has the number -1.
     """
-    work = room(model)
+    work = allocate_work(model)
     for t in range(tasks.size):
         _note(model, foreseen, t, tasks[t], predictions, work)
         spreads[t] = math.sqrt(_variance(model.spread, tasks[t], _age_of(model, tasks[t])))
 
 
 @holds_gil
-def learn_one(model: Any, now: Any, weight: float, i: int, y: float) -> None:
+def learn_one(model, now, weight, i, y):
     """Learn one record, the members' margins being ``now`` (S, 1)."""
     if weight > 0.0:
-        work = room(model)
+        work = allocate_work(model)
         margin = _predict(model, now, 0, work)
         _learn(model, i, _age_of(model, i), y, weight, margin, _active(now, 0), work)
 
 
 @holds_gil
-def predict_one(model: Any, foreseen: Any) -> float:
+def predict_one(model, foreseen):
     """Return the margin of one record, nothing learned."""
-    return _predict(model, foreseen, 0, room(model))  # type: ignore[no-any-return]
+    return _predict(model, foreseen, 0, allocate_work(model))

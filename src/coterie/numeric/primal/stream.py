@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.numeric.core.dictionaries import read_record
 from coterie.numeric.core.generic import compiled, holds_gil
-from coterie.numeric.core.packed import address, unpack
+from coterie.numeric.core.packed import unpack
 from coterie.numeric.core.records import end, weight
 
 from .asking import decide, skip_unlabelled, wanted
@@ -35,7 +35,7 @@ AHEAD = 4
 
 
 @compiled
-def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: Any) -> None:
+def predict(model, rows, tasks, first, last, margins):
     """Write the margins of the records ``first`` to ``last`` (not included); nothing is learned."""
     for t in range(first, last):
         if t + 1 < last:
@@ -46,19 +46,7 @@ def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: A
 
 
 @compiled
-def learn(
-    model: Any,
-    rule: Any,
-    rows: Any,
-    tasks: Any,
-    y: Any,
-    first: int,
-    last: int,
-    delay: int,
-    moves: Any,
-    query_strategy: Any,
-    arrivals: Any,
-) -> int:
+def learn(model, rule, rows, tasks, y, first, last, delay, moves, query_strategy, arrivals):
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
 
     The asker decides on each record when it is predicted; one whose label it does not want changes nothing, nor does
@@ -69,12 +57,15 @@ def learn(
     """
     for s in range(first, last):
         i = tasks[s]
+        # M depends on how many tasks have come, and a block may hold the first records of several
         if tasks[s + delay] >= arrivals.counted[0]:
             count_arrivals(arrivals, tasks[s + delay], s)
+        # with many tasks weights are in no cache: memory is asked for while earlier rounds are computed
         if s + 1 < last:
             prefetch_record(model, tasks[s + 1], rows, s + 1)
         if s + AHEAD < last:
             prefetch_task(model, tasks[s + AHEAD])
+        # a late label moves the weights as they are now, so its margin is computed again
         margin = score(model, i, rows, s)
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
@@ -87,6 +78,7 @@ def learn(
         if not (wanted(query_strategy, s) and weight(rows, s) > 0.0):
             skip_unlabelled(query_strategy, model)
             continue
+        # the current weights decide, not the averaged ones that were reported
         signed_margin = evidence(rule, y[s], margin)
         if triggers_update(rule, signed_margin):
             if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
@@ -100,9 +92,9 @@ def learn(
 
 
 @holds_gil
-def predict_one(model: Any, rows: Any, i: int) -> float:
+def predict_one(model, rows, i):
     """Margin of the only record, nothing learned."""
-    return report(model, i, rows, 0, score(model, i, rows, 0))  # type: ignore[no-any-return]
+    return report(model, i, rows, 0, score(model, i, rows, 0))
 
 
 #: What keeps a record from being learned: the model needs room or a column of M; the dictionary cannot be read.
@@ -110,7 +102,7 @@ UNPROVIDED, UNREAD = -1.0, -2.0
 
 
 @holds_gil
-def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
+def learn_one(model, rule, rows, i, y):
     """The round of the only record: the step, or UNPROVIDED.
 
     The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
@@ -130,20 +122,20 @@ def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
 
 
 @holds_gil
-def predict_packed(packed: Any, record: Any, i: int) -> float:
-    """As :func:`predict_one`, of a dictionary, all else being packed; NaN if the dictionary cannot be read."""
+def predict_packed(packed, record, i):
+    """As :func:`predict_one`, of the dictionary at an address; NaN if it cannot be read. All else is packed."""
     model, _, room, numbers, plain, preparing = unpack(packed)
-    rows = read_record(room, address(record), numbers, plain, False)
+    rows = read_record(room, record, numbers, plain, False)
     if end(rows, 0) >= 0:
         rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, end(rows, 0), 0, False)
     return np.nan if end(rows, 0) < 0 else predict_one(model, rows, i)
 
 
 @holds_gil
-def learn_packed(packed: Any, record: Any, i: int, y: float) -> float:
-    """As :func:`learn_one`, of a dictionary, all else being packed; UNREAD if the dictionary cannot be read."""
+def learn_packed(packed, record, i, y):
+    """As :func:`learn_one`, of the dictionary at an address; UNREAD if it cannot be read. All else is packed."""
     model, rule, room, numbers, plain, preparing = unpack(packed)
-    rows = read_record(room, address(record), numbers, plain, True)
+    rows = read_record(room, record, numbers, plain, True)
     n = end(rows, 0)
     if n < 0:
         return UNREAD

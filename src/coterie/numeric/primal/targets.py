@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coterie.numeric.core.generic import compiled
 from coterie.numeric.core.moments import FAR, noted, scale_of, scored
 
 
 @compiled
-def standardise(y: Any, weights: Any, moments: Any, inside: Any, shift: Any, factor: Any) -> Any:
+def standardise(y, weights, moments, inside, shift, factor):
     """Write the z-scores of numbers, each by the moments up to and with it, to which it counts by its weight.
 
     Returns the :class:`~coterie.numeric.core.moments.Moments` after them. ``inside`` becomes each number's z-score by

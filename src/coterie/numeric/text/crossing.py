@@ -41,7 +41,7 @@ class Pairs(NamedTuple):
         return int(self.used[0])
 
     @classmethod
-    def of(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
+    def from_known(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
         """Make a table of these pairs, no two of which are equal, in the order of their columns; with room for more."""
         count, known = len(known), enlarged(known, max(len(known) + more, 32))
         cells = np.zeros((2 ** math.ceil(math.log2(2 * len(known))), 2), np.int64)
@@ -51,15 +51,15 @@ class Pairs(NamedTuple):
 
     def with_room(self, more: int) -> Pairs:
         """Make room for so many further pairs."""
-        return self if len(self) + more <= len(self.known) else self.of(self.known[: len(self)], more)
+        return self if len(self) + more <= len(self.known) else self.from_known(self.known[: len(self)], more)
 
     def cut(self, count: int) -> Pairs:
         """The first so many pairs alone."""
-        return self if len(self) == count else self.of(self.known[:count].copy())
+        return self if len(self) == count else self.from_known(self.known[:count].copy())
 
 
 @no_refcount
-def _column(pairs: Any, i: Any, j: Any, resize: bool) -> Any:
+def _column(pairs, i, j, resize):
     """Find the column of a pair; -1 if it has none, and it may get none."""
     key: Any = np.int64((np.uint64(i) << _32) | np.uint64(j))
     at = cell_of(pairs.cells, key)
@@ -72,18 +72,7 @@ def _column(pairs: Any, i: Any, j: Any, resize: bool) -> Any:
 
 
 @compiled
-def cross(
-    pairs: Any,
-    left: Any,
-    right: Any,
-    constant: int,
-    unit: bool,
-    resize: bool,
-    values: Any,
-    features: Any,
-    starts: Any,
-    unknown: Any,
-) -> None:
+def cross(pairs, left, right, constant, unit, resize, values, features, starts, unknown):
     """Write the products of one sparse vector with each of several: values x_i · a_j in the columns of (i, j).
 
     Features of the right below 0 are unknown, and pairs without a column are left out unless they get one. Then comes 1
@@ -97,31 +86,31 @@ def cross(
         for b in range(right.starts[k], right.starts[k + 1]):
             if right.features[b] >= 0:
                 n = _products(pairs, left, right.values[b], right.features[b], resize, values, features, n)
-        beside = 0.0
+        left_out = 0.0
         if unknown.size:
             whole = squares * _squares(right.values, right.starts[k], right.starts[k + 1])
-            beside = max(whole - _squares(values, first, n), 0.0)
-            unknown[k] = beside
+            left_out = max(whole - _squares(values, first, n), 0.0)
+            unknown[k] = left_out
         if constant >= 0:
             values[n], features[n] = 1.0, constant
             n += 1
         if unit:
-            square = _squares(values, first, n) + beside
+            square = _squares(values, first, n) + left_out
             _divide(values, first, n, math.sqrt(square))
             if unknown.size:
-                unknown[k] = beside / square if square > 0.0 else 0.0
+                unknown[k] = left_out / square if square > 0.0 else 0.0
         starts[k + 1] = n
 
 
 @no_refcount
-def _divide(values: Any, first: Any, end: Any, length: Any) -> None:
+def _divide(values, first, end, length):
     if length > 0.0:
         for e in range(first, end):
             values[e] /= length
 
 
 @no_refcount
-def _products(pairs: Any, left: Any, value: Any, j: Any, resize: bool, values: Any, features: Any, n: Any) -> Any:
+def _products(pairs, left, value, j, resize, values, features, n):
     """Write the products of a vector with one feature from place n on; return the place behind them."""
     for e in range(left.starts[0], left.starts[1]):
         column = _column(pairs, left.features[e], j, resize)
@@ -132,7 +121,7 @@ def _products(pairs: Any, left: Any, value: Any, j: Any, resize: bool, values: A
 
 
 @no_refcount
-def _squares(values: Any, first: Any, end: Any) -> Any:
+def _squares(values, first, end):
     total = 0.0
     for e in range(first, end):
         total += values[e] * values[e]

@@ -40,9 +40,9 @@ class CsvRecords(NamedTuple):
 
 
 @no_refcount
-def _scan(data: NDArray[np.uint8], kind: NDArray[np.uint8], final: bool, out: CsvRecords) -> tuple[int, int, int]:
+def _scan(data, kind, final, out):
     """Fill in the records; return their number, the bytes they take, and the line breaks among those."""
-    found, begin, taken, lines, begin_line, breaks, fields = 0, 0, 0, 0, 0, 0, 1
+    count, begin, consumed, lines, begin_line, breaks, fields = 0, 0, 0, 0, 0, 0, 1
     state = _FIELD_START
     n = len(data)
     for i in range(n):
@@ -55,18 +55,18 @@ def _scan(data: NDArray[np.uint8], kind: NDArray[np.uint8], final: bool, out: Cs
                 if i + 1 == n and data[i] == 13 and not final:
                     break
                 if i > begin:
-                    out.start[found], out.stop[found] = begin, i
-                    out.fields[found], out.line[found] = fields, begin_line
-                    found += 1
-                begin, taken, begin_line, breaks, fields = i + 1, i + 1, lines, lines, 1
+                    out.start[count], out.stop[count] = begin, i
+                    out.fields[count], out.line[count] = fields, begin_line
+                    count += 1
+                begin, consumed, begin_line, breaks, fields = i + 1, i + 1, lines, lines, 1
         elif k == _DELIMITER and state != _QUOTED:
             fields += 1
         state = _NEXT[state, k]
     if final and begin < n and state != _QUOTED:
-        out.start[found], out.stop[found] = begin, n
-        out.fields[found], out.line[found] = fields, begin_line
-        found, taken, breaks = found + 1, n, lines
-    return found, taken, breaks
+        out.start[count], out.stop[count] = begin, n
+        out.fields[count], out.line[count] = fields, begin_line
+        count, consumed, breaks = count + 1, n, lines
+    return count, consumed, breaks
 
 
 def split_csv(data: NDArray[np.uint8], delimiter: str, final: bool) -> tuple[CsvRecords, int, int]:
@@ -103,5 +103,5 @@ def split_csv(data: NDArray[np.uint8], delimiter: str, final: bool) -> tuple[Csv
     kind[[10, 13]] = _BREAK
     bound = int(np.count_nonzero(data == 10) + np.count_nonzero(data == 13)) + 1
     out = CsvRecords(*(np.empty(bound, np.int64) for _ in range(4)))
-    found, taken, breaks = _scan(data, kind, final, out)
-    return CsvRecords(*(column[:found] for column in out)), taken, breaks
+    count, consumed, breaks = _scan(data, kind, final, out)
+    return CsvRecords(*(column[:count] for column in out)), consumed, breaks

@@ -1,4 +1,4 @@
-"""Eight bytes of text as one number whose lowest byte is the first of them, on little-endian machines.
+"""Eight bytes of text as one number, the first of them its lowest byte, on little-endian machines.
 
 The end of a number or a name is then found without a branch at each byte, which a processor could not predict. Adding
 carries, and subtracting borrows, only into bytes behind one that is looked for: the first that is found is right.
@@ -30,8 +30,8 @@ def _eight(typing_context: Any, data: Any, i: Any) -> Any:
     """Load the eight bytes from ``data[i]`` on; the place is not checked."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        held = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(held.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(view.data, [arguments[1]]), ir.IntType(64).as_pointer())
         return builder.load(address, align=1)
 
     return types.uint64(data, i), generate
@@ -41,26 +41,26 @@ eight: Any = intrinsic(_eight)
 
 
 @no_refcount
-def _before(found: np.uint64) -> int:
-    """Count the bytes before the first whose highest bit is set."""
-    return np.int64(trailing_zeros(found & _HIGH_BITS) >> np.uint64(3))  # type: ignore[return-value]
+def _before(marks):
+    """Count the bytes before the first with its highest bit set."""
+    return np.int64(trailing_zeros(marks & _HIGH_BITS) >> np.uint64(3))
 
 
 @no_refcount
-def digits_in(word: np.uint64) -> int:
+def digits_in(word):
     """Count the bytes before the first that is no digit."""
     return _before((word + _BEYOND_NINE) | (word - _ZEROS))
 
 
 @no_refcount
-def name_in(word: np.uint64) -> int:
+def name_in(word):
     """Count the bytes before the first that may end a name: a colon, a bar, a blank or a lower code."""
     low, colon, bar = (word - _AFTER_BLANK) & ~word, word ^ _COLONS, word ^ _BARS
     return _before(low | ((colon - _ONES) & ~colon) | ((bar - _ONES) & ~bar))
 
 
 @no_refcount
-def append_digits(w: np.uint64, word: np.uint64, n: int) -> np.uint64:
+def append_digits(w, word, n):
     """Append the first n bytes, which are digits, to the digits of w."""
     digits = (word << np.uint64(64 - 8 * n)) & _VALUES if n > 0 else np.uint64(0)
     pairs = digits * _TEN + (digits >> _8)

@@ -14,7 +14,7 @@ from coterie.numeric.core.generic import no_refcount
 from coterie.numeric.core.hashing import FNV_OFFSET, fnv1a, mix
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 #: So many names are kept at most, a power of two.
 MOST = 65_536
@@ -25,7 +25,7 @@ FIRST, STRIDE = 10_000, 16
 
 
 class NameTable(NamedTuple):
-    """The whole hashes of the names that are kept, and where these are.
+    """The whole hashes of the names that are kept, and their places in the text.
 
     ``cells`` holds them in open addressing by column, the last bits of a hash, 0 where there is none, so that a look at
     one number tells whether a name is the one that is known; ``shared`` says of which of their columns another name was
@@ -57,14 +57,14 @@ NO_NAMES = name_table(0)
 
 
 @no_refcount
-def looks(table: Any, row: Any) -> Any:
-    """Tell whether the text of a row is looked through for names."""
+def looks(table, row):
+    """Return True if the text of a row is looked through for names."""
     number = table.counts[2] + row
     return table.cells.size > 0 and (number < FIRST or number % STRIDE == 0)
 
 
 @no_refcount
-def meet(table: Any, hashed: Any, mask: Any, start: Any, stop: Any, prefix: Any, prefix_stop: Any) -> None:
+def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
     """Note that a name of this hash, which is 0 for none in practice, is at this place; its column is ``hash & mask``.
 
     There is nothing to prefix it where the prefix is empty.
@@ -88,9 +88,7 @@ def meet(table: Any, hashed: Any, mask: Any, start: Any, stop: Any, prefix: Any,
 
 
 @no_refcount
-def meet_strings(
-    state: np.uint64, data: NDArray[np.uint8], offsets: NDArray[np.int64], mask: np.uint64, table: NameTable
-) -> None:
+def meet_strings(state, data, offsets, mask, table):
     """Note the keys ``prefix + string_i`` of an Arrow array, but of empty strings; ``state`` is the prefix's."""
     for i in range(len(offsets) - 1):
         if offsets[i + 1] > offsets[i]:
@@ -99,7 +97,7 @@ def meet_strings(
 
 
 @no_refcount
-def meet_keys(data: NDArray[np.uint8], ends: NDArray[np.int64], mask: np.uint64, table: NameTable) -> None:
+def meet_keys(data, ends, mask, table):
     """Note keys, which end there in the text, one behind the other; an empty one is a key, too."""
     begin = 0
     for end in ends:

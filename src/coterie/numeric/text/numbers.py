@@ -55,7 +55,7 @@ _POWERS = _table()
 
 
 @no_refcount
-def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _product(a, b):
     """128-bit product in two words, high and low."""
     a_high, a_low, b_high, b_low = a >> _32, a & _LOW_32, b >> _32, b & _LOW_32
     low = a_low * b_low
@@ -65,7 +65,7 @@ def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @no_refcount
-def _leading_zeros(word: np.uint64) -> int:
+def _leading_zeros(word):
     zeros = 0
     for step in (32, 16, 8, 4, 2, 1):
         if word >> np.uint64(64 - step) == 0:
@@ -75,7 +75,7 @@ def _leading_zeros(word: np.uint64) -> int:
 
 
 @no_refcount
-def _round_product(w: np.uint64, q: int) -> float:
+def _round_product(w, q):
     """The nearest double to w·10^q, w > 0, from the 128-bit product of the two significands."""
     zeros = _leading_zeros(w)
     w = w << np.uint64(zeros)
@@ -98,7 +98,7 @@ def _round_product(w: np.uint64, q: int) -> float:
 
 
 @no_refcount
-def decimal_value(w: np.uint64, q: int) -> float:
+def decimal_value(w, q):
     """The nearest double to w·10^q; 0 below 1e-290, infinity beyond the doubles."""
     if w == 0:
         return 0.0
@@ -115,7 +115,7 @@ def decimal_value(w: np.uint64, q: int) -> float:
 
 
 @no_refcount
-def _exponent(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
+def _exponent(data, i, stop):
     """Read a whole number after an ``e``: its value (held within ±100000) and its end, `i` if there is none."""
     begin = i
     negative = i < stop and data[i] == 45
@@ -129,7 +129,7 @@ def _exponent(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
 
 
 @no_refcount
-def _first_digits(data: NDArray[np.uint8], i: int, stop: int) -> tuple[np.uint64, int]:
+def _first_digits(data, i, stop):
     """Read the first 19 digits in ``data[i:stop]``, a point among them, and count the others."""
     w, digits, beyond = np.uint64(0), 0, 0
     for k in range(i, stop):
@@ -145,7 +145,7 @@ def _first_digits(data: NDArray[np.uint8], i: int, stop: int) -> tuple[np.uint64
 
 
 @no_refcount
-def _digit_by_digit(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) -> tuple[np.uint64, int]:
+def _digit_by_digit(data, i, stop, w):
     """Read digits as `_read_digits` does; faster for a few."""
     while i < stop and np.uint64(byte(data, i)) - _ZERO <= _NINE:
         w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
@@ -154,7 +154,7 @@ def _digit_by_digit(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) ->
 
 
 @no_refcount
-def _read_digits(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) -> tuple[np.uint64, int]:
+def _read_digits(data, i, stop, w):
     """Append the digits that begin at `i` to those of w; return their end too."""
     n = 8
     while n == 8 and i + 8 <= stop:
@@ -168,8 +168,8 @@ def _read_digits(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) -> tu
 
 
 @no_refcount
-def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]:
-    """Read the number that begins at `i`: its value and its end; NaN where none begins there.
+def scan_number(data, i, stop):
+    """Read the number that begins at `i`: its value and its end; NaN if none begins there.
 
     ``[+-] digits [. digits] [e [+-] digits]``, at least one digit before the exponent; no blanks, ``nan`` or ``inf``.
     """
@@ -197,7 +197,7 @@ def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]
 
 
 @no_refcount
-def parse_number(data: NDArray[np.uint8], start: int, stop: int) -> float:
+def parse_number(data, start, stop):
     """Parse the number that fills ``data[start:stop]``, as `scan_number` reads it; NaN for anything else."""
     value, end = scan_number(data, start, stop)
     return value if end == stop else np.nan

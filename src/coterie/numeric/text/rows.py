@@ -14,32 +14,18 @@ from coterie.numeric.core.generic import compiled, no_refcount
 from coterie.numeric.core.moments import z_score
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 @no_refcount
-def standardise(
-    values: NDArray[np.float64],
-    present: NDArray[np.bool_],
-    moments: NDArray[np.float64],
-    j: int,
-    update: bool,
-    out: NDArray[np.float64],
-) -> None:
-    """Write the z-scores of a column, whose moments are row j; they learn of each value first if ``update``."""
+def standardise(values, present, moments, j, update, out):
+    """Write the z-scores of a column by row j of the moments, which learn of each value first if ``update``."""
     for i in range(len(values)):
         out[i] = z_score(values[i], moments, j, update) if present[i] else 0.0
 
 
 @no_refcount
-def place_column(
-    counts: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float64],
-    cursor: NDArray[np.int64],
-    out_indices: NDArray[np.int32],
-    out_values: NDArray[np.float64],
-) -> None:
+def place_column(counts, indices, values, cursor, out_indices, out_values):
     """Copy a column's entries, ``counts[i]`` of them for row i, behind those that the rows hold (`cursor`)."""
     at = 0
     for row in range(len(counts)):
@@ -51,7 +37,7 @@ def place_column(
 
 
 @no_refcount
-def _find_or_add(table: NDArray[np.int64], size: int, first: int, at: int, indices: NDArray[np.int32], key: int) -> int:
+def _find_or_add(table, size, first, at, indices, key):
     """The position of a column among ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
     cell = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (size - 1)
     while True:
@@ -69,7 +55,7 @@ _CLOSE = 4096
 
 
 @no_refcount
-def _size(entries: int) -> int:
+def _size(entries):
     """The number of cells for so many columns: eight each, since a taken cell costs a mispredicted branch; or two."""
     size = 8
     while size < 2 * entries or size < min(8 * entries, _CLOSE):
@@ -78,7 +64,7 @@ def _size(entries: int) -> int:
 
 
 @compiled
-def merge_repeats(indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float64]) -> int:
+def merge_repeats(indptr, indices, values):
     """Sum, in place, the entries of a row that share a column, in order of first appearance, and drop zeros.
 
     Returns the number of entries left; O(entries).
@@ -108,7 +94,7 @@ def merge_repeats(indptr: NDArray[np.int64], indices: NDArray[np.int32], values:
 
 
 @no_refcount
-def unit_rows(indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+def unit_rows(indptr, values):
     """Divide each row of entries, in place, by its Euclidean norm; a row of zeros stays."""
     for row in range(len(indptr) - 1):
         to_unit_length(values, indptr[row], indptr[row + 1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from coterie.numeric.core.fields import (
     SECOND_QUERY,
     find,
     is_blank,
-    most_words,
     skip_blanks,
     usable,
     whole_number,
@@ -26,6 +25,7 @@ from coterie.numeric.core.fields import (
 from coterie.numeric.core.generic import no_refcount
 
 from .numbers import parse_number, scan_number
+from .parsed import ParsedRows, word_end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,31 +33,8 @@ if TYPE_CHECKING:
 NO_QUERY = -1
 
 
-class SvmlightRows(NamedTuple):
-    """Parsed rows: CSR entries, the label and task of each row, and its fault if there is one.
-
-    ``label`` is NaN and ``query`` is `NO_QUERY` where the row has none; ``fault`` is a code of `fields`, and the words
-    at fault are ``data[token[row, 0]:token[row, 1]]``. A faulty row has no entries.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64]
-    label: NDArray[np.float64]
-    query: NDArray[np.int64]
-    fault: NDArray[np.int8]
-    token: NDArray[np.int64]
-
-
 @no_refcount
-def _word_end(data: NDArray[np.uint8], i: int, stop: int) -> int:
-    while i < stop and not is_blank(data[i]):
-        i += 1
-    return i
-
-
-@no_refcount
-def _scan_index(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
+def _scan_index(data, i, stop):
     """Read the whole number that begins at `i`: its value (held below 10^18) and its end."""
     value = 0
     while i < stop and 48 <= data[i] <= 57:
@@ -67,21 +44,21 @@ def _scan_index(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
 
 
 @no_refcount
-def _read_query(data: NDArray[np.uint8], i: int, stop: int, row: int, query: NDArray[np.int64]) -> tuple[int, int]:
+def _read_query(data, i, stop, row, task):
     """Read ``qid:task``; return its code and its end."""
-    end = _word_end(data, i, stop)
-    if query[row] != NO_QUERY:
+    end = word_end(data, i, stop)
+    if task[row, 0] != NO_QUERY:
         return SECOND_QUERY, end
-    query[row] = whole_number(data, i + 4, end)
-    return GOOD if query[row] >= 0 else NOT_A_QUERY, end
+    task[row, 0] = whole_number(data, i + 4, end)
+    return GOOD if task[row, 0] >= 0 else NOT_A_QUERY, end
 
 
 @no_refcount
-def _read_entry(data: NDArray[np.uint8], i: int, stop: int, d: int) -> tuple[int, int, int, float]:
+def _read_entry(data, i, stop, d):
     """Read ``index:value``; return its code, its end, and the two."""
     index, colon = _scan_index(data, i, stop)
     if colon == stop or data[colon] != 58:
-        end = _word_end(data, i, stop)
+        end = word_end(data, i, stop)
         return NO_COLON if find(data, i, end, 58) == end else NOT_AN_INDEX, end, 0, 0.0
     value, end = scan_number(data, colon + 1, stop)
     if colon == i:
@@ -93,16 +70,14 @@ def _read_entry(data: NDArray[np.uint8], i: int, stop: int, d: int) -> tuple[int
 
 
 @no_refcount
-def _read_row(
-    data: NDArray[np.uint8], start: int, stop: int, d: int, row: int, at: int, out: SvmlightRows
-) -> tuple[int, int, int, int]:
+def _read_row(data, start, stop, d, row, at, out):
     """Parse one row; return its code, the end of its entries, and the word at which it stopped."""
     indices, values = out.indices, out.values
     stop = find(data, start, stop, 35)
     i = skip_blanks(data, start, stop)
     if i == stop:
         return BLANK, at, i, i
-    end = _word_end(data, i, stop)
+    end = word_end(data, i, stop)
     if find(data, i, end, 58) == end:
         out.label[row] = parse_number(data, i, end)
         if not usable(out.label[row]):
@@ -110,34 +85,30 @@ def _read_row(
         i = skip_blanks(data, end, stop)
     while i < stop:
         if data[i] == 113 and i + 4 <= stop and data[i + 1] == 105 and data[i + 2] == 100 and data[i + 3] == 58:
-            code, end = _read_query(data, i, stop, row, out.query)
+            code, end = _read_query(data, i, stop, row, out.task)
         else:
             code, end, indices[at], values[at] = _read_entry(data, i, stop, d)
             at += 1
         if code != GOOD:
-            return code, at, i, _word_end(data, end, stop)
+            return code, at, i, word_end(data, end, stop)
         i = skip_blanks(data, end, stop)
     return GOOD, at, i, i
 
 
 @no_refcount
-def _read_rows(
-    data: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], d: int, out: SvmlightRows
-) -> None:
-    out.indptr[0] = 0
+def _read_rows(data, start, stop, d, out):
     for row in range(len(start)):
-        out.label[row] = np.nan
-        out.query[row] = NO_QUERY
         first = out.indptr[row]
         code, at, out.token[row, 0], out.token[row, 1] = _read_row(data, start[row], stop[row], d, row, first, out)
         out.fault[row] = code
         out.indptr[row + 1] = at if code == GOOD else first
 
 
-def parse_svmlight(data: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], d: int) -> SvmlightRows:
+def parse_svmlight(data: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], d: int) -> ParsedRows:
     """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
 
-    Indices may come in any order and more than once (each an entry of its own); those of `d` and more are a fault.
+    Indices may come in any order and more than once (each an entry of its own); those of `d` and more are a fault. The
+    task of a row is ``task[row, 0]``, `NO_QUERY` if it has none.
 
     Examples
     --------
@@ -145,18 +116,9 @@ def parse_svmlight(data: NDArray[np.uint8], start: NDArray[np.int64], stop: NDAr
     >>> from coterie.numeric.core.hashing import as_bytes
     >>> line = as_bytes(b"1 qid:3 5:0.5 2:1 # a comment")
     >>> rows = parse_svmlight(line, np.array([0]), np.array([len(line)]), d=8)
-    >>> rows.label.tolist(), rows.query.tolist(), rows.indices[:2].tolist(), rows.values[:2].tolist()
+    >>> rows.label.tolist(), rows.task[:, 0].tolist(), rows.indices[:2].tolist(), rows.values[:2].tolist()
     ([1.0], [3], [5, 2], [0.5, 1.0])
     """
-    n, entries = len(start), most_words(start, stop)
-    out = SvmlightRows(
-        indptr=np.empty(n + 1, np.int64),
-        indices=np.empty(entries, np.int32),
-        values=np.empty(entries, np.float64),
-        label=np.empty(n, np.float64),
-        query=np.empty(n, np.int64),
-        fault=np.empty(n, np.int8),
-        token=np.empty((n, 2), np.int64),
-    )
+    out = ParsedRows.with_room(start, stop, NO_QUERY)
     _read_rows(data, start, stop, d, out)
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from coterie.numeric.core.fields import (
     byte,
     find,
     is_blank,
-    most_words,
     skip_blanks,
     usable,
 )
@@ -30,6 +29,7 @@ from coterie.numeric.core.records import LARGEST_WEIGHT
 from .eight_bytes import eight, name_in
 from .names import NO_NAMES, NameTable, looks, meet
 from .numbers import parse_number, scan_number
+from .parsed import ParsedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,30 +37,14 @@ if TYPE_CHECKING:
 _CARET = np.uint64(94)
 
 
-class VowpalRows(NamedTuple):
-    """Parsed rows, as `SvmlightRows`; the task of a row is ``data[task[row, 0]:task[row, 1]]``.
-
-    ``label`` is NaN where the row has none, ``importance`` 1.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64]
-    label: NDArray[np.float64]
-    importance: NDArray[np.float64]
-    task: NDArray[np.int64]
-    fault: NDArray[np.int8]
-    token: NDArray[np.int64]
-
-
 @no_refcount
-def _ends_word(c: np.uint8) -> bool:
+def _ends_word(c):
     """True for a blank or a bar."""
     return bool(is_blank(c) or c == 124)
 
 
 @no_refcount
-def _word_end(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
+def _word_end(data, i, stop):
     """The end of the word at `i` (a blank or a bar ends it), and its first colon (the end if there is none)."""
     colon = -1
     while i < stop and not _ends_word(byte(data, i)):
@@ -71,13 +55,13 @@ def _word_end(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
 
 
 @no_refcount
-def _value(data: NDArray[np.uint8], colon: int, end: int) -> float:
+def _value(data, colon, end):
     """Read the number after a word's colon; 1 if there is no colon."""
     return 1.0 if colon == end else parse_number(data, colon + 1, end)
 
 
 @no_refcount
-def _same(data: NDArray[np.uint8], start: int, stop: int, name: NDArray[np.uint8]) -> bool:
+def _same(data, start, stop, name):
     same = stop - start == len(name)
     for i in range(len(name) if same else 0):
         same = same and data[start + i] == name[i]
@@ -85,7 +69,7 @@ def _same(data: NDArray[np.uint8], start: int, stop: int, name: NDArray[np.uint8
 
 
 @no_refcount
-def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: VowpalRows) -> tuple[int, int, int]:
+def _read_header(data, i, bar, row, out):
     """Read label and importance before the first bar; a last word with a quote, or next to the bar, is the tag."""
     i = skip_blanks(data, i, bar)
     words = 0
@@ -111,7 +95,7 @@ def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: Vowpa
 
 
 @no_refcount
-def _hash_name(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, int]:
+def _hash_name(data, i, stop, state):
     """Hash the bytes up to one that may end a name."""
     n = 8
     while n == 8 and i + 8 <= stop:
@@ -125,7 +109,7 @@ def _hash_name(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> 
 
 
 @no_refcount
-def _hash_count(n: int, state: np.uint64) -> np.uint64:
+def _hash_count(n, state):
     """Hash the digits of a number."""
     power = 1
     while power * 10 <= n:
@@ -137,13 +121,13 @@ def _hash_count(n: int, state: np.uint64) -> np.uint64:
 
 
 @no_refcount
-def _spells(data: NDArray[np.uint8], i: int, a: int, b: int, c: int) -> bool:
+def _spells(data, i, a, b, c):
     """True for these three letters, capital or not."""
     return bool((data[i] | 32) == a and (data[i + 1] | 32) == b and (data[i + 2] | 32) == c)
 
 
 @no_refcount
-def _is_text(data: NDArray[np.uint8], i: int, end: int) -> bool:
+def _is_text(data, i, end):
     """True for a value that is text: it does not begin as a number does, and is not one that is not finite."""
     c = byte(data, i)
     if i == end or 48 <= c <= 57 or c == 43 or c == 45 or c == 46:
@@ -154,7 +138,7 @@ def _is_text(data: NDArray[np.uint8], i: int, end: int) -> bool:
 
 
 @no_refcount
-def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, float, int, int]:
+def _read_feature(data, i, stop, state):
     """Read a plain feature: the state of its hash up to the colon, its value, its end and its name's; else NaN."""
     begin = i
     state, i = _hash_name(data, i, stop, state)
@@ -172,9 +156,7 @@ def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) 
 
 
 @no_refcount_noinline
-def _read_unusual(
-    data: NDArray[np.uint8], i: int, stop: int, state: np.uint64, scale: float, unnamed: int
-) -> tuple[np.uint64, float, int, int, int]:
+def _read_unusual(data, i, stop, state, scale, unnamed):
     """Read a feature without a name, or with text as its value, as `_read_feature` does others; NaN if it is neither.
 
     A number without a name is called by how many ``unnamed`` ones came before it, and its name ends where it begins.
@@ -192,16 +174,7 @@ def _read_unusual(
 
 
 @no_refcount
-def _read_namespace(
-    data: NDArray[np.uint8],
-    i: int,
-    stop: int,
-    at: int,
-    mask: np.uint64,
-    names: NameTable,
-    noting: bool,
-    out: VowpalRows,
-) -> tuple[int, int, int, int]:
+def _read_namespace(data, i, stop, at, mask, names, noting, out):
     """Read features from after a bar to the next; return code, end of entries, and the word at which it stopped."""
     end, colon = _word_end(data, i, stop)
     space, space_end = i, colon
@@ -216,6 +189,7 @@ def _read_namespace(
     while i < stop and byte(data, i) != 124:
         state, value, end, name_end = _read_feature(data, i, stop, prefix)
         value *= scale
+        # rare forms are read by a function of their own, which keeps this loop small
         if not usable(value):
             state, value, end, name_end, unnamed = _read_unusual(data, i, stop, prefix, scale, unnamed)
         if not usable(value):
@@ -230,7 +204,7 @@ def _read_namespace(
 
 
 @no_refcount
-def _read_task(data: NDArray[np.uint8], i: int, stop: int, row: int, out: VowpalRows) -> int:
+def _read_task(data, i, stop, row, out):
     """Keep the first feature of the task's namespace; return the next bar."""
     end, _ = _word_end(data, i, stop)
     i = skip_blanks(data, end, stop)
@@ -241,17 +215,7 @@ def _read_task(data: NDArray[np.uint8], i: int, stop: int, row: int, out: Vowpal
 
 
 @no_refcount
-def _read_row(
-    data: NDArray[np.uint8],
-    start: int,
-    stop: int,
-    task: NDArray[np.uint8],
-    mask: np.uint64,
-    names: NameTable,
-    row: int,
-    at: int,
-    out: VowpalRows,
-) -> tuple[int, int, int, int]:
+def _read_row(data, start, stop, task, mask, names, row, at, out):
     """Parse one row; return its code, the end of its entries, and the word at which it stopped."""
     bar = find(data, start, stop, 124)
     if skip_blanks(data, start, stop) == stop:
@@ -274,19 +238,7 @@ def _read_row(
 
 
 @no_refcount
-def _read_rows(
-    data: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    task: NDArray[np.uint8],
-    mask: np.uint64,
-    names: NameTable,
-    out: VowpalRows,
-) -> None:
-    out.indptr[0] = 0
-    out.label[:] = np.nan
-    out.importance[:] = 1.0
-    out.task[:] = 0
+def _read_rows(data, start, stop, task, mask, names, out):
     for row in range(len(start)):
         first = out.indptr[row]
         code, at, out.token[row, 0], out.token[row, 1] = _read_row(
@@ -303,13 +255,13 @@ def parse_vowpal(
     task: NDArray[np.uint8],
     mask: np.uint64,
     names: NameTable = NO_NAMES,
-) -> VowpalRows:
+) -> ParsedRows:
     """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
 
     A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. A number without a name
     has its place, from 0, among those of its namespace in the row as its name; a feature whose value is text is
     ``name:text`` with the value 1, which no namespace scales. With `task` not empty, the namespace of that name holds
-    the row's task and no features. ``names`` gets the names of features.
+    the row's task and no features: ``data[task[row, 0]:task[row, 1]]``. ``names`` gets the names of features.
 
     Examples
     --------
@@ -322,31 +274,15 @@ def parse_vowpal(
     >>> rows.indices[:2].tolist() == [feature_hash("word^free", 18), feature_hash("word^now", 18)]
     True
     """
-    n, entries = len(start), most_words(start, stop)
-    out = VowpalRows(
-        indptr=np.empty(n + 1, np.int64),
-        indices=np.empty(entries, np.int32),
-        values=np.empty(entries, np.float64),
-        label=np.empty(n, np.float64),
-        importance=np.empty(n, np.float64),
-        task=np.empty((n, 2), np.int64),
-        fault=np.empty(n, np.int8),
-        token=np.empty((n, 2), np.int64),
-    )
+    out = ParsedRows.with_room(start, stop, 0)
     _read_rows(data, start, stop, task, mask, names, out)
     return out
 
 
 @no_refcount
-def _number_words(
-    data: NDArray[np.uint8],
-    place: NDArray[np.int64],
-    table: NDArray[np.int64],
-    first: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-) -> int:
-    """Fill in the result of `number_words`; the table, of a power of two cells, is empty where it is negative."""
-    found, mask = 0, np.uint64(len(table) - 1)
+def _number_words(data, place, table, first, numbers):
+    """Fill in the result of `number_words`; a negative cell of the table is empty."""
+    count, mask = 0, np.uint64(len(table) - 1)
     for row in range(len(place)):
         start, stop = place[row, 0], place[row, 1]
         cell = mix(fnv1a(FNV_OFFSET, data, start, stop)) & mask
@@ -356,10 +292,10 @@ def _number_words(
                 break
             cell = (cell + np.uint64(1)) & mask
         if table[cell] < 0:
-            table[cell], first[found] = found, row
-            found += 1
+            table[cell], first[count] = count, row
+            count += 1
         numbers[row] = table[cell]
-    return found
+    return count
 
 
 def number_words(data: NDArray[np.uint8], place: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -382,5 +318,5 @@ def number_words(data: NDArray[np.uint8], place: NDArray[np.int64]) -> tuple[NDA
     n = len(place)
     table = np.full(2 << n.bit_length(), -1, np.int64)
     first, numbers = np.empty(n, np.int64), np.empty(n, np.int64)
-    found = _number_words(data, place, table, first, numbers)
-    return first[:found], numbers
+    count = _number_words(data, place, table, first, numbers)
+    return first[:count], numbers

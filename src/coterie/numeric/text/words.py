@@ -14,7 +14,7 @@ import numpy as np
 from coterie.numeric.core.generic import compiled, no_refcount
 from coterie.numeric.core.hashing import fnv1a_of, mix
 
-from .names import NameTable, looks, meet
+from .names import looks, meet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ FOLDED = _folded_bytes()
 
 
 @no_refcount
-def _table_size(entries: int) -> int:
+def _table_size(entries):
     """The power of two that holds so many entries at most half full."""
     size = 8
     while size < 2 * entries:
@@ -42,7 +42,7 @@ def _table_size(entries: int) -> int:
 
 
 @no_refcount
-def _longest(offsets: NDArray[np.int64]) -> int:
+def _longest(offsets):
     longest = 0
     for i in range(len(offsets) - 1):
         longest = max(longest, offsets[i + 1] - offsets[i])
@@ -50,7 +50,7 @@ def _longest(offsets: NDArray[np.int64]) -> int:
 
 
 @no_refcount
-def _count(state: np.uint64, table: NDArray[np.int64], size: int, first: int, at: int, seen: NDArray[np.uint64]) -> int:
+def _count(state, table, size, first, at, seen):
     """The position of a token among ``seen[first:at]``, or `at` if it is new; it is remembered either way.
 
     The table keeps positions; one that lies outside ``[first, at)`` was left by an earlier text and counts as empty.
@@ -68,16 +68,7 @@ def _count(state: np.uint64, table: NDArray[np.int64], size: int, first: int, at
 
 
 @compiled
-def hash_texts(
-    prefix: np.uint64,
-    data: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    mask: np.uint64,
-    names: NameTable,
-    counts: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float64],
-) -> int:
+def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
     """Tokenise and hash a column of texts (Arrow's data and offsets), in one pass over its bytes.
 
     Parameters
@@ -96,6 +87,7 @@ def hash_texts(
     int
         Number of entries.
     """
+    # one table for all texts: positions left by earlier ones are told by their range and need no clearing
     table = np.full(_table_size(_longest(offsets) // 2 + 1), -1, dtype=np.int64)
     seen = np.empty(len(indices), dtype=np.uint64)
     at, begun = 0, 0

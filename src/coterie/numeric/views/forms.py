@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from coterie.numeric.core.checks import require, require_shape, require_within
 from coterie.numeric.core.generic import when
 from coterie.numeric.core.points import Points, points
-from coterie.numeric.core.records import Csr, Dense, Rows, begin, end, feature, value
+from coterie.numeric.core.records import Csr, Dense, Rows, begin, concatenated, end, feature, value
 
 Widths = Sequence[int]
 
@@ -50,7 +50,7 @@ ViewRows = DenseViews | Csr
 
 
 def edges_of(widths: Widths) -> NDArray[np.int64]:
-    """The beginning of each view where they stand side by side, and the end of the last one."""
+    """Return the beginning of each view in a row of all views, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(np.asarray(widths, np.int64))]).astype(np.int64)
 
 
@@ -88,9 +88,7 @@ def stack(above: Any, below: Any) -> ViewRows:
     """Records and those after them, of one form."""
     if above.dense:
         return DenseViews(np.concatenate([above.values, below.values]), above.edges)
-    one, two = above.trimmed(), below.trimmed()
-    starts = np.concatenate([one.starts, len(one.values) + two.starts[1:]])
-    return Csr(np.concatenate([one.values, two.values]), np.concatenate([one.features, two.features]), starts)
+    return concatenated(above, below)
 
 
 def as_form(rows: ViewRows, dense: bool, widths: Widths) -> ViewRows:
@@ -159,8 +157,10 @@ def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> ViewRows:
         return DenseViews(np.ascontiguousarray(np.concatenate(parts, axis=1)), edges_of(widths))
     from scipy.sparse import csr_array, hstack
 
-    held = [csr_array((n, d)) if block is None else csr_array(block) for block, d in zip(blocks, widths, strict=True)]
-    whole = csr_array(hstack(held, format="csr"))
+    matrices = [
+        csr_array((n, d)) if block is None else csr_array(block) for block, d in zip(blocks, widths, strict=True)
+    ]
+    whole = csr_array(hstack(matrices, format="csr"))
     whole.sum_duplicates()
     edges = edges_of(widths)
     view = np.searchsorted(edges, whole.indices, side="right") - 1
@@ -171,10 +171,10 @@ def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> ViewRows:
 
 
 def _dense(rows: Csr, edges: NDArray[np.int64]) -> DenseViews:
-    held, K = rows.trimmed(), len(edges) - 1
-    owner = np.repeat(np.arange(held.n_records), np.diff(held.starts))
-    values = np.zeros((held.n_records // K, edges[-1]))
-    np.add.at(values, (owner // K, edges[owner % K] + held.features), held.values)
+    trimmed, K = rows.trimmed(), len(edges) - 1
+    owner = np.repeat(np.arange(trimmed.n_records), np.diff(trimmed.starts))
+    values = np.zeros((trimmed.n_records // K, edges[-1]))
+    np.add.at(values, (owner // K, edges[owner % K] + trimmed.features), trimmed.values)
     return DenseViews(values, edges)
 
 

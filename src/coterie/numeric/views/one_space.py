@@ -137,12 +137,12 @@ def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | SparseMatrix:
 
 
 @generic
-def paired(store: Any, A: Any, B: Any) -> Any:
-    """The products AB' of views, or A'B of features where those are fewer."""
+def paired(store, A, B):
+    """Return the products AB' of views, or A'B of features if those are fewer."""
 
 
 @generic
-def write_weights(store: Any, F: Any) -> None:
+def write_weights(store, F):
     """Write W by the factor."""
 
 
@@ -151,40 +151,40 @@ when(paired, WideMatrix)(lambda store, A, B: np.dot(A.T, B))
 
 
 @when(write_weights, DenseMatrix)
-def _write_dense(store: Any, F: Any) -> None:
+def _write_dense(store, F):
     np.dot(F, store.weights, out=store.cached)
 
 
 @when(write_weights, WideMatrix)
-def _write_wide(store: Any, F: Any) -> None:
+def _write_wide(store, F):
     np.dot(store.weights, F, out=store.cached)
 
 
 @compiled
-def _record(rows: Any, t: int, K: int) -> Any:
+def _record(rows, t, K):
     return rows.values[t].reshape(K, rows.values.shape[1] // K)
 
 
 @when(current, DenseMatrix)
-def _current_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _current_dense(store, potential, rows, t):
     return np.dot(store.cached.reshape(-1), rows.values[t])
 
 
 @when(averaged, DenseMatrix)
-def _averaged_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _averaged_dense(store, potential, rows, t):
     before = np.dot(store.total.reshape(-1), rows.values[t])
     gap = potential.clock[0] - potential.clock[1]
     return before + gap * np.dot(store.cached.reshape(-1), rows.values[t])
 
 
 @when(length, DenseMatrix)
-def _length_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _length_dense(store, potential, rows, t):
     X = _record(rows, t, store.weights.shape[0])
     return squared(potential, paired(store, X, X).reshape(-1))
 
 
 @noinline
-def _move_dense(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+def _move_dense(store, potential, c, rows, t):
     X, n = _record(rows, t, store.weights.shape[0]), potential.gram.shape[0]
     total, weights = store.total, store.weights
     total += (potential.clock[0] - potential.clock[1]) * store.cached
@@ -199,7 +199,7 @@ def _move_dense(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
 
 
 @when(current, SparseMatrix)
-def _current_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _current_sparse(store, potential, rows, t):
     K, margin = store.weights.shape[1], 0.0
     for b in range(K):
         r = t * K + b
@@ -212,7 +212,7 @@ def _current_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 
 @when(averaged, SparseMatrix)
-def _averaged_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _averaged_sparse(store, potential, rows, t):
     K, margin, size = store.weights.shape[1], 0.0, 0.0
     for b in range(K):
         r = t * K + b
@@ -226,7 +226,7 @@ def _averaged_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 
 @when(length, SparseMatrix)
-def _length_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _length_sparse(store, potential, rows, t):
     K = store.weights.shape[1]
     own = np.zeros(K * K)
     for a in range(K):
@@ -236,8 +236,8 @@ def _length_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 
 @compiled
-def _common(rows: Any, r: int, s: int) -> float:
-    """The product of two rows whose features are in order."""
+def _common(rows, r, s):
+    """Return the product of two rows with features in order."""
     i, j, total = begin(rows, r), begin(rows, s), 0.0
     while i < end(rows, r) and j < end(rows, s):
         if feature(rows, r, i) == feature(rows, s, j):
@@ -252,7 +252,7 @@ def _common(rows: Any, r: int, s: int) -> float:
 
 
 @noinline
-def _move_sparse(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+def _move_sparse(store, potential, c, rows, t):
     K = store.weights.shape[1]
     elapse(potential)
     for b in range(K):

@@ -33,12 +33,12 @@ class Flat(NamedTuple):
         return cls(np.zeros(edges[-1]), np.zeros(edges[-1]), edges[:-1].copy())
 
     def check(self, widths: Widths) -> None:
-        """Refuse views whose weights lie in those of others, or behind all: ValueError."""
+        """Refuse views with weights in another view's place, or behind all: ValueError."""
         require_shape("twin of views", self.twin, len(self.weights))
         require_shape("offsets of views", self.offsets, len(widths))
         require_within("offsets of views", self.offsets, 0, len(self.weights))
-        held = np.diff(np.append(self.offsets, len(self.weights)))
-        require(self.offsets[0] == 0 and (held >= np.asarray(widths)).all(), "the weights of a view lie in another's")
+        sizes = np.diff(np.append(self.offsets, len(self.weights)))
+        require(self.offsets[0] == 0 and (sizes >= np.asarray(widths)).all(), "the weights of a view lie in another's")
 
     @property
     def order(self) -> int:
@@ -46,16 +46,16 @@ class Flat(NamedTuple):
         return len(self.offsets)
 
     def with_widths(self, widths: Widths) -> Self:
-        """The weights with room for views so wide; what grows gets half as much again."""
-        held = np.diff(np.append(self.offsets, len(self.weights)))
-        need = [roomy(have, width) for have, width in zip(held, widths, strict=True)]
-        if np.array_equal(need, held):
+        """Make room for views so wide; a view that grows gets half as much again."""
+        sizes = np.diff(np.append(self.offsets, len(self.weights)))
+        need = [roomy(have, width) for have, width in zip(sizes, widths, strict=True)]
+        if np.array_equal(need, sizes):
             return self
-        made = self.empty(need)
-        for have, before, after in zip(held, self.offsets, made.offsets, strict=True):
+        larger = self.empty(need)
+        for have, before, after in zip(sizes, self.offsets, larger.offsets, strict=True):
             old, new = slice(before, before + have), slice(after, after + have)
-            made.weights[new], made.twin[new] = self.weights[old], self.twin[old]
-        return made
+            larger.weights[new], larger.twin[new] = self.weights[old], self.twin[old]
+        return larger
 
     def to_saved(self, widths: Widths) -> Self:
         """Leave out room for more features than there are."""
@@ -77,7 +77,7 @@ class Flat(NamedTuple):
 
 
 @compiled
-def _bent(weight: float, inner: float) -> float:
+def _bent(weight, inner):
     """sign(v)|v|^(r - 1)."""
     if inner == 2.0:
         return weight
@@ -85,23 +85,23 @@ def _bent(weight: float, inner: float) -> float:
 
 
 @compiled
-def _power(weight: float, inner: float) -> float:
+def _power(weight, inner):
     """|v|^r."""
     return weight * weight if inner == 2.0 else abs(weight) ** inner
 
 
 @generic
-def against(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+def against(rows, r, weights, at, inner):
     """The product of row r with sign(v)|v|^(inner - 1), v being the weights from ``at`` on."""
 
 
 @generic
-def shift(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+def shift(rows, r, c, store, at, inner, past):
     """Add c times row r to the weights from ``at`` on, and its part to the twin; the growth of ‖v‖_r^r."""
 
 
 @when(against, object)
-def _against_entries(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+def _against_entries(rows, r, weights, at, inner):
     dot = 0.0
     for k in range(begin(rows, r), end(rows, r)):
         dot += value(rows, r, k) * _bent(weights[at + feature(rows, r, k)], inner)
@@ -109,7 +109,7 @@ def _against_entries(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> An
 
 
 @when(shift, object)
-def _shift_entries(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+def _shift_entries(rows, r, c, store, at, inner, past):
     growth = 0.0
     for k in range(begin(rows, r), end(rows, r)):
         j = at + feature(rows, r, k)
@@ -121,13 +121,13 @@ def _shift_entries(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, p
 
 
 @compiled
-def _slice(rows: Any, r: int) -> Any:
+def _slice(rows, r):
     K = rows.edges.size - 1
     return rows.values[r // K, rows.edges[r % K] : rows.edges[r % K + 1]]
 
 
 @when(against, DenseViews)
-def _against_slice(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+def _against_slice(rows, r, weights, at, inner):
     x = _slice(rows, r)
     if inner == 2.0:
         return np.dot(weights[at : at + x.size], x)
@@ -138,7 +138,7 @@ def _against_slice(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
 
 
 @when(shift, DenseViews)
-def _shift_slice(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+def _shift_slice(rows, r, c, store, at, inner, past):
     x, growth = _slice(rows, r), 0.0
     weights, twin = store.weights[at : at + x.size], store.twin[at : at + x.size]
     if inner == 2.0:
@@ -156,7 +156,7 @@ def _shift_slice(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, pas
 
 
 @when(current, Flat)
-def _current_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _current_flat(store, potential, rows, t):
     K, margin = store.offsets.size, 0.0
     for b in range(K):
         dot = against(rows, t * K + b, store.weights, store.offsets[b], potential.inner)
@@ -165,7 +165,7 @@ def _current_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 
 @when(averaged, Flat)
-def _averaged_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _averaged_flat(store, potential, rows, t):
     K, margin, size = store.offsets.size, 0.0, 0.0
     for b in range(K):
         r, at = t * K + b, store.offsets[b]
@@ -178,7 +178,7 @@ def _averaged_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 
 @when(length, Flat)
-def _length_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+def _length_flat(store, potential, rows, t):
     K = store.offsets.size
     own = np.zeros(K)
     for b in range(K):
@@ -189,7 +189,7 @@ def _length_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 
 @when(move, Flat)
-def _move_flat(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+def _move_flat(store, potential, c, rows, t):
     K = store.offsets.size
     elapse(potential)
     for b in range(K):

@@ -7,6 +7,7 @@ same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over 
 from __future__ import annotations
 
 import itertools
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -45,7 +46,7 @@ class Schatten(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, p: float) -> Self:
-        """No moves, of n views, or of n features where those are fewer."""
+        """Make a potential without moves, of n views, or of n features if those are fewer."""
         return cls(np.zeros((n, n)), np.zeros(n * n), np.zeros(n * n), np.zeros(2), p)
 
     def check(self, n: int) -> None:
@@ -69,21 +70,21 @@ class Schatten(NamedTuple):
         K, n, m = len(widths), len(X.present), len(Z.present)
         out = np.zeros((n * K, m * K))
         if n and m and len(kernels) == K:
-            left, right = (all_points(each.rows, K, each.rounds, max(widths)) for each in (X, Z))
+            left, right = (all_points(seen.rows, K, seen.rounds, max(widths)) for seen in (X, Z))
             kernels[0].values(left, right, out)
         elif n and m:
-            these, others = ([points_of(each.rows, K, k, each.rounds, widths[k]) for k in range(K)] for each in (X, Z))
+            these, others = ([points_of(seen.rows, K, k, seen.rounds, widths[k]) for k in range(K)] for seen in (X, Z))
             for a, b in itertools.product(range(K), range(K)):
                 if not (widths[a] and widths[b]):
                     continue  # a view that nobody has seen
                 if a < b:
-                    kernels[pair(a, b, K)].values(others[a], these[b], some := np.zeros((m, n)))
-                    out[b::K, a::K] = some.T
+                    kernels[pair(a, b, K)].values(others[a], these[b], values := np.zeros((m, n)))
+                    out[b::K, a::K] = values.T
                 else:
-                    kernels[pair(a, b, K)].values(these[b], others[a], some := np.zeros((n, m)))
-                    out[b::K, a::K] = some
-        made = out.reshape(n, K, m, K).transpose(0, 2, 3, 1) * Z.present[None, :, :, None]
-        return np.ascontiguousarray(made * X.present[:, None, None, :]).reshape(n, m, K * K)
+                    kernels[pair(a, b, K)].values(these[b], others[a], values := np.zeros((n, m)))
+                    out[b::K, a::K] = values
+        out_of_views = out.reshape(n, K, m, K).transpose(0, 2, 3, 1) * Z.present[None, :, :, None]
+        return np.ascontiguousarray(out_of_views * X.present[:, None, None, :]).reshape(n, m, K * K)
 
 
 class Spectral(Schatten):
@@ -100,13 +101,13 @@ class Spectral(Schatten):
         self.factor[:] = self.shaped(gradient, r)
 
     def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> NDArray[np.float64]:
-        """Compute the factor for what was learned, of the r largest eigenvalues of G: all others are zero."""
-        squares, vectors = (each[..., -r:] for each in np.linalg.eigh(self.gram))
+        """Compute the factor by the r largest eigenvalues of G: all others are zero."""
+        squares, vectors = (part[..., -r:] for part in np.linalg.eigh(self.gram))
         there = squares > SINGULAR * len(self.gram) * max(float(squares[-1]), 0.0)
         sizes = np.zeros(len(squares))
         sizes[there] = np.sqrt(squares[there])
-        made = gradient(sizes)[there] / sizes[there]
-        return np.asarray((vectors[:, there] * made) @ vectors[:, there].T).reshape(-1)
+        factors = gradient(sizes)[there] / sizes[there]
+        return np.asarray((vectors[:, there] * factors) @ vectors[:, there].T).reshape(-1)
 
 
 class Group(NamedTuple):
@@ -141,25 +142,15 @@ class Group(NamedTuple):
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
         """Products of Z's records with X's, view by view, (n, m, K); 0 for absent views."""
         K, n, m = len(widths), len(X.present), len(Z.present)
-        made = np.zeros((K, n, m))
+        out_of_views = np.zeros((K, n, m))
         for k, width in enumerate(widths if n and m else ()):
-            left, right = (points_of(each.rows, K, k, each.rounds, width) for each in (X, Z))
-            kernels[k].values(left, right, made[k])
-        made *= X.present.T[:, :, None] * Z.present.T[:, None, :]
-        return np.ascontiguousarray(made.transpose(1, 2, 0))
+            left, right = (points_of(seen.rows, K, k, seen.rounds, width) for seen in (X, Z))
+            kernels[k].values(left, right, out_of_views[k])
+        out_of_views *= X.present.T[:, :, None] * Z.present.T[:, None, :]
+        return np.ascontiguousarray(out_of_views.transpose(1, 2, 0))
 
 
-class _BeyondFields(NamedTuple):
-    sums: Any
-    factor: Any
-    past: Any
-    clock: Any
-    p: float
-    inner: float
-    beyond_span: float
-
-
-class Beyond(_BeyondFields, Group):  # type: ignore[misc]
+class Beyond(namedtuple("Beyond", "sums factor past clock p inner beyond_span"), Group):  # type: ignore[misc]
     """As :class:`Group`, every view's sum having one more part, of length ``beyond_span``, that no record touches."""
 
     __slots__ = ()
@@ -190,22 +181,22 @@ def _check_factors(potential: Potential, n: int) -> None:
 
 
 @generic
-def refresh(potential: Any) -> None:
+def refresh(potential):
     """Bring the factor up to date with the products."""
 
 
 @generic
-def absorb(potential: Any, c: Any, products: Any, own: Any) -> None:
+def absorb(potential, c, products, own):
     """Update the norm for a move of c times a record, given its products with V before the move and with itself."""
 
 
 @generic
-def squared(potential: Any, own: Any) -> Any:
+def squared(potential, own):
     """‖X‖² in the potential's norm, from the record's products with itself, times the smoothness of half the square."""
 
 
 @noinline
-def _refresh_schatten(potential: Any) -> None:
+def _refresh_schatten(potential):
     K = potential.gram.shape[0]
     if potential.p == 1.0:
         _identity(potential.factor, K)
@@ -231,19 +222,19 @@ when(refresh, Schatten)(lambda potential: _refresh_schatten(potential))
 
 
 @when(refresh, Spectral)
-def _leave_spectral(potential: Any) -> None:
+def _leave_spectral(potential):
     pass
 
 
 @compiled
-def _identity(factor: Any, K: int) -> None:
+def _identity(factor, K):
     factor[:] = 0.0
     for a in range(K):
         factor[a * K + a] = 1.0
 
 
 @when(refresh, Group)
-def _refresh_group(potential: Any) -> None:
+def _refresh_group(potential):
     top = potential.sums.max()
     potential.factor[:] = 0.0
     if not top > 0.0:
@@ -259,7 +250,7 @@ def _refresh_group(potential: Any) -> None:
 
 
 @when(absorb, Schatten)
-def _absorb_schatten(potential: Any, c: Any, products: Any, own: Any) -> None:
+def _absorb_schatten(potential, c, products, own):
     K = potential.gram.shape[0]
     for a in range(K):
         for b in range(K):
@@ -268,13 +259,13 @@ def _absorb_schatten(potential: Any, c: Any, products: Any, own: Any) -> None:
 
 
 @when(absorb, Group)
-def _absorb_group(potential: Any, c: Any, products: Any, own: Any) -> None:
+def _absorb_group(potential, c, products, own):
     for k in range(potential.sums.size):
         potential.sums[k] += 2.0 * c * products[k] + c * c * own[k]
 
 
 @when(squared, Schatten)
-def _squared_schatten(potential: Any, own: Any) -> Any:
+def _squared_schatten(potential, own):
     K = potential.gram.shape[0]
     products = np.empty((K, K))
     for a in range(K):
@@ -285,33 +276,34 @@ def _squared_schatten(potential: Any, own: Any) -> Any:
 
 
 @when(squared, Group)
-def _squared_group(potential: Any, own: Any) -> Any:
+def _squared_group(potential, own):
     power = 2.0 * potential.p / potential.inner
     smooth = 2.0 * potential.p - 1.0 + (potential.inner - 1.0 if potential.inner != 2.0 else 0.0)
     return smooth * together(own, power) ** (2.0 / potential.inner)
 
 
 @compiled
-def together(values: Any, power: float) -> float:
+def together(values, power):
     """(Σ max(value, 0)^power)^(1/power), nothing overflowing."""
     top, total = values.max(), 0.0
     if not top > 0.0:
         return 0.0
     for value in values:
         total += (max(value, 0.0) / top) ** power
-    return top * total ** (1.0 / power)  # type: ignore[no-any-return]
+    return top * total ** (1.0 / power)
 
 
 @compiled
-def elapse(potential: Any) -> None:
+def elapse(potential):
     """Add the factor to ``past`` for each round that it has been in force; to be called before it changes."""
+    # rounds without a move cost nothing: their factors are added up when the next move comes
     gap = potential.clock[0] - potential.clock[1]
-    for each in range(potential.factor.size):
-        potential.past[each] += gap * potential.factor[each]
+    for k in range(potential.factor.size):
+        potential.past[k] += gap * potential.factor[k]
     potential.clock[1] = potential.clock[0]
 
 
 @compiled
-def summed(potential: Any, each: int) -> float:
+def summed(potential, k):
     """One entry of the sum of the factors of all rounds so far."""
-    return potential.past[each] + (potential.clock[0] - potential.clock[1]) * potential.factor[each]  # type: ignore[no-any-return]
+    return potential.past[k] + (potential.clock[0] - potential.clock[1]) * potential.factor[k]

@@ -15,11 +15,11 @@ from coterie.numeric.core.arrays import copy_vector
 from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_shape, require_within
 from coterie.numeric.core.generic import compiled, generic, when
 from coterie.numeric.core.points import ROUNDING
-from coterie.numeric.primal.rules import HingeStep, MistakeStep, triggers_update
+from coterie.numeric.primal.rules import MistakeStep, ShortestStep, triggers_update
 
 from .forms import Widths, as_form, check_rows, empty, pick, stack
 from .potentials import FeatureSet, absorb, elapse, refresh, squared, summed
-from .rounds import Latest, Mean, reach
+from .rounds import reach
 
 
 class Supports(NamedTuple):
@@ -66,11 +66,11 @@ class Supports(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """Supports, the norm that shapes the weights, and which of these margins are reported by."""
+    """Supports, the norm that shapes the weights, and 1 if margins are reported by the mean of all weights so far."""
 
     supports: Any
     potential: Any
-    teller: Any
+    mean: int
 
     def to_saved(self, widths: Widths) -> Expanded:
         """Return the model: it has room for nothing more."""
@@ -91,72 +91,63 @@ class Expanded(NamedTuple):
 
 
 @generic
-def report_products(teller: Any, potential: Any, coefficients: Any, pasts: Any, values: Any, products: Any) -> Any:
-    """The margin to report of a record with these products."""
-
-
-@generic
-def stretch(rule: Any, potential: Any, own: Any, signed_margin: Any) -> Any:
+def stretch(rule, potential, own, signed_margin):
     """The step of a record with these products with itself, at which the rule calls for a move."""
 
 
 when(stretch, MistakeStep)(lambda rule, potential, own, signed_margin: 1.0)
-when(stretch, HingeStep)(
+when(stretch, ShortestStep)(
     lambda rule, potential, own, signed_margin: reach(rule, signed_margin, squared(potential, own))
 )
 
 
-@when(report_products, Latest)
-def _report_latest(teller: Any, potential: Any, coefficients: Any, pasts: Any, values: Any, products: Any) -> Any:
-    return margin_of(potential, products)
-
-
-@when(report_products, Mean)
-def _report_mean(teller: Any, potential: Any, coefficients: Any, pasts: Any, values: Any, products: Any) -> Any:
+@compiled
+def _report(mean, potential, coefficients, pasts, values, products):
+    """Return the margin to report of a record with these products."""
+    if mean == 0:
+        return margin_of(potential, products)
     total, size = 0.0, 0.0
-    for each in range(products.size):
-        term = summed(potential, each) * products[each]
+    for k in range(products.size):
+        term = summed(potential, k) * products[k]
         total += term
         size += abs(term)
     for s in range(coefficients.size):
         if coefficients[s] != 0.0:
-            for each in range(products.size):
-                term = coefficients[s] * pasts[s, each] * values[s, each]
+            for k in range(products.size):
+                term = coefficients[s] * pasts[s, k] * values[s, k]
                 total -= term
                 size += abs(term)
     return total / max(potential.clock[0], 1.0) if abs(total) > ROUNDING * size else 0.0
 
 
 @compiled
-def margin_of(potential: Any, products: Any) -> float:
+def margin_of(potential, products):
     """Σ F ∘ V'X."""
     margin = 0.0
-    for each in range(products.size):
-        margin += potential.factor[each] * products[each]
+    for k in range(products.size):
+        margin += potential.factor[k] * products[k]
     return margin
 
 
 @compiled
-def weigh(coefficients: Any, values: Any, products: Any, sizes: Any) -> None:
-    """Fill ``products`` with V'X from the kernel values of one record; what is nothing but rounding is zero."""
+def weigh(coefficients, values, products, sizes):
+    """Fill ``products`` with V'X from the kernel values of one record; pure rounding becomes zero."""
     products[:] = 0.0
     sizes[:] = 0.0
     for s in range(coefficients.size):
         c = coefficients[s]
         if c != 0.0:
-            for each in range(products.size):
-                term = c * values[s, each]
-                products[each] += term
-                sizes[each] += abs(term)
-    for each in range(products.size):
-        if abs(products[each]) <= ROUNDING * sizes[each]:
-            products[each] = 0.0
+            for k in range(products.size):
+                term = c * values[s, k]
+                products[k] += term
+                sizes[k] += abs(term)
+    for k in range(products.size):
+        if abs(products[k]) <= ROUNDING * sizes[k]:
+            products[k] = 0.0
 
 
 @compiled
-def walk(
-    potential: Any, teller: Any, rule: Any, coefficients: Any, pasts: Any, values: Any, later: Any, y: Any, moves: Any
-) -> None:
+def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
     """Learn the records of a block one by one; ``later`` has the values of those that are predicted meanwhile.
 
     ``moves`` has a place for each of the block, its margins those of ``later``.
@@ -166,12 +157,13 @@ def walk(
     for t in range(n):
         if t < later.shape[0]:
             weigh(coefficients, later[t], products, sizes)
-            moves.margins[t] = report_products(teller, potential, coefficients, pasts, later[t], products)
+            moves.margins[t] = _report(mean, potential, coefficients, pasts, later[t], products)
         weigh(coefficients, values[t], products, sizes)
         margin = margin_of(potential, products)
         moves.own[t] = margin
         potential.clock[0] += 1.0
         if triggers_update(rule, y[t] * margin):
+            # the record itself comes behind the supports and is one of them from now on
             own = values[t, before + t]
             tau = stretch(rule, potential, own, y[t] * margin)
             moves.step_sizes[t] = tau
@@ -184,9 +176,9 @@ def walk(
 
 
 @compiled
-def predict(potential: Any, teller: Any, coefficients: Any, pasts: Any, values: Any, margins: Any) -> None:
+def predict(potential, mean, coefficients, pasts, values, margins):
     """Margins of records of which the kernel values are at hand; nothing is learned."""
     products, sizes = np.zeros(values.shape[2]), np.zeros(values.shape[2])
     for t in range(margins.size):
         weigh(coefficients, values[t], products, sizes)
-        margins[t] = report_products(teller, potential, coefficients, pasts, values[t], products)
+        margins[t] = _report(mean, potential, coefficients, pasts, values[t], products)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,7 @@ from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import Csr, Dense, end, feature
 
 from .sparse import Sparse, SparseMany, SparsePairs
-from .table import LINE, Table, Weights, locate, numbers_of, prefetch_row, prefetch_weights
-
-
-class _Fields(NamedTuple):
-    values: Any
-    stride: int
+from .table import LINE, Table, Weights, find_weight, numbers_of, prefetch_row, prefetch_weights
 
 
 class _DenseTable(Table):
@@ -29,28 +25,30 @@ class _DenseTable(Table):
 
     dense: ClassVar[bool] = True
     sparse: ClassVar[type[Sparse | SparsePairs | SparseMany]] = Sparse
-    values: Any
     stride: Any
     _replace: Callable[..., Self]
     _asdict: Callable[[], dict[str, Any]]
 
     @classmethod
     @abstractmethod
-    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
+    def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
         """Make a table of zeros."""
 
     @classmethod
-    def blank(cls, dtype: str, numbers: int) -> Self:
+    def blank(cls, numbers: int) -> Self:
         """Make a table without rows, which has the types of the arrays that are saved."""
-        return cls.empty(0, 0, dtype, numbers)
+        return cls.empty(0, 0, numbers)
 
     @abstractmethod
     def entries(self) -> Weights:
         """View all that there is room for as an array (rows, features, numbers of a weight)."""
 
+    def read(self, rows: int, features: int, n: int) -> Weights:
+        return self.entries()[:rows, :features, n].copy()
+
     def to_sparse(self) -> Sparse | SparsePairs | SparseMany:
         """Copy the weights that are not zero to a sparse table."""
-        return self.sparse.of(self.entries())
+        return self.sparse.from_entries(self.entries())
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
         """Fill rows with zeros."""
@@ -64,15 +62,14 @@ class _DenseTable(Table):
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
         """Copy the weights of so many rows and features."""
-        held = self.entries()[:rows, :features]
-        made = self.empty(
-            held.shape[0] if rows is None else rows,
-            held.shape[1] if features is None else features,
-            self.values.dtype.str,
+        part = self.entries()[:rows, :features]
+        table = self.empty(
+            part.shape[0] if rows is None else rows,
+            part.shape[1] if features is None else features,
             self.numbers,
         )
-        made.entries()[: held.shape[0], : held.shape[1]] = held
-        return made._asdict()
+        table.entries()[: part.shape[0], : part.shape[1]] = part
+        return table._asdict()
 
     def check(self, rows: int, features: int) -> None:
         """Refuse weights that are not in whole pieces, too few of them, and pieces that are much too long."""
@@ -89,7 +86,7 @@ class _Rows(_DenseTable):
     __slots__ = ()
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Tell whether so many rows of so many features fit in as it is."""
+        """Return True if so many rows of so many features fit in as it is."""
         return bool(self.numbers * features <= self.stride and rows * self.stride <= self.values.size)
 
     def fit_rows(self, rows: int) -> Self:
@@ -109,7 +106,7 @@ class _Rows(_DenseTable):
         return np.asarray(self.values.reshape(-1, self.stride // self.numbers, self.numbers))
 
 
-class RowMajor(_Fields, _Rows):
+class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
     """A row after the other; ``stride`` weights a row."""
 
     __slots__ = ()
@@ -117,10 +114,10 @@ class RowMajor(_Fields, _Rows):
     numbers: ClassVar[int] = 1
 
     @classmethod
-    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
+    def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
         """Make a table of zeros."""
         stride = cls.numbers * max(features, 1)
-        return cls(np.zeros(rows * stride, dtype), stride)
+        return cls(np.zeros(rows * stride), stride)
 
 
 class RowMajorPairs(RowMajor):
@@ -132,13 +129,7 @@ class RowMajorPairs(RowMajor):
     sparse = SparsePairs
 
 
-class _ManyFields(NamedTuple):
-    values: Any
-    stride: int
-    numbers: int
-
-
-class RowMajorMany(_ManyFields, _Rows):
+class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
     """As :class:`RowMajor`, each weight followed by ``numbers`` - 1 others; the stride counts all.
 
     It begins where a line of cache does, so that eight doubles are one line.
@@ -149,13 +140,13 @@ class RowMajorMany(_ManyFields, _Rows):
     sparse = SparseMany
 
     @classmethod
-    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
+    def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
         """Make a table of zeros."""
         stride = numbers * max(features, 1)
-        return cls(aligned(rows * stride, dtype, LINE), stride, numbers)
+        return cls(aligned(rows * stride, LINE), stride, numbers)
 
 
-class FeatureMajor(_Fields, _DenseTable):
+class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
     """The weights of one feature after those of another, ``stride`` rows each: for updates that touch all rows."""
 
     __slots__ = ()
@@ -163,12 +154,12 @@ class FeatureMajor(_Fields, _DenseTable):
     numbers: ClassVar[int] = 1
 
     @classmethod
-    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
+    def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
         """Make a table of zeros."""
-        return cls(np.zeros(max(rows, 1) * max(features, 1), dtype), max(rows, 1))
+        return cls(np.zeros(max(rows, 1) * max(features, 1)), max(rows, 1))
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Tell whether so many rows of so many features fit in as it is."""
+        """Return True if so many rows of so many features fit in as it is."""
         return bool(rows <= self.stride and features * self.stride <= self.values.size)
 
     def fit_rows(self, rows: int) -> Self:
@@ -190,7 +181,7 @@ def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
     size = roomy(values.size // stride, pieces) * stride
     if size <= values.size:
         return values
-    longer = aligned(size, values.dtype, LINE)
+    longer = aligned(size, LINE)
     longer[: values.size] = values
     return longer
 
@@ -198,15 +189,15 @@ def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
 def _restrided(values: Weights, before: int, stride: int) -> Weights:
     """Return the weights in pieces of ``stride`` numbers instead of fewer ``before``."""
     old = values.reshape(-1, before)
-    wider = aligned(old.shape[0] * stride, old.dtype, LINE)
+    wider = aligned(old.shape[0] * stride, LINE)
     wider.reshape(-1, stride)[:, :before] = old
     return wider
 
 
-when(locate, RowMajor)(lambda table, row, feature: np.uint64(row * table.stride + feature))
-when(locate, RowMajorPairs)(lambda table, row, feature: np.uint64(row * table.stride + 2 * feature))
-when(locate, RowMajorMany)(lambda table, row, feature: np.uint64(row * table.stride + table.numbers * feature))
-when(locate, FeatureMajor)(lambda table, row, feature: np.uint64(feature * table.stride + row))
+when(find_weight, RowMajor)(lambda table, row, feature: np.uint64(row * table.stride + feature))
+when(find_weight, RowMajorPairs)(lambda table, row, feature: np.uint64(row * table.stride + 2 * feature))
+when(find_weight, RowMajorMany)(lambda table, row, feature: np.uint64(row * table.stride + table.numbers * feature))
+when(find_weight, FeatureMajor)(lambda table, row, feature: np.uint64(feature * table.stride + row))
 when(numbers_of, RowMajorPairs)(lambda table: 2)
 when(numbers_of, RowMajorMany)(lambda table: table.numbers)
 for _kind in (RowMajor, RowMajorPairs, RowMajorMany, FeatureMajor):
@@ -220,12 +211,12 @@ _LATER, _FIRST, _LINE = 8, 128, 8
 
 
 @generic_no_refcount
-def _prefetch_weights_of(rows: Any, t: Any, k: Any, table: Any, n: Any) -> None:
+def _prefetch_weights_of(rows, t, k, table, n):
     """Ask for the first weights that n rows hold of the feature some entries after k; the rest is foreseen."""
 
 
 @when(_prefetch_weights_of, Csr)
-def _prefetch_later(rows: Any, t: Any, k: Any, table: Any, n: Any) -> None:
+def _prefetch_later(rows, t, k, table, n):
     if k + _LATER < end(rows, t):
         first = feature(rows, t, k + _LATER) * table.stride
         for place in range(first, first + min(n, _FIRST), _LINE):
@@ -236,7 +227,7 @@ when(_prefetch_weights_of, Dense)(lambda rows, t, k, table, n: None)
 
 
 @compiled
-def weights_of(table: Any, rows: Any, t: Any, k: Any, n: Any) -> Any:
+def weights_of(table, rows, t, k, n):
     """Return the weights that n rows of a :class:`FeatureMajor` hold of the feature of entry k, in one piece."""
     _prefetch_weights_of(rows, t, k, table, n)
     first = feature(rows, t, k) * table.stride

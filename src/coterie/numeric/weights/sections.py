@@ -18,7 +18,7 @@ from coterie.numeric.core.arrays import Dropped
 
 from .dense import RowMajor, RowMajorMany, RowMajorPairs
 from .sparse import Sparse, SparseMany, SparsePairs, copy_weights, count_weights
-from .table import Part, Table, Weights, rows_of
+from .table import Part, Table, Weights
 
 #: The kinds of tables, dense and sparse, by how many numbers a weight has, and those for any number.
 TABLES: dict[int, tuple[Any, Any]] = {1: (RowMajor, Sparse), 2: (RowMajorPairs, SparsePairs)}
@@ -46,10 +46,6 @@ class TableSlice(Table):
         self.whole, self.first, self.numbers = whole, first, numbers
 
     @property
-    def values(self) -> Any:
-        return self.whole.table.values
-
-    @property
     def nbytes(self) -> int:
         """Zero: the bytes count for the whole table."""
         return 0
@@ -65,60 +61,60 @@ class TableSlice(Table):
     def check(self, rows: int, features: int) -> None:
         """Do nothing: no section comes from a file."""
 
-    def rows(self, rows: int, features: int) -> Weights:
-        """Return the first rows as a dense (rows, features) array."""
-        return rows_of(self.whole.table, rows, features, self.first)
+    def read(self, rows: int, features: int, n: int) -> Weights:
+        return np.asarray(self.whole.table.read(rows, features, self.first + n))
 
     def part(self, rows: int, features: int) -> Part:
         """Name so many rows and features of a copy as the part to be saved."""
-        return Part(self.apart(rows, features), rows, features)
+        kinds = TABLES.get(self.numbers, MANY)
+        return Part(_copied([(self.whole.table, self.first, self.numbers)], kinds, rows, features, 4), rows, features)
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Refuse: what is saved is :meth:`apart`."""
+        """Refuse: :meth:`part` is saved instead."""
         raise TypeError("a section of a table is not saved as such")
 
     @classmethod
-    def blank(cls, dtype: str, numbers: int) -> TableSlice:
+    def blank(cls, numbers: int) -> TableSlice:
         """Refuse, as :meth:`to_saved`."""
         raise TypeError("a section of a table is not saved as such")
 
-    def apart(self, rows: int, features: int) -> Table:
-        """Copy the section to a table of its own, with so many rows and features."""
-        table, last = self.whole.table, self.first + self.numbers
-        dense, sparse = TABLES.get(self.numbers, MANY)
-        dtype = table.values.dtype.str
-        if isinstance(table, SPARSE):
-            count = np.zeros(rows, np.int32)
-            count_weights(table, self.first, self.numbers, count)
-            made = sparse.with_rows(count, dtype, self.numbers, 4)
-            copy_weights(table, self.first, made, 0, self.numbers, count)
-        else:
-            entries = table.entries()[:rows, :features, self.first : last]
-            made = dense.empty(rows, features, dtype, self.numbers)
-            made.entries()[: entries.shape[0], : entries.shape[1]] = entries
-        return made  # type: ignore[no-any-return]
-
 
 def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
-    """Copy so many rows and features of tables into one, their numbers in this order: sparse if any is, else dense."""
-    firsts = np.cumsum([0, *(table.numbers for table in tables)]).tolist()
-    numbers, dtype = firsts[-1], tables[0].values.dtype.str
-    dense_kind, sparse_kind = TABLES.get(numbers, MANY)
-    if not any(isinstance(table, SPARSE) for table in tables):
-        made = dense_kind.empty(rows, features, dtype, numbers)
-        for first, table in zip(firsts, tables, strict=False):
-            entries = table.entries()[:rows, :features]
-            made.entries()[: entries.shape[0], : entries.shape[1], first : first + table.numbers] = entries
-        return made
-    counts = []
-    apart = [table if isinstance(table, SPARSE) else table.to_sparse() for table in tables]
-    for table in apart:
-        counts.append(np.zeros(min(rows, len(table.start)), np.int32))
-        count_weights(table, 0, table.numbers, counts[-1])
-    most = np.zeros(rows, np.int32)
-    for count in counts:
-        most[: len(count)] += count
-    made = sparse_kind.with_rows(most, dtype, numbers, 512)
-    for first, table, count in zip(firsts, apart, counts, strict=False):
-        copy_weights(table, 0, made, first, table.numbers, count)
-    return sparse_kind.from_saved(made.to_saved(rows) | {"room": made.room})
+    """Copy so many rows and features of tables into one, their numbers in this order: sparse if any is, else dense.
+
+    It is of a kind for any number of numbers, so that ensembles of one member and of ten are compiled once.
+    """
+    if not tables:
+        return RowMajorMany.empty(0, 0)
+    joined = _copied([(table, 0, table.numbers) for table in tables], MANY, rows, features, 512)
+    return (
+        SparseMany.from_saved(joined.to_saved(rows) | {"room": joined.room})
+        if isinstance(joined, SparseMany)
+        else joined
+    )
+
+
+def _copied(parts: Sequence[tuple[Any, int, int]], kinds: tuple[Any, Any], rows: int, features: int, spare: int) -> Any:
+    """Copy parts of tables, each so many numbers from the first on, into a table of the dense or the sparse kind."""
+    dense, sparse = kinds
+    numbers = sum(part[2] for part in parts)
+    target = 0
+    if not any(isinstance(table, SPARSE) for table, _, _ in parts):
+        joined = dense.empty(rows, features, numbers)
+        for table, first, count in parts:
+            entries = table.entries()[:rows, :features, first : first + count]
+            joined.entries()[: entries.shape[0], : entries.shape[1], target : target + count] = entries
+            target += count
+        return joined
+    total, sources = np.zeros(rows, np.int32), []
+    for table, first, count in parts:
+        source = (table if isinstance(table, SPARSE) else table.to_sparse()).widened()
+        weights = np.zeros(min(rows, len(source.start)), np.int32)
+        count_weights(source, first, count, weights)
+        total[: len(weights)] += weights
+        sources.append((source, first, count, weights))
+    joined = sparse.with_rows(total, numbers, spare)
+    for source, first, count, weights in sources:
+        copy_weights(source, first, joined, target, count, weights)
+        target += count
+    return joined

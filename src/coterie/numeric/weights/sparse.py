@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,13 @@ from .table import (
     Table,
     Weights,
     add_entries,
-    beside,
-    claim,
-    locate,
+    find_weight,
+    get_or_insert,
     multiply,
     numbers_of,
+    offset_of,
     prefetch_row,
+    read_entries,
     reserve,
     touch,
 )
@@ -53,21 +55,10 @@ FEW_CELLS, MANY_CELLS = 2**16, 2**24
 MOST_ROOM, FEW_ROOM = 64, 512
 
 
-class _Fields(NamedTuple):
-    values: Any
-    features: Any
-    start: Any
-    size: Any
-    count: Any
-    used: Any
-    free: Any
-
-
 class _SparseTable(Table):
     __slots__ = ()
 
     dense: ClassVar[bool] = False
-    values: Any
     features: Any
     start: Any
     size: Any
@@ -82,38 +73,50 @@ class _SparseTable(Table):
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
         """Make a table of its arrays, in the order of their fields."""
 
+    def widened(self) -> SparseMany:
+        """Return the same arrays as the kind for any number of numbers.
+
+        What is done to whole tables is compiled for that kind alone; only rounds are faster for a number that is known.
+        """
+        return SparseMany(*self[:7], self.numbers)  # type: ignore[index, call-arg]
+
     @classmethod
-    def empty(cls, rows: int, dtype: str, numbers: int = 1, cells: int = 512) -> Self:
+    def empty(cls, rows: int, numbers: int = 1, cells: int = 512) -> Self:
         """Make a table without weights, with room for so many cells."""
         start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-        arena = _arena(cells, np.dtype(dtype), bucket_places(numbers))
+        arena = _arena(cells, bucket_places(numbers))
         return cls.of_arrays(numbers, *arena, start, size, count, np.array([4, 0]), _no_blocks())
 
     @classmethod
-    def of(cls, entries: Weights) -> Self:
+    def from_entries(cls, entries: Weights) -> Self:
         """Make a table of the weights of an array (rows, features, numbers of a weight) that are not all zero."""
         count = np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32)
-        table = cls.with_rows(count, entries.dtype.str, entries.shape[2], 512)
-        add_entries(table, entries)
+        table = cls.with_rows(count, entries.shape[2], 512)
+        add_entries(table.widened(), entries)
         return table
 
     @classmethod
-    def with_rows(cls, count: NDArray[np.int32], dtype: str, numbers: int, spare: int) -> Self:
+    def with_rows(cls, count: NDArray[np.int32], numbers: int, spare: int) -> Self:
         """Make a table of rows without weights, with room for so many in each and for so many cells more."""
         cells = spare + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
-        table = cls.empty(len(count), dtype, numbers, cells)
-        _make_rows(table, count)
+        table = cls.empty(len(count), numbers, cells)
+        _make_rows(table.widened(), count)
         return table
 
     @classmethod
-    def blank(cls, dtype: str, numbers: int) -> Self:
+    def blank(cls, numbers: int) -> Self:
         """Make a table without rows, which has the types of the arrays that are saved."""
-        return cls.empty(0, dtype, numbers, 4)
+        return cls.empty(0, numbers, 4)
+
+    def read(self, rows: int, features: int, n: int) -> Weights:
+        weights = np.zeros((rows, features))
+        read_entries(self.widened(), n, weights)
+        return weights
 
     # -- how it grows
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Tell whether there are so many rows; each may have any features."""
+        """Return True if there are so many rows; each may have any features."""
         return rows <= len(self.start)
 
     def fit_rows(self, rows: int) -> Self:
@@ -133,7 +136,7 @@ class _SparseTable(Table):
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
         """Free the cells of rows; the other rows move together when too many cells belong to no row."""
-        _release(self, rows)
+        _release(self.widened(), rows)
         if 2 * self.used[1] > self.used[0]:
             return self._moved(0)
         if GAPS * self.used[1] > self.used[0]:
@@ -151,13 +154,13 @@ class _SparseTable(Table):
         """Copy the rows to an arena that has room for so many cells more."""
         values, features = self._roomy_arena(int(self.used[0] - self.used[1]) + need)
         start = np.zeros_like(self.start)
-        used = np.array([_lay_out(self, self._owners(), features, start), 0])
+        used = np.array([_lay_out(self.widened(), self._owners(), features, start), 0])
         return self._replace(values=values, features=features, start=start, used=used, free=_no_blocks())
 
     def _close_gaps(self) -> None:
         """Move the rows together, in their arena."""
         before = len(self._taken())
-        self.used[:] = _lay_out(self, self._owners(), self.features, self.start), 0
+        self.used[:] = _lay_out(self.widened(), self._owners(), self.features, self.start), 0
         self.features[len(self._taken()) : before] = 0
         self.free[:] = 0
 
@@ -167,7 +170,7 @@ class _SparseTable(Table):
         return np.asarray(rows[np.argsort(self.start[rows])])
 
     def _roomy_arena(self, cells: int) -> tuple[Weights, NDArray[Any]]:
-        """Make an arena several times larger than what is to be in it, for what is not written to takes no memory.
+        """Make an arena several times larger than its content: untouched memory costs nothing.
 
         A small one takes some, for it may be where something else was. A system that promises no more memory than there
         is is asked for less when it refuses; what others ask of it meanwhile it may refuse as well.
@@ -175,8 +178,8 @@ class _SparseTable(Table):
         most = max(4, min(64, MANY_CELLS // cells)) if cells > FEW_CELLS else 2
         for times in (most, most // 2):
             with contextlib.suppress(MemoryError, ValueError):
-                return _arena(times * cells, self.values.dtype, self.line)
-        return _arena(cells, self.values.dtype, self.line)
+                return _arena(times * cells, self.line)
+        return _arena(cells, self.line)
 
     # -- how it is kept
 
@@ -209,24 +212,27 @@ class _SparseTable(Table):
         names of the arena one has its taken part, the other its type alone; how much room there was is not told.
         """
         count = np.zeros(len(self.start) if rows is None else rows, np.int32)
-        count_weights(self, 0, self.numbers, count)
-        made = self.with_rows(count, self.values.dtype.str, self.numbers, 4)
-        copy_weights(self, 0, made, 0, self.numbers, count)
-        return made._asdict() | {"values": made.values[:0], "features": made._taken(), "room": 0}
+        count_weights(self.widened(), 0, self.numbers, count)
+        table = self.with_rows(count, self.numbers, 4)
+        copy_weights(self, 0, table, 0, self.numbers, count)
+        return table._asdict() | {"values": table.values[:0], "features": table._taken(), "room": 0}
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from what :meth:`to_saved` returned.
+        """Restore a table from the result of :meth:`to_saved`.
 
         How much of the arena is taken, and how much of that is no row's, is counted here, whatever the file says; what
         is no row's is on no list of free blocks.
         """
-        rows, taken = (saved["start"], saved["size"], saved["count"]), saved["features"]
+        rows, filled = (saved["start"], saved["size"], saved["count"]), saved["features"]
         numbers: int = saved.get("numbers", cls.numbers)
         line = bucket_places(numbers)
-        require(taken.size >= line and taken.size % line == 0, f"an arena of {taken.size} numbers has no cells")
-        cells = 4 * (taken.size // line)
-        arena = _restored(taken, saved["values"].dtype, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)), line)
+        require(
+            filled.size >= line and filled.size % line == 0,
+            f"an arena of {filled.size} numbers has no cells",
+        )
+        cells = 4 * (filled.size // line)
+        arena = _restored(filled, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)), line)
         used = np.array([cells, cells - 4 - int(saved["size"].sum(dtype=np.int64))])
         return cls.of_arrays(numbers, *arena, *rows, used, _no_blocks())
 
@@ -235,29 +241,31 @@ class _SparseTable(Table):
 
         All else rests on that: a probe ends at a cell that is free.
         """
-        R, taken = len(self.start), int(self.used[0])
+        R, end = len(self.start), int(self.used[0])
         require_shape("size", self.size, R)
         require_shape("count", self.count, R)
         require_rows("a sparse table", self.start, rows)
         size, start = self.size.astype(np.int64), self.start
         owns = size > 0
         whole = ((size & (size - 1)) == 0) & (size >= 4) & (size < (np.int64(4) << ORDERS)) & ((start & 3) == 0)
-        fits = np.where(owns, whole & (start >= 4) & (start <= taken - size), (start == 0) & (self.count == 0))
+        fits = np.where(owns, whole & (start >= 4) & (start <= end - size), (start == 0) & (self.count == 0))
         require(((size >= 0) & fits).all(), "a row of a sparse table lies outside its arena")
         require(((self.count >= 0) & (8 * self.count.astype(np.int64) <= 5 * size)).all(), "a row is too full")
         owners = self._owners()
         ends = start[owners] + size[owners]
         require((ends[:-1] <= start[owners][1:]).all(), "two rows of a sparse table overlap")
-        require(_is_empty(self), "the bucket that belongs to nobody is not empty")
-        require(_finds_all(self, MOST_FEATURES), "a weight of a sparse table lies where it would not be found")
+        require(_is_empty(self.widened()), "the bucket that belongs to nobody is not empty")
+        require(
+            _finds_all(self.widened(), MOST_FEATURES), "a weight of a sparse table lies where it would not be found"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy the arena once, so that the two views of the copy share it, too."""
-        return type(self)._copied, (self.numbers, self._taken(), self.values.dtype, self.room, *self._of_rows())
+        return type(self)._copied, (self.numbers, self._taken(), self.room, *self._of_rows())
 
     @classmethod
-    def _copied(cls, numbers: int, taken: NDArray[Any], dtype: np.dtype[Any], cells: int, *rest: Any) -> Self:
-        return cls.of_arrays(numbers, *_restored(taken, dtype, cells, bucket_places(numbers)), *rest)
+    def _copied(cls, numbers: int, saved: NDArray[Any], cells: int, *rest: Any) -> Self:
+        return cls.of_arrays(numbers, *_restored(saved, cells, bucket_places(numbers)), *rest)
 
 
 def bucket_places(numbers: int) -> int:
@@ -265,28 +273,25 @@ def bucket_places(numbers: int) -> int:
     return 8 * (1 + numbers // 2)
 
 
-def _arena(cells: int, dtype: np.dtype[Any], line: int) -> tuple[Weights, NDArray[Any]]:
-    """Make room for so many cells, seen as weights and as features; buckets of doubles begin where cache lines do.
+def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
+    """Make room for so many cells, seen as weights and as features; buckets are aligned to cache lines.
 
     All zero but for the mark of bucket 0: memory that is not written to is not taken, nor saved.
     """
-    buckets = -(-cells // 4)
-    if buckets >= 2 ** (8 * dtype.itemsize - 1):
-        raise ValueError(f"a sparse table of {dtype} has room for less than 2**33 cells, and {cells} are wanted")
-    values = aligned(line * buckets, dtype, 128)
-    features = values.view(f"i{dtype.itemsize}")
+    values = aligned(line * -(-cells // 4), 128)
+    features = values.view(np.int64)
     features[:8:2] = -1
     return values, features
 
 
-def _restored(taken: NDArray[Any], dtype: np.dtype[Any], cells: int, line: int) -> tuple[Weights, NDArray[Any]]:
+def _restored(saved: NDArray[Any], cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
     """Make an arena with the taken part of another, and with room for so many cells if that can be had."""
-    needed = 4 * taken.size // line
+    needed = 4 * saved.size // line
     try:
-        values, features = _arena(max(cells, needed), dtype, line)
+        values, features = _arena(max(cells, needed), line)
     except MemoryError:
-        values, features = _arena(needed, dtype, line)
-    features[: taken.size] = taken
+        values, features = _arena(needed, line)
+    features[: saved.size] = saved
     return values, features
 
 
@@ -294,7 +299,7 @@ def _no_blocks() -> NDArray[np.int64]:
     return np.zeros(ORDERS, np.int64)
 
 
-class Sparse(_Fields, _SparseTable):
+class Sparse(namedtuple("Sparse", "values features start size count used free"), _SparseTable):
     """The weights that were ever moved: a small hash table for each row, all in one arena.
 
     The feature of cell c of bucket b is at place 8b + 2c of ``features``, its weight at place 8b + 2c + 1 of
@@ -326,18 +331,7 @@ class SparsePairs(Sparse):
     numbers = 2
 
 
-class _ManyFields(NamedTuple):
-    values: Any
-    features: Any
-    start: Any
-    size: Any
-    count: Any
-    used: Any
-    free: Any
-    numbers: int
-
-
-class SparseMany(_ManyFields, _SparseTable):
+class SparseMany(namedtuple("SparseMany", "values features start size count used free numbers"), _SparseTable):
     """As :class:`SparsePairs` with ``numbers`` a weight, a bucket having a line more for every two of them."""
 
     __slots__ = ()
@@ -349,7 +343,7 @@ class SparseMany(_ManyFields, _SparseTable):
 
 
 @generic_no_refcount
-def _line(table: Any) -> Any:
+def _line(table):
     """Places that a bucket takes."""
 
 
@@ -360,9 +354,9 @@ when(numbers_of, SparsePairs)(lambda table: 2)
 when(numbers_of, SparseMany)(lambda table: table.numbers)
 
 
-@when(beside, SparseMany)
-@when(beside, Sparse)
-def _beside(table: Any, n: Any) -> Any:
+@when(offset_of, SparseMany)
+@when(offset_of, Sparse)
+def _beside(table, n):
     # The weights stand at the odd places of the first line, so the even ones of the second are the next to be had.
     return np.uint64(8 * ((n + 1) // 2) - (1 if n > 0 and n % 2 == 0 else 0))
 
@@ -371,57 +365,57 @@ def _beside(table: Any, n: Any) -> Any:
 
 
 @no_refcount
-def _mixed(feature: Any) -> Any:
+def _mixed(feature):
     """The hash of a feature, a number of 32 bits; buckets of a row follow each other as hashes do."""
     return (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
 
 
 @no_refcount
-def _bucket_of(table: Any, row: Any, feature: Any) -> Any:
+def _bucket_of(table, row, feature):
     """The bucket of its row in which a feature is looked for first."""
     return np.int64((_mixed(feature) * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
 
 
 @no_refcount
-def _probe(table: Any, row: Any, feature: Any) -> Any:
-    """The place of a feature in its row and True, or the free place where it would go and False."""
+def _probe(table, row, feature):
+    """Return the place of a feature in its row and True, or the free place for it and False."""
     bucket = _bucket_of(table, row, feature)
     while True:
         place = _line(table) * ((table.start[row] >> 2) + bucket)
         a, b = table.features[np.uint64(place)], table.features[np.uint64(place + 2)]
         c, d = table.features[np.uint64(place + 4)], table.features[np.uint64(place + 6)]
-        found = (a == feature) | (b == feature) | (c == feature) | (d == feature)
-        if found | (d < 0):
+        is_there = (a == feature) | (b == feature) | (c == feature) | (d == feature)
+        if is_there | (d < 0):
             matching = 2 * (b == feature) + 4 * (c == feature) + 6 * (d == feature)
             free = 2 * (a >= 0) + 2 * (b >= 0) + 2 * (c >= 0)
-            return place + (matching if found else free), found
+            return place + (matching if is_there else free), is_there
         bucket += 1
         if 4 * bucket >= table.size[row]:
             bucket = 0
 
 
-@when(locate, SparseMany)
-@when(locate, Sparse)
-def _locate(table: Any, row: Any, feature: Any) -> Any:
-    place, found = _probe(table, row, feature)
-    return np.uint64(place + 1 if found else 1)
+@when(find_weight, SparseMany)
+@when(find_weight, Sparse)
+def _locate(table, row, feature):
+    place, is_there = _probe(table, row, feature)
+    return np.uint64(place + 1 if is_there else 1)
 
 
-@when(claim, SparseMany)
-@when(claim, Sparse)
-def _claim(table: Any, row: Any, feature: Any) -> Any:
-    place, found = _probe(table, row, feature)
-    if not found:
+@when(get_or_insert, SparseMany)
+@when(get_or_insert, Sparse)
+def _claim(table, row, feature):
+    place, is_there = _probe(table, row, feature)
+    if not is_there:
         table.features[place] = feature
         for n in range(numbers_of(table)):
-            table.values[np.uint64(place + 1) + beside(table, n)] = 0.0
+            table.values[np.uint64(place + 1) + offset_of(table, n)] = 0.0
         table.count[row] += 1
     return np.uint64(place + 1)
 
 
 @when(touch, SparseMany)
 @when(touch, Sparse)
-def _touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
+def _touch(table, row, rows, t):
     seen = np.int64(0)
     for k in range(begin(rows, t), end(rows, t)):
         bucket = (table.start[row] >> 2) + _bucket_of(table, row, feature(rows, t, k))
@@ -431,7 +425,7 @@ def _touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
 
 @when(prefetch_row, SparseMany)
 @when(prefetch_row, Sparse)
-def _prefetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
+def _prefetch_buckets(table, row, rows, t):
     for k in range(begin(rows, t), end(rows, t)):
         place = _line(table) * ((table.start[row] >> 2) + _bucket_of(table, row, feature(rows, t, k)))
         for line in range(0, _line(table), 8):
@@ -440,21 +434,21 @@ def _prefetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
 
 @when(multiply, SparseMany)
 @when(multiply, Sparse)
-def _multiply(table: Any, factor: Any) -> None:
+def _multiply(table, factor):
     for row in range(table.size.size):
         for cell in range(table.start[row], table.start[row] + table.size[row]):
             place = _line(table) * (cell >> 2) + 2 * (cell & 3)
             if table.features[place] >= 0:
                 for n in range(numbers_of(table)):
-                    table.values[np.uint64(place + 1) + beside(table, n)] *= factor
+                    table.values[np.uint64(place + 1) + offset_of(table, n)] *= factor
 
 
 # -- rows that grow ----------------------------------------------------------------------------------------------------
 
 
 @no_refcount
-def _fits(needed: Any, size: Any) -> Any:
-    """Tell whether so many weights may lie in a row of so many cells.
+def _fits(needed, size):
+    """Return True if so many weights may lie in a row of so many cells.
 
     Fuller rows take less memory, and finding a weight in them takes longer: at three of four a fifth each, on text.
     """
@@ -462,7 +456,7 @@ def _fits(needed: Any, size: Any) -> Any:
 
 
 @no_refcount
-def _order(needed: Any) -> Any:
+def _order(needed):
     """The k of the smallest block of 2**k buckets in which so many weights may lie."""
     order = np.int64(0)
     while not _fits(needed, np.int64(4) << order):
@@ -471,7 +465,7 @@ def _order(needed: Any) -> Any:
 
 
 @compiled
-def _cells_wanted(size: Any, count: Any, rows: Any, entries: int) -> Any:
+def _cells_wanted(size, count, rows, entries):
     """Cells of the blocks that these rows move to for so many new weights each."""
     cells = np.int64(0)
     for row in rows:
@@ -482,19 +476,20 @@ def _cells_wanted(size: Any, count: Any, rows: Any, entries: int) -> Any:
 
 @when(reserve, SparseMany)
 @when(reserve, Sparse)
-def _reserve(table: Any, row: Any, rows: Any, t: Any) -> Any:
+def _reserve(table, row, rows, t):
+    # if the row has room for all entries, no probe is needed
     most = table.count[row] + end(rows, t) - begin(rows, t)
     if _fits(most, table.size[row]):
         return True
     needed = table.count[row]
     for k in range(begin(rows, t), end(rows, t)):
-        _, found = _probe(table, row, feature(rows, t, k))
-        needed += 0 if found else 1
+        _, is_there = _probe(table, row, feature(rows, t, k))
+        needed += 0 if is_there else 1
     return _fits(needed, table.size[row]) or _grow_row(table, row, needed)
 
 
 @no_refcount_noinline
-def _grow_row(table: Any, row: Any, needed: Any) -> Any:
+def _grow_row(table, row, needed):
     """Give a row the cells that so many weights need; False if the arena has none, or too many that are no row's."""
     order = _order(needed)
     bucket = take(table, order)
@@ -504,7 +499,7 @@ def _grow_row(table: Any, row: Any, needed: Any) -> Any:
 
 
 @no_refcount
-def take(table: Any, order: Any) -> Any:
+def take(table, order):
     """Take a block of 2**order buckets; returns its first bucket, 0 if there is none."""
     bucket, cells = table.free[order], np.int64(4) << order
     if bucket > 0:
@@ -517,7 +512,7 @@ def take(table: Any, order: Any) -> Any:
 
 
 @no_refcount
-def give(table: Any, bucket: Any, order: Any) -> None:
+def give(table, bucket, order):
     """Put a block of 2**order buckets, filled with zeros, on the list of free blocks of its size.
 
     What a row has left behind is in nobody's memory, nor in a file.
@@ -530,31 +525,32 @@ def give(table: Any, bucket: Any, order: Any) -> None:
 
 
 @no_refcount
-def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
+def _move_row(table, row, bucket, order):
     """Move a row to another block, and free the one that it leaves.
 
     Buckets follow each other as the hashes of features do, so a larger row is written from one end to the other.
     """
     old, old_buckets = table.start[row] >> 2, np.int64(table.size[row]) >> 2
     table.start[row], table.size[row] = 4 * bucket, np.int64(4) << order
-    for each in range(bucket, bucket + (np.int64(1) << order)):
+    for target_bucket in range(bucket, bucket + (np.int64(1) << order)):
         for cell in range(4):
-            table.features[_line(table) * each + 2 * cell] = -1
-    for each in range(old, old + old_buckets):
-        for here in range(_line(table) * each, _line(table) * each + 8, 2):
+            table.features[_line(table) * target_bucket + 2 * cell] = -1
+    for target_bucket in range(old, old + old_buckets):
+        for here in range(_line(table) * target_bucket, _line(table) * target_bucket + 8, 2):
             if table.features[here] < 0:
                 break
             there, _ = _probe(table, row, table.features[here])
             table.features[there] = table.features[here]
             source, target = np.uint64(here + 1), np.uint64(there + 1)
             for n in range(numbers_of(table)):
-                table.values[target + beside(table, n)] = table.values[source + beside(table, n)]
+                table.values[target + offset_of(table, n)] = table.values[source + offset_of(table, n)]
+    # freed after the copy, for the block may be given to the next row at once
     if old_buckets > 0:
         give(table, old, np.int64(trailing_zeros(old_buckets)))
 
 
 @compiled
-def _release(table: Any, rows: Any) -> None:
+def _release(table, rows):
     """Let rows give back all of their cells."""
     for row in rows:
         if table.size[row] > 0:
@@ -563,7 +559,7 @@ def _release(table: Any, rows: Any) -> None:
 
 
 @compiled
-def _make_rows(table: Any, count: Any) -> None:
+def _make_rows(table, count):
     """Give rows without cells those that so many weights need each; the arena has room for them."""
     for row in range(count.size):
         if count[row] > 0:
@@ -571,16 +567,16 @@ def _make_rows(table: Any, count: Any) -> None:
 
 
 @no_refcount
-def _is_zero(table: Any, place: Any, first: Any, numbers: Any) -> Any:
-    """Tell whether so many numbers of the weight at this place are zero, bit for bit, so that -0.0 is not."""
+def _is_zero(table, place, first, numbers):
+    """Return True if so many numbers of the weight at this place are zero bits, which -0.0 is not."""
     bits = 0
     for n in range(first, first + numbers):
-        bits |= table.features[np.uint64(place) + beside(table, n)]
+        bits |= table.features[np.uint64(place) + offset_of(table, n)]
     return bits == 0
 
 
 @compiled
-def count_weights(table: Any, first: int, numbers: int, count: Any) -> None:
+def count_weights(table, first, numbers, count):
     """Count the weights of each row of which not all of so many numbers from the first on are zero."""
     for row in range(count.size):
         for cell in range(table.start[row], table.start[row] + table.size[row]):
@@ -597,15 +593,12 @@ def copy_weights(source: Any, first: int, target: Any, there: int, numbers: int,
     gone through from one end to the other.
     """
     most = int(count.max(initial=0))
-    _copy_weights(
-        source, first, target, there, numbers, len(count), np.empty(most, np.uint64), np.empty(most, np.int64)
-    )
+    keys, places = np.empty(most, np.uint64), np.empty(most, np.int64)
+    _copy_weights(source.widened(), first, target.widened(), there, numbers, len(count), keys, places)
 
 
 @compiled
-def _copy_weights(
-    source: Any, first: int, target: Any, there: int, numbers: int, rows: int, keys: Any, places: Any
-) -> None:
+def _copy_weights(source, first, target, there, numbers, rows, keys, places):
     for row in range(rows):
         n = 0
         for cell in range(source.start[row], source.start[row] + source.size[row]):
@@ -619,14 +612,16 @@ def _copy_weights(
                 keys[at], places[at] = key, place
                 n += 1
         for k in range(n):
-            here, other = np.uint64(places[k] + 1), claim(target, row, source.features[places[k]])
+            here, other = np.uint64(places[k] + 1), get_or_insert(target, row, source.features[places[k]])
             for i in range(numbers):
-                target.features[other + beside(target, there + i)] = source.features[here + beside(source, first + i)]
+                target.features[other + offset_of(target, there + i)] = source.features[
+                    here + offset_of(source, first + i)
+                ]
 
 
 @compiled
-def _lay_out(table: Any, rows: Any, features: Any, start: Any) -> Any:
-    """Copy the blocks of rows to an arena, one behind the other, and note where; returns where the last one ends.
+def _lay_out(table, rows, features, start):
+    """Copy the blocks of rows to an arena, one behind the other, and note their starts; return the end.
 
     It may be their own arena, if the rows come in the order in which they lie. Weights are copied by their bits.
     """
@@ -644,8 +639,8 @@ def _lay_out(table: Any, rows: Any, features: Any, start: Any) -> Any:
 
 
 @compiled
-def _is_empty(table: Any) -> Any:
-    """Tell whether bucket 0 has free cells only, and zeros for what is not stored."""
+def _is_empty(table):
+    """Return True if bucket 0 has free cells only, and zeros elsewhere."""
     for place in range(0, 8, 2):
         if table.features[place] != -1 or table.values[place + 1] != 0.0:
             return False
@@ -656,13 +651,13 @@ def _is_empty(table: Any) -> Any:
 
 
 @compiled
-def _finds_all(table: Any, most: Any) -> Any:
-    """Tell whether the features of every row, as many as it counts, lie where a probe finds them.
+def _finds_all(table, most):
+    """Return True if a probe finds the features of every row, as many as it counts.
 
     Rows must lie in the arena and count so few weights that some bucket has a free cell.
     """
     for row in range(table.size.size):
-        first, held = table.start[row] >> 2, 0
+        first, count = table.start[row] >> 2, 0
         for bucket in range(first, first + (np.int64(table.size[row]) >> 2)):
             ended: Any = False
             for here in range(_line(table) * bucket, _line(table) * bucket + 8, 2):
@@ -670,13 +665,13 @@ def _finds_all(table: Any, most: Any) -> Any:
                 if feature < -1 or feature >= most or (ended and feature >= 0):
                     return False
                 ended = feature < 0
-                held += 0 if ended else 1
-        if held != table.count[row]:
+                count += 0 if ended else 1
+        if count != table.count[row]:
             return False
         for bucket in range(first, first + (np.int64(table.size[row]) >> 2)):
             for here in range(_line(table) * bucket, _line(table) * bucket + 8, 2):
                 if table.features[here] >= 0:
-                    place, found = _probe(table, row, table.features[here])
-                    if not found or place != here:
+                    place, is_there = _probe(table, row, table.features[here])
+                    if not is_there or place != here:
                         return False
     return True

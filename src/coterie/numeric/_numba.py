@@ -1,0 +1,216 @@
+"""All that relies on private parts of numba: code on disk that is outdated by its sources, and code that is linked.
+
+**Linked.** Numba optimises each function that it compiles and makes machine code of it, however deep it is called, and
+with two wrappers for calls from Python or C. A round of a learner is a hundred functions of which Python calls one:
+leaving this to the outermost takes a third less time, and what comes out is the same.
+
+**On disk.** A loop holds the bodies of the generic functions it calls, and these stand in the rooms of the named tuples
+they are for. Numba would look at the function's own file only, and at its time; and two processes that compile at once
+spoil its index for each other. So a file is named after the types, and led by a digest of its sources.
+
+``tests/test_numba.py`` names what is relied on. With COTERIE_STOCK_NUMBA=1 in the environment none of it is used, nor
+is the layout of Python's dictionaries: numba compiles and caches as it does for everybody. A cache is then outdated
+only by the file of the outermost function, so delete ``__pycache__`` after another file of this package was changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import __version__ as numba_version
+from numba import njit, types
+from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: True if numba is to be used as it comes.
+STOCK = os.environ.get("COTERIE_STOCK_NUMBA") == "1"
+
+#: The rooms of :mod:`coterie.numeric`, each with those it may import from, and theirs.
+ROOMS: dict[str, tuple[str, ...]] = {
+    "core": (),
+    "weights": ("core",),
+    "primal": ("core", "weights"),
+    "dual": ("core", "weights", "primal"),
+    "views": ("core", "weights", "primal"),
+    "text": ("core",),
+    "graph": ("core",),
+}
+
+
+@cache
+def _sources(room: str) -> str:
+    """Return a digest of the sources of a room."""
+    digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
+    for path in sorted((Path(__file__).parent / room).glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _sources_for(module: str) -> tuple[str, ...]:
+    """Return digests of the rooms that compiled code of a module may hold; of all for modules of other packages."""
+    parts = module.split(".")
+    room = parts[2] if parts[:2] == ["coterie", "numeric"] else ""
+    return tuple(map(_sources, (*ROOMS[room], room) if room in ROOMS else ROOMS))
+
+
+class TreeType(types.Type):
+    """A type of numba's that stands for a tree of named tuples that are elsewhere."""
+
+    def __init__(self, name: str, tree: Any) -> None:
+        self.tree = tree
+        super().__init__(name)
+
+
+def _kinds_in(kind: Any) -> Iterator[type]:
+    """Yield the named tuples in one of numba's types, nested ones too."""
+    if isinstance(kind, TreeType):
+        yield from _kinds_in(kind.tree)
+    elif isinstance(kind, types.BaseTuple):
+        inner: Any = kind
+        if isinstance(kind, types.BaseNamedTuple):
+            yield inner.instance_class
+        for field in inner.types:
+            yield from _kinds_in(field)
+
+
+class _Files:
+    """Machine code of one function on disk, a file for each combination of types, led by a digest of its sources.
+
+    Numba keeps an index of such files for each function, which two processes that compile at once spoil for each other;
+    a name that follows from the types needs none.
+    """
+
+    def __init__(self, start: Path) -> None:
+        self._start = start
+
+    def load(self, key: tuple[str, bytes]) -> Any:
+        """Return the code for these types, None if there is none from the same sources."""
+        name, sources = key
+        try:
+            content = Path(f"{self._start}.{name}.nbc").read_bytes()
+        except FileNotFoundError:
+            return None
+        return pickle.loads(content[len(sources) :]) if content.startswith(sources) else None  # noqa: S301 - we wrote it
+
+    def save(self, key: tuple[str, bytes], code: Any) -> None:
+        """Write the code for these types to its file, completely or not at all; warn if the system refuses."""
+        name, sources = key
+        target = Path(f"{self._start}.{name}.nbc")
+        written = target.with_suffix(f".{uuid.uuid4().hex}")
+        try:
+            written.write_bytes(sources + dumps(code))
+            written.replace(target)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                written.unlink(missing_ok=True)
+            _warn_not_saved(f"{target.parent}: {error.strerror}")
+
+
+class _Cache(FunctionCache):
+    """Machine code on disk that is outdated when its sources are: those of its room and below, and of its types' rooms.
+
+    By their contents, which stay the same when a checkout or the image of a container is copied; times do not.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file: Any = _Files(Path(self._cache_path) / self._impl.filename_base)
+        own = () if function.__module__.startswith("coterie.") else self._impl.locator.get_source_stamp()
+        self._sources = repr((numba_version, _sources_for(function.__module__), own))
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[str, bytes]:
+        _, machine, code = super()._index_key(sig, codegen)
+        kinds = [kind for argument in sig for kind in _kinds_in(argument)]
+        names = [(kind.__module__, kind.__qualname__) for kind in kinds]
+        sources = sorted({_sources_for(module) for module, _ in names})
+        return _digest(sig, names).hex(), _digest(self._sources, sources, machine, code)
+
+
+@cache
+def _warn_not_saved(reason: str) -> None:
+    warnings.warn(
+        f"compiled code is not kept on disk ({reason}), so every process compiles anew: set NUMBA_CACHE_DIR to a "
+        "folder that can be written to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _digest(*parts: Any) -> bytes:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
+
+
+# -- code that is linked -----------------------------------------------------------------------------------------------
+
+
+class _Linked(JITCodeLibrary):
+    """Code of a function, and of those it calls, that waits to be linked into a caller's."""
+
+    def add_linking_library(self: Any, library: Any) -> None:
+        if library is not rtsys.library:  # which numba gives to every function, so to the outermost too
+            super().add_linking_library(library)
+
+    def _optimize_final_module(self) -> None:
+        """Do nothing: the outermost function is optimised with this code in it."""
+
+    def _finalize_final_module(self: Any) -> None:
+        """Mark the code as final without giving it to LLVM's engine."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self: Any, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> _NoEnvironment:
+        return _NoEnvironment()
+
+
+class _NoEnvironment:
+    def set_env(self, name: str, environment: Any) -> None:
+        """Do nothing: numba places Python objects for a function's machine code here, and there is none."""
+
+
+class _LinkedCompiler(Compiler):
+    def compile_extra(self: Any, function: Callable[..., Any]) -> Any:
+        self.state.library = _Linked(self.state.targetctx.codegen(), function.__qualname__)
+        return super().compile_extra(function)
+
+
+#: Options of ``njit`` for functions that only compiled code calls.
+LINKED: Any = {} if STOCK else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _LinkedCompiler}
+
+
+def cached(function: F, **options: Any) -> F:
+    """Compile a function at its first call, keep its code on disk, and link what it calls into it."""
+    options = {"nogil": True} | options
+    dispatcher: Any = njit(**options)(function)
+    try:
+        if STOCK:
+            dispatcher.enable_caching()
+        else:
+            dispatcher._cache = _Cache(function)
+    except RuntimeError:  # numba's: no folder of those that it tries can be written to
+        _warn_not_saved("neither the package's folder nor the user's cache can be written to")
+    if not STOCK:  # compiled code is given another function than Python calls
+        called = njit(**options | LINKED)(function)
+        dispatcher.linked = called  # numba's types of functions refer to them weakly
+        dispatcher.get_call_template, dispatcher.get_overload = called.get_call_template, called.get_overload
+    return cast(F, dispatcher)
