@@ -18,28 +18,28 @@ PACKAGE = ROOT / "src/coterie"
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
     ".": (1, 0, 0, 179),
-    "bandits": (99, 36, 1, 183),
-    "batch": (55, 32, 0, 20),
-    "bounds": (14, 1, 0, 8),
-    "cli": (94, 34, 0, 101),
+    "bandits": (0, 8, 1, 183),
+    "batch": (0, 0, 0, 19),
+    "bounds": (1, 0, 0, 8),
+    "cli": (1, 2, 0, 82),
     "datasets": (0, 0, 0, 2),
-    "evaluation": (91, 48, 0, 180),
+    "evaluation": (1, 1, 0, 180),
     "hypotheses": (3, 7, 0, 10),
-    "inputs": (122, 94, 0, 378),
-    "io": (4, 9, 0, 59),
+    "inputs": (0, 0, 0, 318),
+    "io": (1, 0, 0, 59),
     "multiview": (42, 13, 0, 75),
-    "numeric": (181, 147, 0, None),
+    "numeric": (8, 2, 0, None),
     "online": (84, 65, 0, 401),
     "relations": (0, 0, 0, 38),
-    "report": (0, 0, 0, 13),
+    "report": (0, 0, 0, 12),
     "round": (137, 71, 0, 289),
-    "scale": (0, 0, 0, 44),
-    "serve": (0, 0, 1, 149),
+    "scale": (0, 0, 0, 42),
+    "serve": (0, 0, 0, 150),
     "wrappers": (2, 3, 0, 6),
 }
 
 #: Names of classes and of modules that occur more than once.
-REPEATED_CLASSES, REPEATED_MODULES = 14, 40
+REPEATED_CLASSES, REPEATED_MODULES = 11, 37
 
 #: The most words of CONTRIBUTING.md, its code not counted.
 WORDS = 1800
@@ -48,7 +48,20 @@ WORDS = 1800
 SLACK = 3
 
 #: Names for whatever a variable is; they are replaced by the noun.
-BANNED_VARIABLES = {"apart", "beside", "each", "found", "given", "held", "kept", "made", "said", "some", "taken", "told"}
+BANNED_VARIABLES = {
+    "apart",
+    "beside",
+    "each",
+    "found",
+    "given",
+    "held",
+    "kept",
+    "made",
+    "said",
+    "some",
+    "taken",
+    "told",
+}
 #: Functions without a verb or an object.
 BANNED_FUNCTIONS = BANNED_VARIABLES | {"at", "note", "of", "on", "put", "show", "tell", "with_"}
 #: Words that begin a clause in the place of a noun.
@@ -103,7 +116,12 @@ def repeated(names):
 def package_counts():
     """The numbers of repeated classes and modules, and the words of CONTRIBUTING.md without code."""
     paths = list(PACKAGE.rglob("*.py"))
-    classes = [node.name for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ClassDef)]
+    classes = [
+        node.name
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
     guide = re.sub(r"(?ms)^```.*?^```$", "", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))  # without its code
     words = len(guide.split())
     return repeated(classes), repeated(path.stem for path in paths), words
@@ -140,9 +158,13 @@ def lower():
         CEILINGS[room] = tuple(None if ceiling is None else min(count, ceiling) for count, ceiling in pairs)
     table = "".join(f'    "{room}": {ceilings},\n' for room, ceilings in sorted(CEILINGS.items()) if room in rooms())
     path = Path(__file__)
-    text = re.sub(r"(?ms)^CEILINGS = \{\n.*?^\}", lambda found: f"CEILINGS = {{\n{table}}}", path.read_text(encoding="utf-8"))
+    text = re.sub(
+        r"(?ms)^CEILINGS = \{\n.*?^\}", lambda found: f"CEILINGS = {{\n{table}}}", path.read_text(encoding="utf-8")
+    )
     numbers = ", ".join(map(str, map(min, package_counts(), (REPEATED_CLASSES, REPEATED_MODULES))))
-    path.write_text(re.sub(r"(?m)^(REPEATED_CLASSES, REPEATED_MODULES =) .*$", rf"\1 {numbers}", text), encoding="utf-8")
+    path.write_text(
+        re.sub(r"(?m)^(REPEATED_CLASSES, REPEATED_MODULES =) .*$", rf"\1 {numbers}", text), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -74,13 +74,18 @@ def test_p_values_of_numbers_are_those_of_the_definition(side):
 def test_p_values_of_many_classes_have_jumps_of_the_size_of_the_gains():
     gain = np.r_[np.full(30, 0.01), 2.0, np.full(30, -0.01), -2.0]
     task, zero = np.repeat([0, 1], 31), np.zeros(62)
-    one, other = (OfClasses.from_rounds(each, task, 2).judged(Tally.from_values(each, task, 2), 0.95) for each in (gain, -gain))
+    one, other = (
+        OfClasses.from_rounds(each, task, 2).judged(Tally.from_values(each, task, 2), 0.95) for each in (gain, -gain)
+    )
     np.testing.assert_allclose(one.helped, other.hurt)
     variance, part = 30 * 0.01**2 + 4.0, 31 / (31 + 10)  # both tasks have the same squares
     fourth = part * (30 * 0.01**4 + 2.0**4) * (1 + 10 / 62)  # the other task has none
     far, jump = gain[:31].sum() / variance**0.5, fourth**0.5 / variance
     assert one.helped[0] == pytest.approx(jump_tail(np.array([far]), np.array([jump]))[0])
-    assert OfClasses.from_rounds(zero, task, 2).judged(Tally.from_values(zero, task, 2), 0.95).helped.tolist() == [0.5, 0.5]
+    assert OfClasses.from_rounds(zero, task, 2).judged(Tally.from_values(zero, task, 2), 0.95).helped.tolist() == [
+        0.5,
+        0.5,
+    ]
 
 
 #: The constant of the log-odds of streams of labels, and the share of positive labels that follows.
