@@ -166,6 +166,6 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
             (arrays, "clicks.csv:3", "--task", "a"),
             "did not learn from a file, so it does not know how to read one: give",
         ),
-        ((ridge,), "holds a batch model (MultitaskKernelRidge), of whose records no weights are kept to explain by"),
+        ((ridge,), "holds a batch model (MultitaskKernelRidge), of whose records no weights are stored to explain by"),
     ):
         assert message in terminal.refused("explain", *given), given

@@ -37,7 +37,7 @@ def demo(demo_options: DemoOptions, outputs: OutputOptions) -> None:
 
     from .failures import print_line
     from .learn import learn_new
-    from .outputs import finish_learning
+    from .results import finish_learning
     from .stopping import InterruptibleRun
 
     task, delay = demo_options.task, demo_options.delay

@@ -22,8 +22,9 @@ from .options import (
     option,
     refuse_options,
 )
-from .outputs import OutputWriter, finish_learning
+from .outputs import OutputWriter
 from .progress import show_progress
+from .results import finish_learning
 from .scaling import ScalingOptions, learn_in_shards
 from .stopping import InterruptibleRun
 

@@ -6,26 +6,15 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import date
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from signal import Signals
-from typing import IO, TYPE_CHECKING, Any
-
-import typer
+from typing import IO, Any
 
 from coterie.wording import listed
 
-from .failures import UsageError, option_name, print_message, report_error
-
-if TYPE_CHECKING:
-    from coterie.evaluation.learning import LearningOutcome
-    from coterie.evaluation.summary import Summary
-
-    from .options import OutputOptions
-    from .stopping import InterruptibleRun
+from .failures import UsageError, option_name, report_error
 
 #: The endings of report names.
 PAGES = (".html", ".htm")
@@ -171,88 +160,6 @@ def _rescue(model: Any, name: str) -> Path | None:
             raise
         return folder / name
     return None
-
-
-# -- the results of learning ------------------------------------------------------------------------------------------
-
-
-def finish_learning(
-    command: str,
-    outcome: LearningOutcome,
-    outputs: OutputOptions,
-    run: InterruptibleRun,
-    *notes: str,
-    title: str | None = None,
-) -> None:
-    """Save the model, write the report, and print the summary, the notes last.
-
-    An output that cannot be written does not prevent the others; its error is raised at the end. If the run was
-    interrupted, or a record could not be learned, a line tells how to continue.
-    """
-    stopped, rows = outcome.stopped, outcome.reading.rows
-    run.finished = stopped is None and outcome.failed is None
-    with OutputWriter() as writer:
-        with run.recording_save(rows):
-            writer.save(outcome.model, outputs.output)
-        unsaved = outputs.output is not None and not writer.paths
-        if outcome.failed is not None:
-            print_message(run.describe_end(rows, unsaved, failed=True))
-            raise outcome.failed
-        if (outputs.json or outputs.report or not outputs.quiet) and not outcome.one_label:
-            _summarize(command, outcome, outputs, writer, notes, title)
-        if stopped is not None:
-            print_message(run.describe_end(rows, unsaved))
-    if stopped is not None:
-        raise typer.Exit(128 + stopped)
-
-
-def _summarize(
-    command: str,
-    outcome: LearningOutcome,
-    outputs: OutputOptions,
-    writer: OutputWriter,
-    notes: tuple[str, ...],
-    title: str | None,
-) -> None:
-    """Write the report and print the summary."""
-    from coterie.evaluation.summary import summarize
-
-    from . import printing
-
-    summary = summarize(outcome.comparison, outcome.learner)
-    writer.write("report", outputs.report, lambda path: _write_report(path, outcome, summary, title))
-    if outputs.quiet and not outputs.json:
-        return
-    reading = outcome.reading
-    try:
-        reading = replace(reading, hints=tuple(outcome.hints()))
-    except Exception as error:
-        print_message(f"warning: no hints about columns: {type(error).__name__}: {error}")
-    model, report = writer.paths.get("output"), writer.paths.get("report")
-    if outputs.json:
-        parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
-        details = {"parameters": parameters, "reading": reading.to_json(), "seconds": outcome.seconds}
-        stopped = None if outcome.stopped is None else Signals(outcome.stopped).name
-        files = {"model": model, "report": report, "rescued": writer.rescued}
-        printing.print_result(command, summary.to_json(), details, {"stopped": stopped}, files)
-        return
-    if not writer.paths and summary.against:
-        notes = (*notes, "Next: --output OUT saves the model; --report OUT.html and --verbose show more.")
-    lines = printing.summary_lines if outputs.verbose else printing.short_lines
-    printing.print_lines(
-        lines(summary),
-        printing.reading_lines(reading),
-        [] if model is None else [printing.saved_line(model, outcome.model)],
-        [] if report is None else [printing.report_line(report)],
-        [line for note in notes for line in printing.paragraph(note)],
-    )
-
-
-def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title: str | None) -> None:
-    from coterie.report import write_report
-
-    facts = list(page_facts(outcome.reading.source, outcome.reading.columns))
-    write_report(path, outcome.comparison, title=title, reading=outcome.reading, learner=summary.learner, facts=facts)
 
 
 def page_facts(source: str, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
