@@ -19,7 +19,7 @@ from bench.harness import Row, Timing, at_most, cpu, main
 from coterie.index import Index
 from coterie.inputs.block import Block
 from coterie.inputs.tabular import block_rows
-from coterie.round.contract import InputShape, Run
+from coterie.round.contract import Batch, InputShape
 
 FEW, MILLION = 10_000, 1_000_000
 
@@ -33,7 +33,7 @@ def rounds(block: Block, tasks: int) -> float:
     learner = new_model().__stream_model__().learner
     state = learner.init(Index(range(tasks)), InputShape(streams.TEXT_FEATURES))
     rows, y = block_rows(block.X)[0], block.y.astype(np.float64)
-    return cpu(lambda: learner.learn(state, Run(rows, block.task), y))
+    return cpu(lambda: learner.learn(state, Batch(rows, block.task), y))
 
 
 def known(block: Block, tasks: int) -> float:

@@ -244,7 +244,7 @@ LEARNERS = {
 def test_the_order_of_tasks_outlasts_forgetting():
     recency = Recency([3, 0, 1, 2])
     assert recency.oldest() == 3
-    recency.drop(Dropped.of([0], 4))  # task 3 takes its number
+    recency.drop(Dropped.plan([0], 4))  # task 3 takes its number
     for number in (0, 1, 2, 0):
         assert recency.oldest() == number
         recency.see_one(number)

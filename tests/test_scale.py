@@ -405,7 +405,7 @@ def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path):
     given = (*command(path, "adaptive"), "--workers", "2", "--output", folder, "--common-start", "100")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "learn_on_ray", stopped)
-        assert "the same command goes on" in run("learn", *given, code=143).stderr
+        assert "the same command continues" in run("learn", *given, code=143).stderr
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "learn_on_ray", learn_here)
         run("learn", *given)
