@@ -28,13 +28,22 @@ def begin():
     return Engine(ct.MultitaskPerceptron())
 
 
+def copy_folder(folder, target):
+    """Copy a folder; return False if a snapshot replaced files meanwhile, after which docs/service.md copies again."""
+    try:
+        shutil.copytree(folder, target)
+    except (FileNotFoundError, shutil.Error):
+        return False
+    return True
+
+
 class Requests(RuleBasedStateMachine):
     """``waiting`` and ``learned`` are by id what a service must know; ``model`` has learned what was acknowledged."""
 
     def __init__(self):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.normalized_input = 0
+        self.crashes = 0
         self.service = Service(self.folder / "0", begin)
         self.model, self.waiting, self.learned = ct.MultitaskPerceptron(), {}, set()
 
@@ -102,12 +111,13 @@ class Requests(RuleBasedStateMachine):
         self.service.close()
         self.service = Service(self.service.folder, begin)
 
-    @precondition(lambda self: self.normalized_input < 5)
+    @precondition(lambda self: self.crashes < 5)
     @rule()
     def crash(self):
-        self.normalized_input += 1
-        copied = self.folder / str(self.normalized_input)
-        shutil.copytree(self.service.folder, copied)  # what the disk has while the service runs
+        self.crashes += 1
+        copied = self.folder / str(self.crashes)
+        while not copy_folder(self.service.folder, copied):  # what the disk has while the service runs
+            shutil.rmtree(copied)
         self.service.close()
         self.service = Service(copied, begin)
 
