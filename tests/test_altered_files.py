@@ -519,7 +519,7 @@ def test_a_model_that_has_overflowed_is_not_saved(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def resized(tmp_path: Path) -> Path:
+def resized_model(tmp_path: Path) -> Path:
     """A sparse table whose rows have left blocks behind, as it was saved before files held what is used only."""
     rng, path = np.random.default_rng(0), tmp_path / "model.coterie"
     X = sp.random_array((60, 300), density=0.05, format="csr", random_state=rng)
@@ -541,16 +541,16 @@ def again(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Non
     path.write_bytes(pack(tensors, metadata))
 
 
-def test_a_file_says_what_its_own_table_takes_and_no_more(resized: Path) -> None:
+def test_a_file_says_what_its_own_table_takes_and_no_more(resized_model: Path) -> None:
     """Room for a table is given by what is in it, and what is no row's is counted, whatever the file says."""
-    right = persistence._read(resized)[1]["model.tasks.used"]
+    right = persistence._read(resized_model)[1]["model.tasks.used"]
 
     def change(tensors: dict[str, Any]) -> dict[str, Any]:
         text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, tensors["document"].tobytes())
         return {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])}
 
-    again(resized, change)
-    table = ct.load(resized).state_.model.model.tasks
+    again(resized_model, change)
+    table = ct.load(resized_model).state_.model.model.tasks
     assert table.used.tolist() == right.tolist()
     assert table.room <= 64 * max(table.used[0], 512)
 

@@ -49,8 +49,8 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
     assert len(asked) == 15
     users = [row["user"] for row in asked]
     assert max(map(users.count, users)) <= 4
-    predictions = run_json("learn", out, "--from", model, "--output", model)
-    assert (predictions["examples"], predictions["learners"]["together"]["labels"]) == (15, 15)
+    result = run_json("learn", out, "--from", model, "--output", model)
+    assert (result["examples"], result["learners"]["together"]["labels"]) == (15, 15)
     for block in read(out, encoder=before.encoder_):
         before.model.__stream_model__().learn(block)
     after = ct.load(model)
@@ -109,5 +109,5 @@ def test_a_model_of_numbers_asks_for_no_labels(tmp_path):
     (tmp_path / "n.csv").write_text("user,price,amount\n" + rows)
     options = ["--task", "user", "--label", "amount", "--regression", "--alone", "-q", "-o", tmp_path / "n.coterie"]
     run("learn", tmp_path / "n.csv", *options)
-    predictions = refused("ask", tmp_path / "n.coterie", tmp_path / "n.csv", "-o", tmp_path / "ask.csv")
-    assert "only models of two labels ask for labels, and this is no such one (AdaptiveSharingRegressor)" in predictions
+    message = refused("ask", tmp_path / "n.coterie", tmp_path / "n.csv", "-o", tmp_path / "ask.csv")
+    assert "only models of two labels ask for labels, and this is no such one (AdaptiveSharingRegressor)" in message

@@ -97,13 +97,13 @@ def write_dsjson(path, rows):
 
 def test_the_verdict_says_what_is_true(log):
     """The best of three offers by user is worth .65, the best single one .53, what was done some .30."""
-    predictions = run_json("bandit", log, *ALL, "-q")
-    policies, gains = predictions["policies"], predictions["gains"]
+    result = run_json("bandit", log, *ALL, "-q")
+    policies, gains = result["policies"], result["gains"]
     assert policies[DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS]))
-    assert predictions["single"] == "coats"
+    assert result["single"] == "coats"
     assert policies[SINGLE]["low"] < 0.525 < policies[SINGLE]["high"]
     assert gains[SHARED][DONE]["low"] > 0.05
-    assert (predictions["rows"], predictions["tasks"], predictions["most_actions"], predictions["chosen"]) == (
+    assert (result["rows"], result["tasks"], result["most_actions"], result["chosen"]) == (
         600,
         12,
         3,
@@ -132,9 +132,9 @@ def test_it_prints_the_verdict_first_and_what_comes_next_last(log, tmp_path):
 
 
 def test_with_the_probability_of_what_was_shown_it_is_dr_and_says_so(log):
-    predictions = run_json("bandit", log, *ONE, "-q")
-    assert predictions["policies"][SHARED]["estimator"] == "dr"
-    assert any("may be too narrow" in each for each in predictions["sentences"])
+    result = run_json("bandit", log, *ONE, "-q")
+    assert result["policies"][SHARED]["estimator"] == "dr"
+    assert any("may be too narrow" in each for each in result["sentences"])
 
 
 def by_hand(rows, known=True, weight=None):
@@ -153,16 +153,16 @@ def by_hand(rows, known=True, weight=None):
 
 
 def test_each_row_is_evaluated_before_it_is_learned_and_the_bandit_written_has_learned_all(log, tmp_path):
-    predictions = run_json("bandit", log, *ALL, "-q", "-o", tmp_path / "o.coterie")
+    result = run_json("bandit", log, *ALL, "-q", "-o", tmp_path / "o.coterie")
     bandit, value = by_hand(ROWS)
-    found = predictions["policies"][SHARED]
+    found = result["policies"][SHARED]
     assert [found[each] for each in ("value", "low", "high")] == [value.value, value.low, value.high]
     written = ct.load(tmp_path / "o.coterie")
     assert isinstance(written, ct.Bandit)
     assert written.n_rewards_ == 600
     x = {"hour": 5.0}
     assert written.scores(x, ACTIONS, "u1") == bandit.scores(x, ACTIONS, "u1")
-    assert predictions["output"] == str(tmp_path / "o.coterie")
+    assert result["output"] == str(tmp_path / "o.coterie")
 
 
 def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
@@ -170,16 +170,16 @@ def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
     bandit, _ = by_hand(before)
     bandit.save(tmp_path / "m.coterie")
     held = (tmp_path / "m.coterie").read_bytes()
-    predictions = run_json("bandit", log, *ALL, "-q", "--policy", tmp_path / "m.coterie")
+    result = run_json("bandit", log, *ALL, "-q", "--policy", tmp_path / "m.coterie")
     assert (tmp_path / "m.coterie").read_bytes() == held
     x = [{"hour": float(row["hour"])} for row in ROWS]
     given = {"actions": list(ACTIONS), "task": [row["user"] for row in ROWS], "probabilities": [MU] * len(ROWS)}
     known = ct.bandits.BanditLog(x, [row["offer"] for row in ROWS], [row["click"] for row in ROWS], **given)
     wanted = ct.off_policy(known, bandit, predicted=ct.Bandit())
-    assert predictions["policies"][SAVED]["value"] == pytest.approx(wanted.value, rel=1e-12)
-    assert predictions["policies"][SAVED]["low"] == pytest.approx(wanted.low, rel=1e-12)
-    assert predictions["chosen"] == SAVED
-    assert "unless it has learned from these rows" in predictions["sentences"][0]
+    assert result["policies"][SAVED]["value"] == pytest.approx(wanted.value, rel=1e-12)
+    assert result["policies"][SAVED]["low"] == pytest.approx(wanted.low, rel=1e-12)
+    assert result["chosen"] == SAVED
+    assert "unless it has learned from these rows" in result["sentences"][0]
     assert "m.coterie" in run("bandit", log, *ALL, "--policy", tmp_path / "m.coterie").stdout
 
 
@@ -246,11 +246,11 @@ FORMATS = {
 def test_every_format_says_the_same(name, tmp_path):
     make, options = FORMATS[name]
     make(tmp_path / name, ROWS)
-    predictions = run_json("bandit", tmp_path / name, *options, "-q")
+    result = run_json("bandit", tmp_path / name, *options, "-q")
     _, wanted = by_hand(ROWS, known=name != "log.vw")
-    assert predictions["policies"][SHARED]["value"] == pytest.approx(wanted.value, rel=1e-9)
-    assert predictions["policies"][SHARED]["low"] == pytest.approx(wanted.low, rel=1e-9)
-    assert (predictions["rows"], predictions["tasks"], predictions["single"]) == (600, 12, "coats")
+    assert result["policies"][SHARED]["value"] == pytest.approx(wanted.value, rel=1e-9)
+    assert result["policies"][SHARED]["low"] == pytest.approx(wanted.low, rel=1e-9)
+    assert (result["rows"], result["tasks"], result["single"]) == (600, 12, "coats")
 
 
 @pytest.mark.slow
@@ -264,13 +264,13 @@ def test_dropped_events_of_dsjson_count(tmp_path):
     lines = [json.loads(line) | {"pdrop": p} for line, p in zip(path.read_text().splitlines(), pdrop, strict=True)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     weight = 1 / (1 - np.array(pdrop))
-    predictions = run_json("bandit", path, "--task", "user", "-q", "-o", tmp_path / "o.coterie")
+    result = run_json("bandit", path, "--task", "user", "-q", "-o", tmp_path / "o.coterie")
     clicks = np.array([row["click"] for row in rows], float)
-    done = predictions["policies"][DONE]
+    done = result["policies"][DONE]
     assert done["value"] == pytest.approx((weight * clicks).sum() / weight.sum())
     assert done["low"] < np.mean([row["click"] for row in ROWS]) < done["high"] < 0.75 * clicks.mean()
     bandit, wanted = by_hand(rows, weight=weight)
-    found = predictions["policies"][SHARED]
+    found = result["policies"][SHARED]
     assert [found[name] for name in ("value", "low", "high")] == pytest.approx(
         [wanted.value, wanted.low, wanted.high], rel=1e-9
     )
@@ -307,9 +307,9 @@ def test_actions_with_features_and_without_tasks(tmp_path):
                 file.write(f"0:{-int(rng.random() < 0.2 * price)}:0.5 " if k == shown else "")
                 file.write(f"|a o{k} price:{price}\n")
             file.write("\n")
-    predictions = run_json("bandit", path, "-q", "-o", tmp_path / "o.coterie")
-    assert list(predictions["policies"]) == [SHARED, SINGLE, DONE]
-    assert predictions["single"] == {"a": ["o1"], "a^price": 3.0}
+    result = run_json("bandit", path, "-q", "-o", tmp_path / "o.coterie")
+    assert list(result["policies"]) == [SHARED, SINGLE, DONE]
+    assert result["single"] == {"a": ["o1"], "a^price": 3.0}
     assert "always a=" in run("bandit", path).stdout
     bandit = ct.load(tmp_path / "o.coterie")
     cheap, dear = bandit.scores({}, [{"a": ["o0"], "a^price": 1.0}, {"a": ["o1"], "a^price": 3.0}])
@@ -320,21 +320,21 @@ def test_rewards_that_never_come(tmp_path):
     rows = [row | {"click": row["click"] or ""} for row in ROWS]
     path = write(tmp_path / "late.csv", rows)
     there = sum(bool(row["click"]) for row in rows)
-    predictions = run_json("bandit", path, *ALL, "-q")
-    assert (predictions["rows"], predictions["left_out"]["unrewarded"], predictions["policies"][DONE]["value"]) == (
+    result = run_json("bandit", path, *ALL, "-q")
+    assert (result["rows"], result["left_out"]["unrewarded"], result["policies"][DONE]["value"]) == (
         there,
         600 - there,
         1.0,
     )
-    predictions = run_json("bandit", path, *ALL, "-q", "--time", "at", "--window", "100m")
-    assert (predictions["rows"], predictions["left_out"]["window"]) == (
+    result = run_json("bandit", path, *ALL, "-q", "--time", "at", "--window", "100m")
+    assert (result["rows"], result["left_out"]["window"]) == (
         500,
         100,
     )  # the last hundred minutes, rewarded or not
-    assert predictions["policies"][DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS[:500]]))
-    assert predictions["zeros"] == 500 - sum(row["click"] for row in ROWS[:500])
+    assert result["policies"][DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS[:500]]))
+    assert result["zeros"] == 500 - sum(row["click"] for row in ROWS[:500])
     said = run("bandit", path, *ALL, "--time", "at", "--window", "100m").stdout
-    assert f"{predictions['zeros']} rewards never came, and count as 0. 100 rows left out" in " ".join(said.split())
+    assert f"{result['zeros']} rewards never came, and count as 0. 100 rows left out" in " ".join(said.split())
 
 
 def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
@@ -344,8 +344,8 @@ def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
             half = {"shoes": 0.6, "hats": 0.4}
             row |= {"p": half[row["offer"]], "p_shoes": 0.6, "p_hats": 0.4, "p_coats": ""}
     path = write(tmp_path / "some.csv", rows)
-    predictions = run_json("bandit", path, *ALL, "-q")
-    assert predictions["policies"][SHARED]["estimator"] == "dr*"
+    result = run_json("bandit", path, *ALL, "-q")
+    assert result["policies"][SHARED]["estimator"] == "dr*"
     shown = next(iter(read_log(path, LogColumns("user", "offer", "click", probabilities=("p_*",)))))
     assert (shown.actions, shown.probabilities) == (["shoes", "hats"], [0.6, 0.4])
 

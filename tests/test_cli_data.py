@@ -40,18 +40,18 @@ def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
     said = run("demo", "--delay", "0", "--report", "other.html").stdout.replace("\n", " ")
     assert "the results would be too good" in said
     assert "other.html" in said
-    predictions = run_json("demo", "--task", "tailnum", "-q")
-    assert (predictions["command"], predictions["reading"]["columns"]["task"]) == ("demo", ["tailnum"])
-    assert predictions["reading"]["dropped"] == {}
+    result = run_json("demo", "--task", "tailnum", "-q")
+    assert (result["command"], result["reading"]["columns"]["task"]) == ("demo", ["tailnum"])
+    assert result["reading"]["dropped"] == {}
 
 
 @pytest.mark.slow
 def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
-    predictions = run_json("demo", "-q", "--report", tmp_path / "r.html")
-    assert (predictions["examples"], predictions["tasks"]) == (327346, 104)
-    error = {name: each["micro"]["error_rate"] for name, each in predictions["learners"].items()}
+    result = run_json("demo", "-q", "--report", tmp_path / "r.html")
+    assert (result["examples"], result["tasks"]) == (327346, 104)
+    error = {name: each["micro"]["error_rate"] for name, each in result["learners"].items()}
     assert error["together"] < error["pooled"] < error["independent"] < error["constant"]
-    assert predictions["verdict"]["overall"]["low"] > 0.005
-    assert len(predictions["verdict"]["helped"]) > 80
-    assert predictions["verdict"]["hurt"] == []
-    assert predictions["report"] == str(tmp_path / "r.html")
+    assert result["verdict"]["overall"]["low"] > 0.005
+    assert len(result["verdict"]["helped"]) > 80
+    assert result["verdict"]["hurt"] == []
+    assert result["report"] == str(tmp_path / "r.html")

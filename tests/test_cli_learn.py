@@ -46,29 +46,29 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
 
 def test_json_has_all_of_it(clicks, tmp_path):
     model = tmp_path / "m.coterie"
-    predictions = run_json("learn", clicks, *WHO, "--output", model)
-    assert set(predictions) == {
+    result = run_json("learn", clicks, *WHO, "--output", model)
+    assert set(result) == {
         "command", "version", "examples", "tasks", "learner", "learners", "base_rate", "verdict", "against_pooled", "best_baseline", "against_best", "sentences",
         "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
     }  # fmt: skip
-    assert (predictions["command"], predictions["examples"], predictions["tasks"], predictions["learner"]) == (
+    assert (result["command"], result["examples"], result["tasks"], result["learner"]) == (
         "learn",
         300,
         5,
         "together",
     )
-    assert list(predictions["learners"]) == LEARNERS
-    together = predictions["learners"]["together"]
+    assert list(result["learners"]) == LEARNERS
+    together = result["learners"]["together"]
     assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels", "gain_over"}
     assert set(together["micro"]) == {"error_rate", "f1", "auc", "log_loss"}
-    assert set(predictions["verdict"]) == {
+    assert set(result["verdict"]) == {
         "confidence", "against", "loss", "average", "sizes", "overall", "constant", "constant_error", "base_rate", "tasks",
         "unclear", "helped", "hurt",
     }  # fmt: skip
-    assert predictions["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
-    assert predictions["reading"]["source"] == str(clicks)
-    assert (predictions["model"], predictions["report"]) == (str(model), None)
-    assert predictions["parameters"]["together"] == repr(ct.load(model))
+    assert result["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
+    assert result["reading"]["source"] == str(clicks)
+    assert (result["model"], result["report"]) == (str(model), None)
+    assert result["parameters"]["together"] == repr(ct.load(model))
     trace = ct.progressive_validation(
         LearnerExpression(None).make(), read(clicks, task="user", label="click", scale="auto")
     )
@@ -88,9 +88,9 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
         again.partial_fit(block)
     np.testing.assert_array_equal(again.decision_function(block), model.decision_function(block))
     found = ct.compare(ct.AdaptiveSharingClassifier(), reader)
-    predictions = run_json("learn", clicks, *WHO)["learners"]
+    result = run_json("learn", clicks, *WHO)["learners"]
     for mine, theirs in zip(found.models, LEARNERS[:-2], strict=True):
-        assert found.traces[mine].error == predictions[theirs]["micro"]["error_rate"]
+        assert found.traces[mine].error == result[theirs]["micro"]["error_rate"]
         assert repr(found.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
     assert found.traces["AdaptiveSharingClassifier"].error == trace.error
     with pytest.raises(ValueError, match="a block of a reader has labels, tasks and weights of its own"):
@@ -130,14 +130,14 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
         whole, before, after = (tmp_path / f"{name}{end}.coterie" for name in ("whole", "before", "after"))
         run("learn", first, second, *WHO, *options, "-q", "--alone", "--output", whole)
         run("learn", first, *WHO, *options, "-q", "--alone", "--output", before)
-        predictions = run_json("learn", second, "--from", before, "-q", "--output", after)
+        result = run_json("learn", second, "--from", before, "-q", "--output", after)
         one, two = ct.load(after), ct.load(whole)
         np.testing.assert_array_equal(weights(one), weights(two))
         np.testing.assert_array_equal(one.encoder_.moments, two.encoder_.moments)
         assert one.__dump__()[0] == two.__dump__()[0]
         assert repr(one) == repr(two)
-        assert predictions["verdict"] is None
-        assert "No baselines ran" in predictions["sentences"][0]
+        assert result["verdict"] is None
+        assert "No baselines ran" in result["sentences"][0]
 
 
 SMALL_FILES = {
@@ -177,8 +177,8 @@ def test_standard_input_and_globs_are_read(clicks, tmp_path):
 def test_all_formats_can_be_learned(tmp_path):
     for path, given in write_rows(tmp_path, list(rows())).values():
         words = [word for name, column in given.items() for word in (f"--{name}", column)]
-        predictions = run_json("learn", path, *words, "-q")
-        assert (predictions["tasks"], list(predictions["learners"])) == (5, LEARNERS)
+        result = run_json("learn", path, *words, "-q")
+        assert (result["tasks"], list(result["learners"])) == (5, LEARNERS)
 
 
 def test_bad_records_can_be_skipped_and_are_shown(tmp_path):
@@ -215,8 +215,8 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
     late = "c.csv:302: column 'n': 1.0 is earlier than 299.0, of a record before".removeprefix("c.csv")
     assert late in refused("learn", clicks, *said)
     assert late in refused("learn", clicks, "--from", model, "--time", "n", "-q")
-    predictions = run_json("learn", clicks, *said, "--on-error", "skip")
-    assert (predictions["examples"], predictions["reading"]["skipped"]) == (300, 1)
+    result = run_json("learn", clicks, *said, "--on-error", "skip")
+    assert (result["examples"], result["reading"]["skipped"]) == (300, 1)
     for who, column, message in (
         (("--from", model), "n", "--categorical cannot be given with --from"),
         (WHO, "click", "--categorical and --label both name the column 'click'"),

@@ -201,7 +201,7 @@ def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, mod
         printed = run("predict", model, path, "--keep", "age", "--probabilities").stdout
         assert printed == f"{HEAD},probability_no,probability_yes,age\n"
     if kind != "csv without a label":
-        predictions = run("learn", path, "--from", model, "--output", learned).stderr
-        assert "0 records; the model is saved" in predictions
+        result = run("learn", path, "--from", model, "--output", learned).stderr
+        assert "0 records; the model is saved" in result
         assert learned.read_bytes() == model.read_bytes()
         assert json.loads(run("learn", path, "--from", model, "--json").stdout)["examples"] == 0

@@ -239,8 +239,8 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
         "coterie: stopped after 100 records; to continue: coterie learn 'my clicks' --from m.coterie --output m.coterie "
         "--skip 100 --format csv --on-error skip --delay 3 --json --save-every 1h"
     )
-    predictions = json.loads(result.stdout)
-    assert (predictions["stopped"], predictions["examples"], predictions["model"]) == ("SIGINT", 80, "m.coterie")
+    outcome = json.loads(result.stdout)
+    assert (outcome["stopped"], outcome["examples"], outcome["model"]) == ("SIGINT", 80, "m.coterie")
 
 
 def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
@@ -313,10 +313,10 @@ def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypa
         save(self, path)
 
     monkeypatch.setattr(ct.MultitaskLogistic, "save", once)
-    predictions = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 300, code=code).stderr
+    result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 300, code=code).stderr
     last = r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to continue: coterie learn"
-    assert re.search(last, predictions)
-    assert "all 300 records" not in predictions
+    assert re.search(last, result)
+    assert "all 300 records" not in result
     assert ct.load("m.coterie").state_.rounds == 300
 
 

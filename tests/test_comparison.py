@@ -122,11 +122,11 @@ def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     assert all(line.startswith(name) for line, name in zip(lines[1:], found.traces, strict=True))
     assert lines[1].split()[1] == f"{100 * found.traces['half'].error:.2f}"
     assert found._repr_html_().count("<tr>") == len(lines)
-    predictions = found.verdict("half", "independent")
+    result = found.verdict("half", "independent")
     plain = verdict(found.traces["half"], found.traces["independent"], constant=found.traces["constant"])
-    assert str(predictions) == replace(plain, name="half").sentence()
-    assert repr(predictions).startswith("<Verdict on 5 tasks: ")
-    assert predictions._repr_html_().startswith(f"<p>{escape(str(predictions))}</p>")
+    assert str(result) == replace(plain, name="half").sentence()
+    assert repr(result).startswith("<Verdict on 5 tasks: ")
+    assert result._repr_html_().startswith(f"<p>{escape(str(result))}</p>")
     assert found.verdict("half", against="pooled").against == "one model for all tasks"
     assert found.verdict().name == min(MODELS, key=lambda name: found.traces[name].error)
     best = best_baseline(found.traces, "half")

@@ -490,30 +490,28 @@ def clicks(tmp_path):
 def test_a_command_forgets_tasks_of_a_saved_model(clicks, tmp_path):
     before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
     fewer = tmp_path / "fewer.coterie"
-    predictions = terminal.run("forget", clicks, "--task", tasks[0], "--task", tasks[2], "--output", fewer).stdout
-    assert predictions.startswith(f"Forgotten: {tasks[0]}, {tasks[2]}\n\nModel: {fewer} (")
-    assert "3 tasks" in predictions
+    result = terminal.run("forget", clicks, "--task", tasks[0], "--task", tasks[2], "--output", fewer).stdout
+    assert result.startswith(f"Forgotten: {tasks[0]}, {tasks[2]}\n\nModel: {fewer} (")
+    assert "3 tasks" in result
     assert clicks.read_bytes() == before
     assert set(ct.load(fewer).tasks_) == set(tasks) - {tasks[0], tasks[2]}
     assert terminal.run("forget", clicks, "--task", tasks[1], "--quiet").stdout == ""
     assert tasks[1] not in ct.load(clicks).tasks_
-    predictions = terminal.run_json("forget", clicks, "--task", tasks[0])
-    assert predictions["forgotten"] == [tasks[0]]
-    assert predictions["tasks"] == 3
+    result = terminal.run_json("forget", clicks, "--task", tasks[0])
+    assert result["forgotten"] == [tasks[0]]
+    assert result["tasks"] == 3
 
 
 def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path):
     before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
-    predictions = terminal.refused("forget", clicks, "--task", tasks[0], "--task", "nobody")
-    assert "task 'nobody' was never seen: the model knows 5 tasks" in predictions
-    predictions = terminal.refused("forget", clicks, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
-    assert "there is no folder" in predictions
+    message = terminal.refused("forget", clicks, "--task", tasks[0], "--task", "nobody")
+    assert "task 'nobody' was never seen: the model knows 5 tasks" in message
+    message = terminal.refused("forget", clicks, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
+    assert "there is no folder" in message
     assert clicks.read_bytes() == before
     ct.batch.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
-    predictions = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
-    assert (
-        "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in predictions
-    )
+    message = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
+    assert "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in message
 
 
 def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):

@@ -100,10 +100,10 @@ def models(tmp_path_factory):
 
 
 def test_the_largest_weights_are_told_by_name(models):
-    predictions = terminal.run("explain", models / "words.coterie").stdout.splitlines()
-    assert predictions[0] == "Largest weights that all tasks share"
-    assert predictions[1].split() == ["feature", "weight"]
-    assert {line.split()[0] for line in predictions[2 : predictions.index("")]} >= {
+    result = terminal.run("explain", models / "words.coterie").stdout.splitlines()
+    assert result[0] == "Largest weights that all tasks share"
+    assert result[1].split() == ["feature", "weight"]
+    assert {line.split()[0] for line in result[2 : result.index("")]} >= {
         "price",
         "shop=north",
         "title^red",

@@ -104,9 +104,9 @@ def test_where_nobody_gains_few_streams_have_a_task_called(base):
         np.testing.assert_allclose(stream.gains(ours, theirs), 0.0, atol=1e-9)
         for k in range(10):
             labels = known.again(stream, k)
-            predictions = verdict(labels.trace(ours.margin), labels.trace(theirs.margin))
-            assert predictions.says_something
-            streams, called = streams + 1, called + (predictions.outcome != "unclear").any()
+            result = verdict(labels.trace(ours.margin), labels.trace(theirs.margin))
+            assert result.says_something
+            streams, called = streams + 1, called + (result.outcome != "unclear").any()
     assert called <= 0.07 * streams
 
 
@@ -120,11 +120,11 @@ def test_where_nobody_gains_few_streams_of_numbers_have_a_task_called(noise):
         theirs = known.as_good(stream, ours)
         for k in range(10):
             labels = known.again(stream, k, noise)
-            predictions = verdict(labels.trace(ours.prediction), labels.trace(theirs.prediction))
-            assert predictions.says_something
+            result = verdict(labels.trace(ours.prediction), labels.trace(theirs.prediction))
+            assert result.says_something
             streams += 1
             for outcome in called:
-                called[outcome] += outcome in predictions.outcome
+                called[outcome] += outcome in result.outcome
     assert max(called.values()) <= 0.14 * streams  # 1 in 20, and what chance adds to that in so few streams
 
 
@@ -273,9 +273,9 @@ def judged():
 def test_intervals_of_90_percent_hold_in_every_class_of_size(judged, case):
     held, of = np.zeros(5), np.zeros(5)
     for traces, expected in judged[case]:
-        predictions = verdict(*traces, confidence=0.9)
-        size = class_of_size(predictions.n)
-        held += np.bincount(size, (predictions.low <= expected) & (expected <= predictions.high), 5)
+        result = verdict(*traces, confidence=0.9)
+        size = class_of_size(result.n)
+        held += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
         of += np.bincount(size, minlength=5)
     assert (of >= 10).all()
     assert (held / of >= 0.8).all(), held / of
@@ -286,10 +286,10 @@ def test_the_headline_holds_and_so_do_the_gains_by_size(judged):
     held, sizes = [], []
     for runs in judged.values():
         for traces, expected in runs:
-            predictions = verdict(*traces)
-            held.append(predictions.average.low <= expected.mean() <= predictions.average.high)
-            of_size = class_of_size(predictions.n)
-            for k, each in zip(np.unique(of_size), predictions.sizes, strict=True):
+            result = verdict(*traces)
+            held.append(result.average.low <= expected.mean() <= result.average.high)
+            of_size = class_of_size(result.n)
+            for k, each in zip(np.unique(of_size), result.sizes, strict=True):
                 sizes.append(each.low <= expected[of_size == k].mean() <= each.high)
     assert np.mean(held) >= 0.9
     assert np.mean(sizes) >= 0.9
@@ -299,8 +299,8 @@ def test_of_the_tasks_called_few_are_not_what_they_are_called(judged):
     called = wrong = 0
     for runs in judged.values():
         for traces, expected in runs:
-            predictions = verdict(*traces)
-            helped, hurt = predictions.outcome == "helped", predictions.outcome == "hurt"
+            result = verdict(*traces)
+            helped, hurt = result.outcome == "helped", result.outcome == "hurt"
             called += int((helped | hurt).sum())
             wrong += int((helped & (expected <= 0)).sum() + (hurt & (expected >= 0)).sum())
     assert called > 500
@@ -341,9 +341,9 @@ def test_gains_of_many_classes_have_intervals_that_hold():
             )
             for each in (mine, its)
         )
-        predictions = verdict(ours, theirs, confidence=0.9)
-        expected = np.bincount(stream.task, (chance * np.log(mine / its)).sum(axis=1)) / predictions.n
-        size = class_of_size(predictions.n)
-        held += np.bincount(size, (predictions.low <= expected) & (expected <= predictions.high), 5)
+        result = verdict(ours, theirs, confidence=0.9)
+        expected = np.bincount(stream.task, (chance * np.log(mine / its)).sum(axis=1)) / result.n
+        size = class_of_size(result.n)
+        held += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
         of += np.bincount(size, minlength=5)
     assert (held[of > 0] / of[of > 0] >= 0.8).all(), held / of

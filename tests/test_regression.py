@@ -242,9 +242,9 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
 
 
 def test_learn_numbers_from_a_file_and_predict(houses):
-    predictions = run_json(*PRICES, "--output", "m")
-    assert predictions["learners"]["together"]["micro"].keys() == {"mean_absolute_error", "rmse", "r2"}
-    assert predictions["learners"]["together"]["micro"]["r2"] > 0.7
+    result = run_json(*PRICES, "--output", "m")
+    assert result["learners"]["together"]["micro"].keys() == {"mean_absolute_error", "rmse", "r2"}
+    assert result["learners"]["together"]["micro"]["r2"] > 0.7
     text = run(*PRICES, "--report", "r.html").stdout
     assert re.search(r" +RMSE\n  together ", text)
     assert "%" not in re.sub("roughly 5 %|9[05] %|[0-9.]+ % less squared error", "", " ".join(text.split()))

@@ -322,9 +322,9 @@ def test_actors_and_drivers_that_are_killed_on_ray_go_on_to_the_same_bits(here, 
 def test_a_task_is_forgotten_in_every_shard(here, tmp_path):
     path = write(tmp_path / "records.csv")
     run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "200")
-    predictions = run_json("forget", tmp_path / "m", "--task", "u3")
-    assert predictions["forgotten"] == ["u3"]
-    assert predictions["tasks"] == 29
+    result = run_json("forget", tmp_path / "m", "--task", "u3")
+    assert result["forgotten"] == ["u3"]
+    assert result["tasks"] == 29
     assert not any("u3" in ct.load(file).tasks_ for file in shards_of(tmp_path / "m"))
     assert len(list((tmp_path / "m").glob("*.coterie"))) == 2
     assert "'u3' was never seen" in refused("forget", tmp_path / "m", "--task", "u3")

@@ -667,20 +667,18 @@ def test_predict_observe_and_the_rest(client):
 
 
 def test_before_the_first_label_there_is_no_verdict(client):
-    predictions = client.get("/verdict").json()
-    assert (predictions["sentence"], predictions["verdict"], predictions["examples"]) == (
+    result = client.get("/verdict").json()
+    assert (result["sentence"], result["verdict"], result["examples"]) == (
         "No label has come yet.",
         None,
         0,
     )
-    assert predictions["curve"] == {"n": [], "error_rate": {}}
+    assert result["curve"] == {"n": [], "error_rate": {}}
 
 
 def test_every_answer_is_described(client):
-    predictions = client.get("/openapi.json").json()
-    described = {
-        (path, verb.upper()): each for path, verbs in predictions["paths"].items() for verb, each in verbs.items()
-    }
+    result = client.get("/openapi.json").json()
+    described = {(path, verb.upper()): each for path, verbs in result["paths"].items() for verb, each in verbs.items()}
     routes = {
         (route.path.replace(":path", ""), verb) for route in client.app.routes for verb in route.methods - {"HEAD"}
     }
@@ -688,8 +686,8 @@ def test_every_answer_is_described(client):
     source = Path(make_app.__code__.co_filename).read_text()
     raised = set(re.findall(r"(?:HTTPException\()([45]\d\d)\b", source)) - {"404", "405"}
     assert raised <= {status for each in described.values() for status in each["responses"]}
-    text = json.dumps(predictions)
-    assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(predictions["components"]["schemas"])
+    text = json.dumps(result)
+    assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(result["components"]["schemas"])
     queries = set(re.findall(r'(?:_read_whole\(request|query_params\.get\()(?:, )?"(\w+)"', source))
     parameters = [given for each in described.values() for given in each["parameters"]]
     assert queries == {given["name"] for given in parameters if given["in"] == "query"}

@@ -197,8 +197,8 @@ def test_many_signals_are_as_one(tmp_path, number):
 def test_errors_name_what_failed(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        predictions = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
-    assert predictions == f"127.0.0.1:{port}: Address already in use"
+        message = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
+    assert message == f"127.0.0.1:{port}: Address already in use"
     full = "import os; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
     process, url = start(tmp_path / "b", "--learner", "MultitaskLogistic()", code=full)
     assert b"503 Service Unavailable" in ask(port_of(url), "POST", "/observe", BODY)

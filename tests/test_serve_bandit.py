@@ -243,11 +243,11 @@ def test_choose_reward_and_the_rest(client):
     body = {"id": "e", "task": "ann", "x": {"hour": 9}, "actions": ["shoes", {"no": 1}]}
     assert post(client, "/choose", body).json()["error"].startswith("records[0]: actions are labels, or dict")
     body["actions"] = [{"kind": "shoes", "price": 3.5}, {"kind": "hats", "price": 1}]
-    predictions = post(client, "/choose", body).json()
-    (choice,) = predictions["choices"]
+    result = post(client, "/choose", body).json()
+    (choice,) = result["choices"]
     assert choice == {"id": "e", "task": "ann", "action": choice["action"], "probability": 0.5}
     assert choice["action"] in body["actions"]
-    assert predictions["offset"] > 0
+    assert result["offset"] > 0
     assert client.get("/metrics").text.count("coterie_waiting_labels 1.0") == 1
     assert client.get("/tasks/ann").json() == {"task": "ann", "waiting": 1, "examples": 0}
     assert post(client, "/reward", {"id": "e", "reward": True}).json()["rewarded"] == 1
@@ -281,13 +281,13 @@ def test_choose_reward_and_the_rest(client):
 
 
 def test_before_the_first_reward_nothing_has_a_value(client):
-    predictions = client.get("/verdict").json()
-    assert (predictions["sentence"], predictions["policies"], predictions["choices"]["value"]) == (
+    result = client.get("/verdict").json()
+    assert (result["sentence"], result["policies"], result["choices"]["value"]) == (
         "No reward has come yet.",
         {},
         None,
     )
-    assert predictions["curve"] == {"n": [], "value": {"choices": [], "together": [], "pooled": []}}
+    assert result["curve"] == {"n": [], "value": {"choices": [], "together": [], "pooled": []}}
     assert 'coterie_value{policy="choices"} NaN' in client.get("/metrics").text
 
 

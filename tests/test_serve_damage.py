@@ -183,6 +183,6 @@ def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_p
     folder = tmp_path / "s"
     shutil.copytree(folders / "service killed", folder)
     shortened(folder, ends(folder)[2])
-    predictions = refused("serve", "--data", folder, "--port", 0)
-    assert "bytes of acknowledged frames are missing or damaged; put back a backup; or go on" in predictions
+    message = refused("serve", "--data", folder, "--port", 0)
+    assert "bytes of acknowledged frames are missing or damaged; put back a backup; or go on" in message
     assert served(folder, "--accept-loss")[0].startswith("coterie: warning: a loss was accepted: the journal in ")

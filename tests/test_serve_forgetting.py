@@ -95,11 +95,11 @@ def test_a_forgotten_task_leaves_the_disk_with_the_next_snapshot(tmp_path):
         (tmp_path / ".snapshot-00000000000000000007.coterie.coterie-0badcafe").write_text(GONE)  # of a killed process
         assert len(holders(tmp_path)) == 4
         client = TestClient(make_app(service))
-        predictions = client.delete(f"/tasks/{GONE}").json()
-        assert predictions["on_disk"] == "until a snapshot at this offset or later, which is begun within 300 seconds"
-        assert client.post("/snapshot").json()["offset"] >= predictions["offset"]
+        result = client.delete(f"/tasks/{GONE}").json()
+        assert result["on_disk"] == "until a snapshot at this offset or later, which is begun within 300 seconds"
+        assert client.post("/snapshot").json()["offset"] >= result["offset"]
         assert holders(tmp_path) == set()
-        assert (len(service.snapshots()), service.journal.first) == (1, predictions["offset"])
+        assert (len(service.snapshots()), service.journal.first) == (1, result["offset"])
         service.observe(labelled(20, seed=1))
         state = digest(service.engine)
         service._lock.close()  # as if the process were gone

@@ -76,9 +76,9 @@ def test_named_sets_are_the_literal_algorithm(members, delay):
     X, y, task = stream(0)
     y = np.where(task == 0, -y, y)
     trace = ct.progressive_validation(raw.AdaptiveSharingClassifier(members), X, y, task=task, delay=delay)
-    predictions = run(literal(members), as_records(X), task.tolist(), y, delay)
-    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-8, atol=1e-11)
-    np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-np.array(predictions))), rtol=1e-8)
+    result = run(literal(members), as_records(X), task.tolist(), y, delay)
+    np.testing.assert_allclose(trace.margin, result, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-np.array(result))), rtol=1e-8)
 
 
 def test_a_slow_member_joins_where_labels_come_very_late():
@@ -89,9 +89,9 @@ def test_a_slow_member_joins_where_labels_come_very_late():
     slow, default = adalog.AdaLog(adalog.share(1.0), step=0.05), literal("default").learners
     learners = [*default[:4], slow, *default[4:]]
     definition = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]])
-    predictions = run(definition, as_records(X), task.tolist(), y)
+    result = run(definition, as_records(X), task.tolist(), y)
     trace = ct.progressive_validation(late, X, y, task=task)
-    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(trace.margin, result, rtol=1e-8, atol=1e-11)
     trace = ct.progressive_validation(soon, X, y, task=task)
     plain = ct.progressive_validation(raw.AdaptiveSharingClassifier(), X, y, task=task)
     np.testing.assert_array_equal(trace.margin, plain.margin)
@@ -103,13 +103,13 @@ def test_any_members_by_their_margins(local):
     members = [ct.MultitaskPerceptron(), ct.MultitaskPerceptron(ct.Pooled())]
     model = raw.AdaptiveSharingClassifier(members, local=local)
     trace = ct.progressive_validation(model, X, y, task=task)
-    predictions = run(
+    result = run(
         AdaptiveSharing([Plain(adalog.share(0.5)), Plain(adalog.share(1.0))], local=local, log_odds=False),
         as_records(X),
         task.tolist(),
         y,
     )
-    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(trace.margin, result, rtol=1e-9, atol=1e-12)
     assert trace.probability is None
     with pytest.raises(AttributeError, match="log-odds"):
         model.predict_proba(X, task=task)

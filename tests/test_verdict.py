@@ -66,7 +66,7 @@ def test_interval_covers_as_often_as_it_says(p_won, p_lost, confidence):
     assert covered == pytest.approx(confidence, abs=0.012)
 
 
-def test_the_verdict_of_known_cells():
+def test_the_resultof_known_cells():
     result = verdict(*side_by_side(pair(40, 2, 10, 48), pair(1, 30, 5, 64), pair(3, 3, 3, 3), pair(0, 0, 4, 6)))
     assert result.outcome.tolist() == ["helped", "hurt", "unclear", "unclear"]
     np.testing.assert_allclose(result.error, [0.12, 0.35, 0.5, 0.4])
@@ -217,13 +217,13 @@ def test_the_best_baseline_is_named_and_judged_against():
 def test_a_constant_that_does_as_well_is_the_headline():
     """Both learners are wrong half the time, the one less often than the other."""
     ours, theirs = pair(100, 20, 440, 440)
-    predictions = verdict(ours, theirs)
-    assert predictions.average.low > 0
-    assert not predictions.beats_constant
-    assert predictions.headline() == (
+    result = verdict(ours, theirs)
+    assert result.average.low > 0
+    assert not result.beats_constant
+    assert result.headline() == (
         "A constant guess does as well as learning together (gain in error 4.0 points, 95 % interval -0.4 to 8.4)."
     )
-    assert predictions.sentence().endswith("Nothing has been learned yet that pays.")
+    assert result.sentence().endswith("Nothing has been learned yet that pays.")
     several = verdict(*side_by_side((ours, theirs), pair(400, 400)))
     assert (several.outcome == "unclear").all()
     assert several.remarks() == ["Nothing has been learned yet that pays."]
@@ -300,15 +300,15 @@ def compare_largest(folder):
             for name, trace in comparison.traces.items()
         }
         sums.add(parts)
-    for predictions in (comparison.verdict(), comparison.verdict(against="best"), sums.verdict("independent")):
+    for result in (comparison.verdict(), comparison.verdict(against="best"), sums.verdict("independent")):
         assert np.isfinite(
             [
-                *predictions.gain,
-                *predictions.low,
-                *predictions.high,
-                *predictions.average,
-                *predictions.overall,
-                *predictions.constant,
+                *result.gain,
+                *result.low,
+                *result.high,
+                *result.average,
+                *result.overall,
+                *result.constant,
             ]
         ).all()
     return [str(comparison.verdict()), comparison.verdict()._repr_html_()]

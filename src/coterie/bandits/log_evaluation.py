@@ -167,10 +167,8 @@ class BanditOutcome:
                 "actions."
             )
             return
-        for warning in dict.fromkeys(
-            predictions.warning for predictions in self.values.values() if predictions.warning
-        ):
-            names = [self.row_name(name) for name, predictions in self.values.items() if predictions.warning == warning]
+        for warning in dict.fromkeys(value.warning for value in self.values.values() if value.warning):
+            names = [self.row_name(name) for name, value in self.values.items() if value.warning == warning]
             which = "The intervals" if len(names) == len(self.values) else f"The interval of {' and '.join(names)}"
             yield f"{which} {warning}."
 
@@ -297,8 +295,8 @@ def evaluate(
             if other != name:
                 against = None if other is None else pis[other]
                 gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, **options)
-        predictions = gains[name][DONE]
-        gains[DONE][name] = PolicyGain(-predictions.value, -predictions.high, -predictions.low, predictions.warning)
+        gain = gains[name][DONE]
+        gains[DONE][name] = PolicyGain(-gain.value, -gain.high, -gain.low, gain.warning)
     places = np.arange(len(rows))
     missed = reward - q[places, shown]
     phis = {name: (pi * q).sum(1) + pi[places, shown] / p * missed for name, pi in pis.items()}
