@@ -25,12 +25,12 @@ _KEY = "coterie.setting"
 
 @dataclass(frozen=True)
 class Setting:
-    """The meaning and range of a field, and the option by which commands take it.
+    """The meaning and range of a field.
 
     Attributes
     ----------
     help : str
-        A sentence or two for the option's help and the documentation, in Markdown.
+        A sentence or two for the documentation, in Markdown.
     kind : {"number", "whole", "text", "flag"}
         What it holds; None is allowed beside it where that is the default.
     above, at_least, at_most, below : number, optional
@@ -43,14 +43,10 @@ class Setting:
         What the refusal says that the value must do, where that is more than the bounds say.
     unit : str
         What a whole number counts.
-    of_class : bool
+    qualify_name : bool
         Whether the refusal names the part's class.
-    metavar : str
-        What stands for the value in help; NAME or N for a text or a whole number if it is empty.
     several : bool
         Whether the field may also hold several numbers, which are not checked here.
-    shown : str
-        How help shows the default, where that is no single value.
 
     Examples
     --------
@@ -71,9 +67,7 @@ class Setting:
     must: str = ""
     unit: str = ""
     qualify_name: bool = False
-    metavar: str = ""
     several: bool = False
-    shown: str = ""
 
     def check(self, name: str, value: object) -> None:
         """Refuse a value out of range: ValueError that begins with the name."""
@@ -82,12 +76,6 @@ class Setting:
         if is_number(value) and not self._computable(value):
             size = "a number of 64 bits" if self.kind == "whole" else f"of a size from {LEAST:g} to {MOST:g}"
             raise ValueError(f"{name} must be {size}, got {value!r}")
-
-    @property
-    def placeholder(self) -> str | None:
-        """The word for the value in help; None for a flag."""
-        kinds = {"text": "NAME", "whole": "N", "number": "X", "flag": None}
-        return self.metavar or kinds[self.kind]
 
     @property
     def bounded(self) -> bool:
