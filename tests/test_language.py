@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src/coterie"
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
     ".": (1, 0, 0, 179),
-    "bandits": (0, 8, 1, 183),
+    "bandits": (0, 0, 0, 183),
     "batch": (0, 0, 0, 19),
     "bounds": (1, 0, 0, 8),
     "cli": (1, 2, 0, 82),

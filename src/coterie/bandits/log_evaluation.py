@@ -1,4 +1,4 @@
-"""What policies are worth by a log of choices, and a bandit that learns it, as one call."""
+"""Evaluate policies on a log of choices, and let a bandit learn it, in one call."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class BanditOutcome:
 
     @property
     def _reserves(self) -> Iterator[str]:
-        """What makes all of this less sure."""
+        """Yield the reasons for caution."""
         if not self.log.known:
             yield (
                 "All intervals may be too narrow: the log has the probability of what was shown only. Log those of all "
@@ -225,7 +225,7 @@ def evaluate(
     on_rows: OnRows | None = None,
     on_learned: Callable[[Bandit], object] | None = None,
 ) -> BanditOutcome:
-    """Value what a log did, what bandits would have done that learn it row by row, and the best single action.
+    """Evaluate the logged policy, bandits that learn the log row by row, and the best single action.
 
     Each row is evaluated before it is learned: three bandits choose for it, with the probabilities that they would
     have had, and then learn its reward: one that shares, one for all tasks, one per task. The best single action is
@@ -289,14 +289,7 @@ def evaluate(
     ones = np.ones((len(rows), 1))
     done = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), **options)
     values[DONE] = done
-    gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in values}
-    for name, pi in pis.items():
-        for other in [*pis, None]:
-            if other != name:
-                against = None if other is None else pis[other]
-                gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, **options)
-        gain = gains[name][DONE]
-        gains[DONE][name] = PolicyGain(-gain.value, -gain.high, -gain.low, gain.warning)
+    gains = _gains(pis, lambda pi, against: policy_gain(reward, shown, mu, pi, q, against, **options))
     places = np.arange(len(rows))
     missed = reward - q[places, shown]
     phis = {name: (pi * q).sum(1) + pi[places, shown] / p * missed for name, pi in pis.items()}
@@ -315,8 +308,23 @@ def evaluate(
     )
 
 
+def _gains(
+    pis: Mapping[str, NDArray[np.float64]],
+    gain_over: Callable[[NDArray[np.float64], NDArray[np.float64] | None], PolicyGain],
+) -> dict[str, dict[str, PolicyGain]]:
+    """Compute the gain of each policy over each other one and over the logged policy, which has the opposite gain."""
+    gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in (*pis, DONE)}
+    for name, pi in pis.items():
+        for other, against in [*pis.items(), (DONE, None)]:
+            if other != name:
+                gains[name][other] = gain_over(pi, against)
+        gain = gains[name][DONE]
+        gains[DONE][name] = PolicyGain(-gain.value, -gain.high, -gain.low, gain.warning)
+    return gains
+
+
 class _Going:
-    """Bandits that go along a log, what they would have done in each row, and the single action that leads."""
+    """A pass of bandits over a log: their choices in each row, and the best single action so far."""
 
     def __init__(self, log: LogRows, model: Any, policy: Bandit | None) -> None:
         self.log, self.policy = log, policy
@@ -388,7 +396,7 @@ class _Going:
         return {name: float(chosen @ q + chosen[at] * error) for name, chosen in probabilities.items()} | {DONE: reward}
 
     def _leading(self, i: int) -> Floats:
-        """The action of the best value in the rows before, as probabilities; all alike where none is known."""
+        """Return the probabilities of the single action with the best value so far; uniform if none is known."""
         offered = self.offered[i]
         counts = self._counts[offered]
         if not counts.any():
@@ -407,7 +415,7 @@ class _Going:
 
 
 def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
-    """The bandit that shares, and those beside it where there are tasks."""
+    """Create the shared bandit, and its baselines if there are tasks."""
     shared = Bandit(model)
     shared.scores({}, [""])  # what cannot be the model of a bandit is refused before the first row
     if tasks < 2:
@@ -481,7 +489,7 @@ def _only_name(action: Any) -> Any:
 
 
 def _key(action: Any) -> Hashable:
-    """What is the same for equal actions."""
+    """Return a key that is the same for equal actions."""
     if not isinstance(action, Mapping):
         return (type(action).__name__, action)
     return frozenset((name, tuple(value) if isinstance(value, list) else value) for name, value in action.items())
@@ -502,7 +510,7 @@ def _matrix(rows: Sequence[Any], width: int) -> Floats:
 
 
 def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
-    """Refuse a log that shows with probability 0 what a policy may choose."""
+    """Refuse a log with probability 0 for an action that a policy may choose."""
     for i, row in enumerate(log.rows if log.known else ()):
         mu = np.array(row.probabilities)
         never = (pi[i, : len(mu)] > 0) & (mu == 0)
