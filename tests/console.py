@@ -9,7 +9,7 @@ import sys
 
 from typer.testing import CliRunner
 
-from coterie.cli.app import app
+from coterie.cli.program import app
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 #: What changes from run to run or from machine to machine: speeds, the sizes of files, the last digits of long numbers.

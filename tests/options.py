@@ -4,7 +4,7 @@ import re
 
 import typer
 
-from coterie.cli.app import app
+from coterie.cli.program import app
 
 COMMANDS = typer.main.get_command(app).commands
 #: A table stands below a comment that says which options it has: all of a command, those under one heading, or those

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from typer.testing import CliRunner
 
-from coterie.cli.app import app
+from coterie.cli.program import app
 
 #: Whose record it is, and its label, among the columns of `rows`; what learns soonest.
 WHO = ("--task", "user", "--label", "click")

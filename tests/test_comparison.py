@@ -14,7 +14,7 @@ from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.block import Block
 from coterie.report import write_report
-from coterie.report.sections import summary_of
+from coterie.report.page_parts import summary_of
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(101, n=150, zeros=0.3)

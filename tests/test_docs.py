@@ -16,7 +16,7 @@ import console
 import coterie
 import options
 import public
-from coterie.cli.app import app
+from coterie.cli.program import app
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"

@@ -31,7 +31,7 @@ def main() -> None:
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
     try:
-        from .app import app
+        from .program import app
 
         if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
             from .compiling import announce_compiling

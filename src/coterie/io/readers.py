@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from coterie.inputs.encoding import Encoder
     from coterie.inputs.hints import ColumnProfiler, Hint
 
-    from .formats.table import NamedColumns, TableChunk
-    from .schema import Kinds
+    from .schema import Kinds, NamedColumns, TableChunk
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 ROWS = ("svmlight", "vw")
@@ -78,7 +77,7 @@ def detect_format(path: str, name: str | None) -> str:
 def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> NamedColumns:
     """Open a file of named columns; load the module of its format."""
     if kind in ("csv", "tsv"):
-        from .formats.csv import CsvTable
+        from .formats.delimited import CsvTable
 
         return CsvTable(source, faults, block_rows, "\t" if kind == "tsv" else None)
     if kind == "jsonl":
@@ -136,7 +135,7 @@ class Reader:
         self._restart()
 
     def _restart(self) -> None:
-        from .formats.rows import RowSchema
+        from .formats.named_features import RowSchema
 
         self._faults, self._order = Faults(self._options.on_error), Order()
         self._bytes_before = 0
@@ -411,7 +410,7 @@ class Reader:
     # -- files of rows that name their features
 
     def _row_blocks(self, kind: str, source: Source) -> Iterator[Block]:
-        from .formats.rows import RowParser, SvmlightParser, VowpalParser, read_rows
+        from .formats.named_features import RowParser, SvmlightParser, VowpalParser, read_rows
 
         self._require_source(kind)
         options = self._options

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from coterie.inputs.encoding import KINDS, Encoder
 from coterie.inputs.errors import FieldError, InputError
@@ -13,7 +13,9 @@ from coterie.inputs.faults import Faults, require_column
 from coterie.inputs.keys import CONSTANT_KEY, NAMELESS
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 #: The kind of feature that a column's values suggest, or None and the reason why it is none.
 Kinds = Mapping[str, tuple[str | None, str]]
@@ -28,6 +30,28 @@ _SEPARATE = (
     *product(("categorical",), (*_ROLES, "text")),
     *product(("log",), (*_ROLES[:3], "text", "categorical", "ignore")),
 )
+
+
+class TableChunk(NamedTuple):
+    """Consecutive records: the columns wanted, the line or row of each record, and columns to hand on unchanged."""
+
+    columns: pa.RecordBatch
+    place: NDArray[np.int64]
+    unchanged: Mapping[str, NDArray[Any]] = {}
+
+
+class NamedColumns(Protocol):
+    """One opened file of named columns."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+
+    def kinds(self) -> Kinds:
+        """Return the kind of each column that the first records suggest; nothing if there is no record."""
+
+    def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
+        """Yield all records; `wanted` has each column's use: a kind of feature, ``"label"`` or ``"task"``."""
 
 
 def _as_names(names: Iterable[str] | None) -> tuple[str, ...]:

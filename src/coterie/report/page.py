@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from coterie.persistence import replacing
 
-from . import markup, sections
+from . import markup, page_parts
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.io.readers import Reading
 
-    from .sections import PagePart
+    from .page_parts import PagePart
 
 TITLE = "Does learning together help?"
 
@@ -78,18 +78,18 @@ def render(
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return the page that `write_report` writes, as text."""
-    summary = sections.summary_of(comparison, learner)
+    summary = page_parts.summary_of(comparison, learner)
     parts = [
-        sections.headline(summary),
-        sections.learners(summary),
-        sections.sizes(summary),
-        sections.over_time(summary),
-        sections.labels(summary),
-        sections.gains(summary),
-        sections.tasks(summary),
-        sections.probabilities(summary),
-        sections.weights(summary),
-        sections.read(reading),
+        page_parts.headline(summary),
+        page_parts.learners(summary),
+        page_parts.sizes(summary),
+        page_parts.over_time(summary),
+        page_parts.labels(summary),
+        page_parts.gains(summary),
+        page_parts.tasks(summary),
+        page_parts.probabilities(summary),
+        page_parts.weights(summary),
+        page_parts.read(reading),
     ]
     return assemble(title or TITLE, parts, facts)
 

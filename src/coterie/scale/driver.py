@@ -30,10 +30,10 @@ from .run import (
     SETTINGS,
     SPLIT,
     START,
-    Settings,
+    RunSettings,
+    ShardState,
     SourceFile,
     Split,
-    State,
     as_data,
     load_state,
     read_settings,
@@ -197,7 +197,7 @@ def learn(
         raise ValueError("standard input cannot be divided among workers: write it to a file first")
     kind = _kind(paths, reading.get("format"))
     report = on_progress or (lambda progress: None)
-    settings = Settings(
+    settings = RunSettings(
         workers,
         [_source_file(path) for path in [*paths, *choice.files]],
         as_data({"learner": choice.text, "alone": alone, "common_start": common_start, **reading}),
@@ -233,7 +233,7 @@ def _source_file(path: str) -> SourceFile:
 
 
 @contextmanager
-def _open_run(folder: Path, settings: Settings) -> Iterator[Path]:
+def _open_run(folder: Path, settings: RunSettings) -> Iterator[Path]:
     """Lock the folder, and begin a run in it or continue the one there."""
     require_place(folder)
     folder.mkdir(exist_ok=True)
@@ -251,7 +251,7 @@ def _open_run(folder: Path, settings: Settings) -> Iterator[Path]:
         yield run
 
 
-def _require_same(before: Settings, now: Settings, folder: Path) -> None:
+def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
     expected, actual = (
         {"workers": settings.shards, "files": [file.path for file in settings.files]} | settings.options
         for settings in (before, now)
@@ -269,7 +269,7 @@ def _require_same(before: Settings, now: Settings, folder: Path) -> None:
 
 def _common_start(
     paths: list[str], choice: LearnerExpression, alone: bool, records: int, reading: Mapping[str, Any]
-) -> State:
+) -> ShardState:
     """Learn the first records."""
     reader = read(paths, **reading, block_rows=max(_FEW, min(records, _BLOCK)))
     until = _Until(wanted=records)
@@ -282,7 +282,7 @@ def _common_start(
     sums, label_baselines = Sums(TOGETHER), LabelBaselines()
     label_baselines.predict_next(outcome.trace)
     sums.add(outcome.comparison.traces)
-    return State(models, outcome.reading.rows, sums, label_baselines)
+    return ShardState(models, outcome.reading.rows, sums, label_baselines)
 
 
 def _learn_shards(
@@ -306,7 +306,7 @@ def _learn_shards(
     learn_on_ray(run, shards, every, address, on_progress, warn)
 
 
-def _finish(folder: Path, start: State, split: Split) -> ShardedOutcome:
+def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
     """Put the models of the shards into the folder, the manifest last, and add up their sums."""
     run, sums, names, seconds = folder / RUN, start.sums, [], []
     first = start.label_baselines.total

@@ -33,7 +33,7 @@ class SourceFile(msgspec.Struct, frozen=True):
     changed: str | None
 
 
-class Settings(msgspec.Struct, frozen=True):
+class RunSettings(msgspec.Struct, frozen=True):
     """The settings of a run; a command that goes on with it must have the same.
 
     Attributes
@@ -80,7 +80,7 @@ def write_json(path: Path, data: msgspec.Struct) -> None:
 
 
 @dataclass
-class State:
+class ShardState:
     """Learners after some records of a shard.
 
     Attributes
@@ -104,7 +104,7 @@ class State:
     seconds: float = 0.0
 
 
-def save_state(path: Path, state: State) -> None:
+def save_state(path: Path, state: ShardState) -> None:
     """Save a state as a folder, completely or not at all."""
     sums, arrays = state.sums.to_saved()
     data = {
@@ -135,7 +135,7 @@ def save_state(path: Path, state: State) -> None:
     sync_folder(path.parent)
 
 
-def load_state(path: Path) -> State:
+def load_state(path: Path) -> ShardState:
     """Load a saved state."""
     with np.load(path / _STATE, allow_pickle=False) as file:
         arrays = dict(file)
@@ -143,7 +143,7 @@ def load_state(path: Path) -> State:
     models = {name: load(path / f"{i}.coterie") for i, name in enumerate(data["names"])}
     sums = Sums.from_saved(data["names"][0], data["sums"], arrays, data["tasks"])
     labels = LabelBaselines.from_saved(data["labels"])
-    return State(models, data["records"], sums, labels, data["seconds"])
+    return ShardState(models, data["records"], sums, labels, data["seconds"])
 
 
 def state_path(run: Path, shard: int, records: int) -> Path:
@@ -156,9 +156,9 @@ def states_of(run: Path, shard: int) -> list[tuple[int, Path]]:
     return sorted((int(path.name.rsplit("-", 1)[1]), path) for path in run.glob(f"shard-{shard:05}-*"))
 
 
-def read_settings(run: Path) -> Settings:
+def read_settings(run: Path) -> RunSettings:
     """Read the settings of a run."""
-    return msgspec.json.decode((run / SETTINGS).read_bytes(), type=Settings)
+    return msgspec.json.decode((run / SETTINGS).read_bytes(), type=RunSettings)
 
 
 def read_split(run: Path) -> Split:

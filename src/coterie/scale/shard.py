@@ -14,7 +14,7 @@ from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.verdict import Sums
 from coterie.io.readers import read
 
-from .run import START, State, load_state, read_settings, read_split, save_state, state_path, states_of
+from .run import START, ShardState, load_state, read_settings, read_split, save_state, state_path, states_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Shard:
         if not saved or saved[-1][0] < state.records:
             self._save(state)
 
-    def _go_on(self, state: State) -> None:
+    def _go_on(self, state: ShardState) -> None:
         split, options = read_split(self._run), read_settings(self._run).options
         encoder = stream_model_of(next(iter(state.models.values()))).encoder
         files = [glob.escape(str(self._run / name)) for name in split.files[self._number]]
@@ -87,7 +87,7 @@ class Shard:
         )
         state.records, state.seconds = self._records, spent + time.process_time() - began
 
-    def _save(self, state: State) -> None:
+    def _save(self, state: ShardState) -> None:
         save_state(state_path(self._run, self._number, state.records), state)
         for records, path in states_of(self._run, self._number):
             if records < state.records:

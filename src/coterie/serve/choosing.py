@@ -77,7 +77,7 @@ class Settled(msgspec.Struct, array_like=True):
     reward: float
 
 
-class Counts(msgspec.Struct):
+class ChoiceCounts(msgspec.Struct):
     """The choices made, those that were not of the best score, the rewards learned and their sum."""
 
     choices: int = 0
@@ -101,7 +101,7 @@ class SavedBandit(SavedEngine, array_like=True):
 
     waiting: dict[str, OpenChoice]  # type: ignore[assignment]
     learned: dict[str, Settled]  # type: ignore[assignment]
-    counts: Counts
+    counts: ChoiceCounts
 
 
 class _Due(NamedTuple):
@@ -124,7 +124,7 @@ class PolicyEvaluator(LiveEvaluator):
         The sums of each policy.
     """
 
-    def __init__(self, bandit: Bandit, counts: Counts) -> None:
+    def __init__(self, bandit: Bandit, counts: ChoiceCounts) -> None:
         super().__init__()
         self.counts = counts
         self.pooled = bandit.__baselines__().get(POOLED)
@@ -263,7 +263,7 @@ class BanditEngine(Engine):
         The choices that wait for rewards by id, the oldest first.
     learned : dict of str to Settled
         Those whose rewards were learned.
-    counts : Counts
+    counts : ChoiceCounts
         The numbers of choices and rewards.
 
     Examples
@@ -290,7 +290,7 @@ class BanditEngine(Engine):
         compared: bool = True,
         window: float | None = None,
     ) -> None:
-        self.window, self.counts = window, Counts()
+        self.window, self.counts = window, ChoiceCounts()
         if window is not None and not 0.0 < window <= expire:
             raise ValueError(f"window must be a number of seconds above 0 and at most {expire:.15g}, got {window!r}")
         super().__init__(model, remember, expire, compared)

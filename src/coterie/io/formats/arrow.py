@@ -13,9 +13,7 @@ import pyarrow.compute as pc
 
 from coterie.inputs.columns import is_string, unchanged_values
 from coterie.inputs.errors import InputError
-from coterie.io.schema import schema_kinds
-
-from .table import TableChunk
+from coterie.io.schema import TableChunk, schema_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -23,8 +23,7 @@ from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, clipped, shown
 from coterie.inputs.keys import is_missing_word, spell
 from coterie.io.lines import TextRecords, split_lines, text_records
-
-from .table import TableChunk
+from coterie.io.schema import TableChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -164,7 +164,7 @@ def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
         )
 
         def write_report(path: Path) -> None:
-            from coterie.report.bandits import write_bandit_report
+            from coterie.report.policy_page import write_bandit_report
 
             write_bandit_report(path, outcome, list(page_facts(outcome.reader.source, {})))
 

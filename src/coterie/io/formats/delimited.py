@@ -22,10 +22,9 @@ from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, require_distinct
 from coterie.inputs.keys import MISSING_WORDS
 from coterie.io.lines import TextRecords, text_records
+from coterie.io.schema import TableChunk
 from coterie.numeric.core.hashing import as_bytes
 from coterie.numeric.text.csv import split_csv
-
-from .table import TableChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

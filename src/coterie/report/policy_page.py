@@ -10,7 +10,7 @@ from coterie.bandits.off_policy import digits
 from coterie.wording import listed
 
 from . import figures, markup, page
-from .sections import PagePart, read_part
+from .page_parts import PagePart, read_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
