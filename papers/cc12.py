@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bounds.budget import (
+from coterie.bounds.budget_bounds import (
     BudgetBound,
     Comparators,
     forgetron_bound,

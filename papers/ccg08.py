@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.batch.output_kernels import BatchRelation
-from coterie.bounds.budget import Comparators
-from coterie.bounds.geometries import (
+from coterie.bounds.budget_bounds import Comparators
+from coterie.bounds.geometry_bounds import (
     SpectralBound,
     heterogeneous_bound,
     heterogeneous_spectral_bound,
@@ -27,8 +27,8 @@ from coterie.bounds.geometries import (
     potential_bound,
     second_order_bound,
 )
-from coterie.bounds.perceptron import MistakeBound, mistake_bound, penalty
-from coterie.bounds.views import view_bound
+from coterie.bounds.perceptron_bounds import MistakeBound, mistake_bound, penalty
+from coterie.bounds.view_bounds import view_bound
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.trace import Trace
 from coterie.kernels import Gaussian, gram

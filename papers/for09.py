@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bounds.perceptron import mean_risk_bound
+from coterie.bounds.perceptron_bounds import mean_risk_bound
 from coterie.evaluation.progressive import progressive_validation
 from coterie.kernels import Gaussian, Kernel, KernelLike, Pairwise, gram, median_distance
 from coterie.online import MultiCueClassifier, MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines

@@ -249,7 +249,7 @@ def _members():
     """Members of a mixture that are parts: the one place where files name hypotheses."""
     from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
     from coterie.round.mixture import Member
-    from coterie.wrappers.forgetting import Forgetting
+    from coterie.wrappers.time_decay import Forgetting
 
     return [
         Member(LinearWeights("sparse"), _CLUSTERS, _PA1),

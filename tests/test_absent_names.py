@@ -12,7 +12,7 @@ import coterie as ct
 from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
 from coterie.inputs.form import DictEncoder, Preprocessing
-from coterie.inputs.preparation import Preparation
+from coterie.inputs.preprocessing import Preparation
 from coterie.io.readers import read
 from reference.absent_names import scaled
 from slow import slow

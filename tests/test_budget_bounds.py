@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.budget import Comparators, forgetron_bound, random_removal_bound, shifting_forgetron_bound
+from coterie.bounds.budget_bounds import Comparators, forgetron_bound, random_removal_bound, shifting_forgetron_bound
 from streams import spiteful
 
 K, D = 4, 8

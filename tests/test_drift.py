@@ -8,7 +8,7 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie.bounds.perceptron import shifting_bound
+from coterie.bounds.perceptron_bounds import shifting_bound
 from reference import forgetting
 from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, RULES, K, linear_stream, spiteful

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.bounds.perceptron import mistake_bound
+from coterie.bounds.perceptron_bounds import mistake_bound
 from coterie.relations.interaction import Interaction
 from reference import perceptron
 

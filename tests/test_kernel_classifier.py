@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.batch.targets import simplex
+from coterie.batch.target_codes import simplex
 from coterie.relations import Interaction
 from reference import kernel_ridge as reference
 
@@ -73,7 +73,7 @@ def test_a_simplex_and_a_code_of_ones_own_predict_the_nearest():
 def test_probabilities_are_fitted_to_scores_of_rows_held_out():
     """By hand: learn on all folds but one, score that one, fit a sigmoid to all these scores."""
     from coterie.batch.path import _deal
-    from coterie.batch.targets import sigmoid
+    from coterie.batch.target_codes import sigmoid
 
     y = CLASS == "a"
     model = ct.batch.MultitaskKernelClassifier(alpha=0.3, calibration=4).fit(X, y, TASK)

@@ -10,7 +10,7 @@ import coterie as ct
 import terminal
 from coterie.explanation import differing_features
 from coterie.inputs.encoding import Encoder
-from coterie.inputs.names import Names
+from coterie.inputs.feature_names import Names
 from coterie.io.readers import read
 from coterie.numeric.core.hashing import feature_hash
 

@@ -9,7 +9,7 @@ from scipy import stats
 import coterie as ct
 import known
 import samples
-from coterie.evaluation.intervals import FEW, Tally, mean_of_tasks
+from coterie.evaluation.confidence_intervals import FEW, Tally, mean_of_tasks
 from coterie.evaluation.noise import (
     KINDS,
     OfClasses,

@@ -11,7 +11,7 @@ import pytest
 
 import coterie as ct
 from coterie import spec
-from coterie.bounds.geometries import p_norm_bound, potential_bound
+from coterie.bounds.geometry_bounds import p_norm_bound, potential_bound
 from coterie.potentials import ExponentiatedGradient, PNorm
 from reference import potential as reference
 from reference.p_norm import gradient as p_norm_gradient

@@ -12,7 +12,7 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 
 import coterie as ct
 import raw
-from coterie.evaluation.intervals import student_interval
+from coterie.evaluation.confidence_intervals import student_interval
 from coterie.evaluation.metrics import error_curve
 from coterie.evaluation.metrics import evaluate as measure
 from coterie.evaluation.trace import AmountTrace

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.bandits import confidence_width, regret_bound
-from coterie.bounds.perceptron import penalty
+from coterie.bounds.bandit_bounds import confidence_width, regret_bound
+from coterie.bounds.perceptron_bounds import penalty
 
 K, D, ACTIONS, T, SIGMA = 6, 4, 8, 250, 0.3
 PATH = [(i, i + 1) for i in range(K - 1)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.geometries import (
+from coterie.bounds.geometry_bounds import (
     heterogeneous_bound,
     heterogeneous_spectral_bound,
     log_determinant,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.views import spectral_bound
+from coterie.bounds.view_bounds import spectral_bound
 from coterie.explanation import correlations, nearest_tasks
 from reference.spectral import spectral
 from slow import slow

@@ -10,7 +10,7 @@ from papers.data import load
 from sklearn.base import clone
 
 import coterie as ct
-from coterie.bounds.perceptron import mean_risk_bound, mistake_bound, penalty, worst_stream
+from coterie.bounds.perceptron_bounds import mean_risk_bound, mistake_bound, penalty, worst_stream
 from reference import perceptron
 from slow import slow, slow_where
 from streams import CASES, D, K, Stream, linear_stream

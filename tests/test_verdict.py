@@ -11,8 +11,8 @@ import coterie as ct
 import known
 import samples
 from coterie.evaluation.comparison import best_baseline
+from coterie.evaluation.confidence_intervals import paired_interval
 from coterie.evaluation.costs import RATES
-from coterie.evaluation.intervals import paired_interval
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import Sums, conclusion, verdict
 from coterie.serve.app import make_app

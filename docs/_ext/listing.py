@@ -33,15 +33,15 @@ MODULES = (
     "coterie.report",
     "coterie.scale",
     "coterie.spec",
-    "coterie.bounds.perceptron",
-    "coterie.bounds.budget",
+    "coterie.bounds.perceptron_bounds",
+    "coterie.bounds.budget_bounds",
     "coterie.inputs.errors",
     "coterie.evaluation.metrics",
     "coterie.io.readers",
-    "coterie.bounds.geometries",
+    "coterie.bounds.geometry_bounds",
     "coterie.evaluation.verdict",
-    "coterie.bounds.views",
-    "coterie.bounds.bandits",
+    "coterie.bounds.view_bounds",
+    "coterie.bounds.bandit_bounds",
 )
 
 

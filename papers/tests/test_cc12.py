@@ -11,7 +11,7 @@ from papers.claims import judge, overall
 from papers.results import Rerun
 
 import coterie as ct
-from coterie.bounds.budget import BudgetBound
+from coterie.bounds.budget_bounds import BudgetBound
 
 
 def made_up(n=1200, n_tasks=12, seed=0):

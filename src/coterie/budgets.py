@@ -139,7 +139,7 @@ class ShiftingForgetron(_BaseBudget):
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that what leaves has shrunk to 1 / (4 sqrt(B + 1)),
     wherever the comparator is. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I. Sutskever ("A
     simpler unified analysis of budget perceptrons", ICML 2009), has a bound for comparators that shift, and does less
-    well; :func:`coterie.bounds.budget.shifting_forgetron_bound` is one, with its proof. O(1) a mistake beside B
+    well; :func:`coterie.bounds.budget_bounds.shifting_forgetron_bound` is one, with its proof. O(1) a mistake beside B
     comparisons where the budget is full.
 
     Parameters

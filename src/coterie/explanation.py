@@ -15,7 +15,7 @@ import numpy as np
 
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
-from .inputs.preparation import CONSTANT
+from .inputs.preprocessing import CONSTANT
 from .types import Floats, Matrix
 from .wording import html_table, table
 
@@ -32,7 +32,7 @@ OF_A_COLUMN, LOOKED_AT = 5, 20
 IN_NOTEBOOKS = 20
 
 
-class Part(NamedTuple):
+class Contribution(NamedTuple):
     """The part of a margin that one feature has: its weight times its value.
 
     ``name`` is what the input calls it, or the number of its column where no name is known. Where a record has several
@@ -74,7 +74,7 @@ class Explanation:
     ----------
     margin : float
         As ``decision_function`` gives it; of numbers the prediction.
-    parts : list of Part
+    parts : list of Contribution
         Each feature's part, that of all members of a mixture together, the largest first; zeros are left out.
     base : float
         The margin of a record without features; for numbers their mean and the constant part of the task.
@@ -85,7 +85,7 @@ class Explanation:
     """
 
     margin: float
-    parts: list[Part]
+    parts: list[Contribution]
     base: float = 0.0
     rest: float = 0.0
     rest_of: str = ""
@@ -233,7 +233,7 @@ def explanation_of(names: Sequence[Hashable], values: Sequence[float], margins: 
     """
     margin, base = margins[:2].tolist()
     contributions = (margins[2:] - margins[1]).tolist()
-    parts = [Part(*part) for part in zip(names, values, contributions, strict=True) if part[2] != 0.0]
+    parts = [Contribution(*part) for part in zip(names, values, contributions, strict=True) if part[2] != 0.0]
     parts.sort(key=lambda part: -abs(part.part))  # stable: ties in the order of the record
     rest = margin - base - math.fsum(contributions)
     rounding = ROUNDING * (abs(margin) + abs(base) + math.fsum(map(abs, contributions)))

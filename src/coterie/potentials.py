@@ -28,7 +28,8 @@ class Potential(Protocol):
     """The convex function Φ of all weights together, by the gradient of its conjugate Φ*.
 
     ``gradient`` alone is needed to learn. With the others the number of mistakes is bounded, see
-    :func:`coterie.bounds.geometries.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and for all v and z
+    :func:`coterie.bounds.geometry_bounds.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and for all v
+    and z
 
         Φ*(v + z) <= Φ*(v) + ∇Φ*(v)·z + ½ smoothness(N) ‖z‖².
     """

@@ -1,5 +1,5 @@
-from .bandit import Bandit as Bandit
-from .bandit import Choice as Choice
+from .contextual_bandit import Bandit as Bandit
+from .contextual_bandit import Choice as Choice
 from .log import BanditLog as BanditLog
 from .off_policy import PolicyValue as PolicyValue
 from .off_policy import off_policy as off_policy

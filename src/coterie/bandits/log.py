@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.wording import counted, listed
 
-from .bandit import contexts_of, require_list, taken_of
+from .contextual_bandit import contexts_of, require_list, taken_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

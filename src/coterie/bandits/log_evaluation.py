@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.bandits.bandit import Bandit
+from coterie.bandits.contextual_bandit import Bandit
 from coterie.bandits.off_policy import PolicyGain, PolicyValue, digits, policy_gain, policy_value
 from coterie.inputs.errors import FieldError, InputError
 from coterie.wording import counted

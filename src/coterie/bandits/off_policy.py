@@ -56,7 +56,7 @@ import numpy as np
 
 from coterie.wording import counted, visible
 
-from .bandit import Bandit
+from .contextual_bandit import Bandit
 from .log import BanditLog, distributions, matrix
 from .policy_sums import Interval, PolicySums
 

@@ -31,7 +31,7 @@ class Interval(NamedTuple):
     warning: str = ""
 
 
-class Moments(msgspec.Struct):
+class PolicyMoments(msgspec.Struct):
     """The number, the mean, and the sums of squared and cubed deviations from the mean, added up batch by batch."""
 
     n: int = 0
@@ -119,9 +119,9 @@ class PolicySums(msgspec.Struct):
     """
 
     gain: bool = False
-    phi: Moments = msgspec.field(default_factory=Moments)
-    direct: Moments = msgspec.field(default_factory=Moments)
-    reward: Moments = msgspec.field(default_factory=Moments)
+    phi: PolicyMoments = msgspec.field(default_factory=PolicyMoments)
+    direct: PolicyMoments = msgspec.field(default_factory=PolicyMoments)
+    reward: PolicyMoments = msgspec.field(default_factory=PolicyMoments)
     extremes: Extremes = msgspec.field(default_factory=Extremes)
     zero_one: bool = True  # all rewards are 0 or 1
     impossible: int = 0  # rows in which d is not 0 where μ is

@@ -25,9 +25,9 @@ from coterie.relations.matrices import check_symmetric, labels_of, square
 from coterie.settings import check_fields
 from coterie.types import Array, Codes, Labels, Records, Tasks
 
-from .expansion import Asked, KernelExpansion
+from .kernel_expansion import Asked, KernelExpansion
 from .output_kernels import BatchRelation, relation_of
-from .targets import Classes, Numbers
+from .target_codes import Classes, Numbers
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

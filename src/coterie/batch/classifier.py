@@ -15,12 +15,12 @@ from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchClassifier
 from .designs import solve
-from .expansion import KernelExpansion
 from .filters import Filter, filter_of
+from .kernel_expansion import KernelExpansion
 from .output_kernels import BatchRelation, output_kernel
 from .path import check_folds, held_out
 from .problem import Problem, problem_from
-from .targets import classes_of
+from .target_codes import classes_of
 
 
 @spec.estimator

@@ -17,9 +17,9 @@ from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchEstimator, TrainingRows
 from .designs import Separate, Shared
-from .expansion import KernelExpansion
+from .kernel_expansion import KernelExpansion
 from .output_kernels import BatchRelation, known_tasks
-from .targets import numbers, plain
+from .target_codes import numbers, plain
 
 
 @dataclass(frozen=True)

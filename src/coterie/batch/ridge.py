@@ -16,8 +16,8 @@ from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchEstimator
 from .designs import logger, solve
-from .expansion import KernelExpansion
 from .filters import Filter, filter_of
+from .kernel_expansion import KernelExpansion
 from .output_kernels import BatchRelation, OptimalOutputKernel, optimal, output_kernel
 from .problem import Problem, problem_of
 

@@ -15,9 +15,9 @@ from coterie.types import Array, Codes, Labels, Records, Tasks
 from . import memory
 from .base import BatchClassifier, BatchEstimator, TrainingRows
 from .designs import Separate
-from .expansion import KernelExpansion
+from .kernel_expansion import KernelExpansion
 from .output_kernels import BatchRelation, output_kernel
-from .targets import numbers, signs_of
+from .target_codes import numbers, signs_of
 
 
 @spec.estimator

@@ -22,7 +22,7 @@ from coterie.types import Array, Labels, Records
 from . import memory
 from .designs import logger
 from .solvers import positive_factor
-from .targets import numbers
+from .target_codes import numbers
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

@@ -1,7 +1,7 @@
 from . import baselines as baselines
 from . import comparison as comparison
+from . import confidence_intervals as confidence_intervals
 from . import costs as costs
-from . import intervals as intervals
 from . import metrics as metrics
 from . import noise as noise
 from . import progressive as progressive

@@ -77,7 +77,7 @@ class LabelCounts:
         return cls(n, dict(map(tuple, sums)), leader)
 
 
-class Counts(NamedTuple):
+class RoundCounts(NamedTuple):
     """Counts before each of R rounds: of all labels, and of the true label and, of many, the two most frequent ones.
 
     ``leaders`` are these two, of the task and of all tasks; ``known`` is the number of labels.
@@ -174,7 +174,9 @@ class LabelBaselines:
         running = LabelRates(of_label, np.where(of_own > of_total, *leaders), np.maximum(of_own, of_total))
         return running, LabelRates(mean[0], leaders[1], mean[-1]), (total_n, of_all[0])
 
-    def _count_two(self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior) -> Counts:
+    def _count_two(
+        self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior
+    ) -> RoundCounts:
         """Count labels of which there are two by one of them, or add up numbers, which are much faster than any."""
         joined, total = [*self._late, *zip(tasks, labels, strict=True)], self.total
         label = (joined[0][1] if joined else None) if prior.half else None
@@ -213,9 +215,11 @@ class LabelBaselines:
             self.tasks[names[k]] = known[k]
         update(total, total.n + first, float(all_sums[-1]))
         self._late = deque(joined[first:])
-        return Counts(np.full((2, len(labels)), None), own_n, total_n, prior.labels, of_task[None], of_all[None])
+        return RoundCounts(np.full((2, len(labels)), None), own_n, total_n, prior.labels, of_task[None], of_all[None])
 
-    def _count_many(self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior) -> Counts:
+    def _count_many(
+        self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior
+    ) -> RoundCounts:
         """Count labels of any number: the true one, the most frequent one of the task, and that of all tasks."""
         rows, new, total = [], LabelCounts(), self.total
         leaders = np.empty((2, len(labels)), object)
@@ -231,7 +235,7 @@ class LabelBaselines:
                 total.add(label)
                 self.tasks.setdefault(task, LabelCounts()).add(label)
         n, total_n, known, *counts = np.array(rows, np.float64).reshape(-1, 9).T
-        return Counts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
+        return RoundCounts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
 
     def to_saved(self) -> dict[str, Any]:
         """Return the counts and losses as data with a JSON form; labels that are still to come are not among them."""

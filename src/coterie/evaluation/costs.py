@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie.wording import NONE, percent, points
 
-from .intervals import paired_interval, student_interval
+from .confidence_intervals import paired_interval, student_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

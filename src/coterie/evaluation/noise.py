@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from coterie.types import Floats, Ints
 
-    from .intervals import Tally
+    from .confidence_intervals import Tally
 
 
 #: The numbers of records up to which tasks are of one class of size; the last class has no end.

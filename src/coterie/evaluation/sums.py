@@ -8,8 +8,8 @@ import numpy as np
 
 from coterie.numeric.core.checks import require
 
+from .confidence_intervals import Tally, add_groups
 from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords
-from .intervals import Tally, add_groups
 from .noise import KINDS, Noise, OfPredictions, kind_of
 
 if TYPE_CHECKING:

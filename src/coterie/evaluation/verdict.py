@@ -5,8 +5,8 @@ loss is the log loss where both have probabilities, the squared error of numbers
 
 * The headline is the plain mean of the tasks' mean gains, with Student's interval over the tasks. Fewer than ten tasks
   say little of how much tasks differ: then it is the interval for these tasks, made of their own
-  (:func:`coterie.evaluation.intervals.mean_of_tasks`). The same is said of each class of size, from tasks of one or two
-  records to those of more than 300.
+  (:func:`coterie.evaluation.confidence_intervals.mean_of_tasks`). The same is said of each class of size, from tasks of
+  one or two records to those of more than 300.
 * A task's own gain is the mean over its rounds, with an interval whose noise follows from the predictions, see
   :mod:`coterie.evaluation.noise`. Nothing is assumed of the other tasks' gains.
 * A task is ``"helped"`` (``"hurt"``) if Benjamini and Hochberg's procedure selects it at a false discovery rate of
@@ -31,8 +31,8 @@ from coterie.numeric.trees import strip_prefix
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
 from .baselines import CONSTANT, LabelBaselines
+from .confidence_intervals import mean_of_tasks, normal_interval
 from .costs import RATES, CostWords
-from .intervals import mean_of_tasks, normal_interval
 from .noise import SIZES, class_of_size, select_discoveries
 from .sums import Pair
 from .trace import BaseRate, ratio

@@ -1,7 +1,7 @@
-from .adaptive import AdaptiveGradient as AdaptiveGradient
-from .adaptive import CoinBetting as CoinBetting
-from .adaptive import DiagonalAROW as DiagonalAROW
+from .adaptive_gradients import AdaptiveGradient as AdaptiveGradient
+from .adaptive_gradients import CoinBetting as CoinBetting
+from .adaptive_gradients import DiagonalAROW as DiagonalAROW
 from .full import FullCovariance as FullCovariance
-from .heterogeneous import Heterogeneous as Heterogeneous
-from .linear import LinearWeights as LinearWeights
-from .potential import PotentialWeights as PotentialWeights
+from .heterogeneous_weights import Heterogeneous as Heterogeneous
+from .linear_weights import LinearWeights as LinearWeights
+from .potential_weights import PotentialWeights as PotentialWeights

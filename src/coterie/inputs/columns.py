@@ -20,8 +20,8 @@ from coterie.numeric.text.words import hash_texts, token_bound
 from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, Moment, moment, mostly_dates, part_keys, parts
 from .errors import InputError
 from .faults import NO_NUMBER, NO_TASK, Fault, shown
+from .feature_names import Names
 from .keys import CONSTANT_KEY, MISSING_WORDS, NAMELESS, HashedFeatures, spell
-from .names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -19,6 +19,7 @@ from coterie.numeric.text.rows import merge_repeats, place_column, standardise, 
 from .dates import moment, part_keys, parts_of
 from .errors import FieldError, InputError
 from .faults import require_column
+from .feature_names import Names
 from .keys import (
     CONSTANT_KEY,
     HashedFeatures,
@@ -29,8 +30,7 @@ from .keys import (
     presence_column,
     presence_name,
 )
-from .names import Names
-from .preparation import CONSTANT, SCALES, Learning, Preparation, runs_of
+from .preprocessing import CONSTANT, SCALES, Learning, Preparation, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Input encoders, one of which a model chooses at its first record: for arrays, dictionaries, or tables and files.
 
 An encoder converts records to rows: dictionaries, frames and tables by the names of their features, arrays by position.
-Its :class:`~coterie.inputs.preparation.Preparation` then scales the numbers.
+Its :class:`~coterie.inputs.preprocessing.Preparation` then scales the numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .dates import expand_dates, is_date
 from .encoding import Encoder
 from .errors import InputError
 from .keys import CONSTANT_KEY, Record, is_missing, missing_key, presence_name, spell
-from .preparation import CONSTANT, Arrays, Learning, Preparation, sparse_scale
+from .preprocessing import CONSTANT, Arrays, Learning, Preparation, sparse_scale
 
 
 class Preprocessing(NamedTuple):

@@ -28,7 +28,7 @@ from .block import Block, RawRecords
 from .form import ArrayEncoder, DictEncoder, InputEncoder, Preprocessing, TableEncoder, restore_encoder
 from .keys import Record
 from .labels import Labels
-from .preparation import Learning
+from .preprocessing import Learning
 from .tabular import Shape
 
 Arrays = dict[str, NDArray[Any]]

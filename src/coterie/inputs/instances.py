@@ -37,7 +37,7 @@ class Spaces(NamedTuple):
 ALONE = Spaces((0,), ())
 
 
-class Rounds(NamedTuple):
+class InstanceRounds(NamedTuple):
     """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their spaces."""
 
     rows: Any
@@ -167,7 +167,7 @@ class InstancesInput(Input):
         self.began(state)
 
 
-def _read(X: Any, known: Spaces | None) -> Rounds:
+def _read(X: Any, known: Spaces | None) -> InstanceRounds:
     """Read rounds in any form.
 
     Raises
@@ -181,10 +181,10 @@ def _read(X: Any, known: Spaces | None) -> Rounds:
         return _read_arrays(dict(X), known)
     if isinstance(X, (list, tuple)) and len(X) and all(getattr(array, "ndim", np.ndim(array)) == 2 for array in X):
         return _read_arrays(dict(enumerate(X)), known)
-    return Rounds(X, ALONE if known is None else known)
+    return InstanceRounds(X, ALONE if known is None else known)
 
 
-def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> Rounds:
+def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> InstanceRounds:
     arrays = {tabular.one_task(task): _dense(task, array) for task, array in arrays.items()}
     lengths = {task: len(array) for task, array in arrays.items()}
     if len(set(lengths.values())) != 1:
@@ -199,7 +199,7 @@ def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> Rounds:
             raise ValueError(f"instances must have {known.sizes} features, by task, got {spaces.sizes}")
         if known.sizes is None:
             raise ValueError("the model learned from dictionaries: give a list of dictionaries, not arrays")
-    return Rounds(np.concatenate(list(arrays.values()), axis=1), spaces)
+    return InstanceRounds(np.concatenate(list(arrays.values()), axis=1), spaces)
 
 
 def _dense(task: Hashable, instances: Any) -> NDArray[Any]:
@@ -209,14 +209,14 @@ def _dense(task: Hashable, instances: Any) -> NDArray[Any]:
     return array
 
 
-def _read_records(records: Sequence[Record], known: Spaces | None) -> Rounds:
+def _read_records(records: Sequence[Record], known: Spaces | None) -> InstanceRounds:
     if not all(isinstance(instance, Mapping) for instance in records[0].values()):
         task = 0 if known is None else known.only
         records = [{task: record} for record in records]
     tasks = tuple(records[0]) if known is None else known.tasks
     if known is not None and known.sizes is not None:
         raise ValueError("the model learned from arrays: give an array a task, not dictionaries")
-    return Rounds([_flat(record, tasks) for record in records], Spaces(tasks, None))
+    return InstanceRounds([_flat(record, tasks) for record in records], Spaces(tasks, None))
 
 
 def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str], Any]:
@@ -232,14 +232,14 @@ def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str
     return flat
 
 
-def _active(rounds: Rounds, task: Any, column: Hashable | None) -> Any:
+def _active(rounds: InstanceRounds, task: Any, column: Hashable | None) -> Any:
     """Return the active task of each round; the only one if none is named."""
     if task is None and column is None and rounds.spaces.tasks != ALONE.tasks:
         return [rounds.spaces.only] * tabular.count(rounds.rows)
     return task
 
 
-def _every_task(rounds: Rounds, y: NDArray[Any], task: Any) -> tuple[Any, NDArray[Any], list[Hashable]]:
+def _every_task(rounds: InstanceRounds, y: NDArray[Any], task: Any) -> tuple[Any, NDArray[Any], list[Hashable]]:
     """Repeat each round K times, the tasks active in turn; ValueError for another shape of y or named active tasks."""
     n, tasks = tabular.count(rounds.rows), rounds.spaces.tasks
     if task is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from coterie.inputs.block import Block, RawRecords
 from coterie.inputs.errors import FieldError, InputError
 from coterie.inputs.faults import Fault, Faults, reading, require_column, require_distinct
-from coterie.inputs.names import Names
+from coterie.inputs.feature_names import Names
 from coterie.wording import listed
 
 from .raw import TableRows, TextRows

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from coterie import spec
 from coterie.inputs.input import InputOptions
-from coterie.inputs.preparation import SCALES
+from coterie.inputs.preprocessing import SCALES
 
 from .estimator import OnlineEstimator
 

@@ -32,7 +32,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     the margin is r = v'(I + Σ_s M_s + M)⁻¹φ_i, the sum being over the rounds with a mistake so far and v = Σ_s y_s φ_s
     too. A round with y r <= 0 is a mistake; others change nothing. With unit instances at most L + c q + sqrt(c q L)
     mistakes are made, c = (K (b + 1) - b) / (b K (K - 1) + K); see
-    :func:`coterie.bounds.geometries.heterogeneous_bound`.
+    :func:`coterie.bounds.geometry_bounds.heterogeneous_bound`.
 
     **Other similarities**, to which the paper points: with a relation of interaction matrix A, scaled to a least
     eigenvalue of 1, M = b K ψψ' for ψ = Σ_k ((A - I)^½)_ik φ_k. The mean of u'M u over the active tasks is then

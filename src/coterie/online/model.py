@@ -26,7 +26,7 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
 from coterie.inputs.labels import Labels, ManyLabels
-from coterie.inputs.preparation import Learning, runs_of
+from coterie.inputs.preprocessing import Learning, runs_of
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.asking import QUERY_ALL

@@ -123,7 +123,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
     -----
     Dense views: O(dK) a prediction, O(dK² + K³) a mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
     O(nnz K + K³). p enters by powers of eigenvalues only; the paper has O(pdK²) a prediction. With a kernel K² kernel
-    values a support vector, and O(mK² + K³). The mistake bound is :func:`coterie.bounds.views.view_bound`.
+    values a support vector, and O(mK² + K³). The mistake bound is :func:`coterie.bounds.view_bounds.view_bound`.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     Notes
     -----
     O(nnz + K) a round, whatever p is; the paper has O(pdK). With kernels K kernel values a support vector. The mistake
-    bound is :func:`coterie.bounds.views.orthogonal_view_bound`.
+    bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
 
     Examples
     --------

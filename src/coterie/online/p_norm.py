@@ -23,7 +23,7 @@ class PNormMultitaskPerceptron(TaskEstimator):
 
     and a round with y·margin <= 0 is a mistake. The number of mistakes grows with (p - 1) X² U², X = max ‖z‖_p and
     U = ‖(T ⊗ I)⁻¹u‖_q for 1/p + 1/q = 1: with p = 2 ln(K d), with the logarithm of the dimension for a truth u of few
-    entries; see :func:`coterie.bounds.geometries.p_norm_bound`.
+    entries; see :func:`coterie.bounds.geometry_bounds.p_norm_bound`.
 
     Parameters
     ----------

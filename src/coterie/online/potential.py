@@ -24,7 +24,7 @@ class PotentialMultitaskPerceptron(TaskEstimator):
 
     and a round with y·margin <= 0 is a mistake (FOR09 2.1.14 and Figure 2.5; CCG08 §5 with a p-norm). Φ* is the
     conjugate of the potential Φ, the least of Φ(u) - Φ(w) - ∇Φ(w)·(u - w) + rate · loss being what a move goes to. The
-    number of mistakes is bounded, see :func:`coterie.bounds.geometries.potential_bound`.
+    number of mistakes is bounded, see :func:`coterie.bounds.geometry_bounds.potential_bound`.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
         f = g'C y,    q = κ - g'C g,    r = ridge · f / (ridge + q),
 
     so that the label predicted needs no more than α = C y. On any sequence it makes at most
-    :func:`coterie.bounds.geometries.second_order_bound` mistakes.
+    :func:`coterie.bounds.geometry_bounds.second_order_bound` mistakes.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     :class:`SecondOrderMultitaskPerceptron`, learning from every record. It is a Gaussian process with the covariance
     M_ij k(x, x'), M = A⁻¹, and labels of variance ridge. With :class:`TaskGraph` and ridge 1, f and q are the mean and
     the squared width of GOB.Lin, by which a bandit chooses among records: f + alpha √(q log(t + 1)); its regret is
-    below :func:`coterie.bounds.bandits.regret_bound`.
+    below :func:`coterie.bounds.bandit_bounds.regret_bound`.
 
     Labels are learned as they are, and no constant is added: give records a constant column, or labels without their
     mean, unless 0 is what one expects of a task never seen.

@@ -405,8 +405,8 @@ class Spectral(LearnedRelation):
 
     Notes
     -----
-    :func:`coterie.bounds.views.spectral_bound` bounds the mistakes. The journal version (Cavallanti, Cesa-Bianchi,
-    Gentile, JMLR 11, 2010) has the bound of several views too.
+    :func:`coterie.bounds.view_bounds.spectral_bound` bounds the mistakes. The journal version (Cavallanti,
+    Cesa-Bianchi, Gentile, JMLR 11, 2010) has the bound of several views too.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.summary import Summary, summarize
 from coterie.evaluation.verdict import conclusion
 from coterie.explanation import listed_weights, shown
-from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
+from coterie.inputs.preprocessing import CONSTANT as CONSTANT_FEATURE
 from coterie.wording import listed, percent, spoken
 
 from . import figures, markup

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.hypotheses.heterogeneous import Heterogeneous
+from coterie.hypotheses.heterogeneous_weights import Heterogeneous
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds

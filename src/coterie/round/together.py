@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
+from coterie.hypotheses.adaptive_gradients import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.primal.members import (

@@ -1,4 +1,4 @@
-from .averaged import Averaged as Averaged
-from .forgetting import Forgetting as Forgetting
-from .forgetting import half_lives as half_lives
-from .forgetting import with_half_life as with_half_life
+from .averaging import Averaged as Averaged
+from .time_decay import Forgetting as Forgetting
+from .time_decay import half_lives as half_lives
+from .time_decay import with_half_life as with_half_life

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.inputs.faults import Fault, Faults, shown
+from coterie.inputs.feature_names import Names
 from coterie.inputs.keys import HashedFeatures
-from coterie.inputs.names import Names
 from coterie.io.lines import TextRecords, split_lines, text_records
 from coterie.numeric.core import fields
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key

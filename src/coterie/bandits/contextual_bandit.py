@@ -35,7 +35,7 @@ from coterie.round.contract import Predictions, unknown
 from coterie.settings import check_fields
 
 from . import exploring
-from .crossing import Action, CrossedInput, CrossedLane, Taken
+from .crossed_input import Action, CrossedInput, CrossedLane, Taken
 from .policy_sums import Extremes
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.types import RowMatrix
 
-from .geometries import gram_log_determinant
-from .perceptron import penalty
+from .geometry_bounds import gram_log_determinant
+from .perceptron_bounds import penalty
 
 
 def confidence_width(
@@ -31,7 +31,7 @@ def confidence_width(
         ln det(I + G / ridge), G being the multitask Gram matrix of the records learned: Σ ln(1 + q / ridge) over them,
         with the q of each before it was learned.
     complexity : float
-        u'(A ⊗ I)u of the true weights, or what it does not exceed; :func:`coterie.bounds.perceptron.penalty`.
+        u'(A ⊗ I)u of the true weights, or what it does not exceed; :func:`coterie.bounds.perceptron_bounds.penalty`.
     sigma : float >= 0
         Rewards are u_i·x and noise whose moments are those of a normal one of this deviation at most (subgaussian).
     delta : float
@@ -121,7 +121,7 @@ def regret_bound(
     U : array, shape (K, d)
         The true weights.
     M : array, shape (K, K)
-        The A⁻¹ that is learned with, on the scale of :func:`coterie.bounds.geometries.second_order_bound`.
+        The A⁻¹ that is learned with, on the scale of :func:`coterie.bounds.geometry_bounds.second_order_bound`.
     sigma, delta, ridge
         As in :func:`confidence_width`; β was made with the u'(A ⊗ I)u of U.
 

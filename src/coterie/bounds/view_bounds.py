@@ -18,7 +18,7 @@ from coterie.numeric.core.points import as_matrix
 from coterie.numeric.views.forms import pick, points_of
 from coterie.types import Floats, RowMatrix, ViewBlocks
 
-from .perceptron import mistake_bound, signs
+from .perceptron_bounds import mistake_bound, signs
 
 _EXPONENT = spec.Setting(at_least=1)
 

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.evaluation.trace import Trace
-from coterie.hypotheses.heterogeneous import signed_margin
+from coterie.hypotheses.heterogeneous_weights import signed_margin
 from coterie.potentials import Potential
 from coterie.types import Matrix, RowMatrix
 
-from .perceptron import MistakeBound, comparators, penalty, signs
+from .perceptron_bounds import MistakeBound, comparators, penalty, signs
 
 
 @dataclass(frozen=True)

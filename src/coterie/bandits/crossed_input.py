@@ -25,7 +25,7 @@ from coterie.inputs.form import InputEncoder, PreparedDictEncoder
 from coterie.inputs.input import Input, InputOptions, Records
 from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
-from coterie.inputs.preparation import CONSTANT, Preparation
+from coterie.inputs.preprocessing import CONSTANT, Preparation
 from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import MOST_FEATURES, require
@@ -378,7 +378,7 @@ class CrossedInput(Input):
     Parameters
     ----------
     scale : str
-        A word of :class:`~coterie.inputs.preparation.Preparation`.
+        A word of :class:`~coterie.inputs.preprocessing.Preparation`.
     """
 
     form: Any

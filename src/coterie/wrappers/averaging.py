@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie import spec
-from coterie.hypotheses.linear import LinearWeights
+from coterie.hypotheses.linear_weights import LinearWeights
 from coterie.numeric.primal import averaged as models
 from coterie.numeric.primal.grouped import Grouped, Levels
 from coterie.numeric.primal.learned_relations import Relation

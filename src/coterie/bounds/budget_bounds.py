@@ -15,7 +15,7 @@ from coterie.evaluation.trace import Trace
 from coterie.kernels import KernelLike, as_kernel, gram
 from coterie.types import RowMatrix
 
-from .perceptron import signs
+from .perceptron_bounds import signs
 
 
 @dataclass(frozen=True)
