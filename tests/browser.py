@@ -1,6 +1,7 @@
 """A headless Chromium spoken to over a pipe (the DevTools protocol), with nothing but the standard library."""
 
 import base64
+import itertools
 import json
 import os
 import select
@@ -32,8 +33,8 @@ def find():
 
 
 @contextmanager
-def page(binary, width=1280, height=900, dark=False, touch=False, timeout=60.0):
-    """One blank page of the given size; the browser ends with the block."""
+def running(binary):
+    """A browser, which ends with the block."""
     to_browser, from_browser = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         # The browser reads commands from file descriptor 3 and answers on 4: a shell puts the pipes there.
@@ -48,7 +49,7 @@ def page(binary, width=1280, height=900, dark=False, touch=False, timeout=60.0):
         os.close(to_browser[0])
         os.close(from_browser[1])
         try:
-            yield Page(to_browser[1], from_browser[0], width, height, dark, touch, timeout)
+            yield Browser(to_browser[1], from_browser[0])
         finally:
             os.close(to_browser[1])
             process.terminate()
@@ -60,15 +61,57 @@ def page(binary, width=1280, height=900, dark=False, touch=False, timeout=60.0):
             os.close(from_browser[0])
 
 
+class Browser:
+    """Sends commands to a browser and reads its messages."""
+
+    def __init__(self, write_to, read_from):
+        self._write_to, self._read_from = write_to, read_from
+        self._buffer, self._numbers = b"", itertools.count(1)
+
+    @contextmanager
+    def page(self, timeout=60.0, **look):
+        """One blank page of the given look, which shares nothing with others; it is closed with the block."""
+        context = self.call(timeout, "Target.createBrowserContext")["browserContextId"]
+        target = self.call(timeout, "Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        session = self.call(timeout, "Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        yield Page(self, session, timeout, **look)
+        self.call(timeout, "Target.disposeBrowserContext", browserContextId=context)
+
+    def call(self, timeout, method, page=None, **arguments):
+        """The answer to a command, which a page may give; what happens on the page until then is noted there."""
+        message = {"id": next(self._numbers), "method": method, "params": arguments}
+        if page is not None:
+            message["sessionId"] = page.session
+        os.write(self._write_to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.read(timeout, page)
+            if answer.get("id") == message["id"]:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def read(self, timeout, page):
+        """The next message."""
+        deadline = time.monotonic() + timeout
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read_from], [], [], max(0.0, deadline - time.monotonic()))
+            chunk = os.read(self._read_from, 1 << 20) if ready else b""
+            if not chunk:
+                raise TimeoutError("the browser gave no answer")
+            self._buffer += chunk
+        line, self._buffer = self._buffer.split(b"\0", 1)
+        message = json.loads(line)
+        if page is not None and message.get("sessionId") == page.session:
+            page.note(message.get("method"), message.get("params", {}))
+        return message
+
+
 class Page:
     """What a test needs of a page: open a file, ask it something, take its picture, and see what went wrong."""
 
-    def __init__(self, write_to, read_from, width, height, dark, touch, timeout):
-        self._write_to, self._read_from, self._timeout = write_to, read_from, timeout
-        self._buffer, self._last, self._session = b"", 0, None
+    def __init__(self, browser, session, timeout, width=1280, height=900, dark=False, touch=False):
+        self._browser, self.session, self._timeout = browser, session, timeout
         self.errors, self.requests, self._events = [], [], []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
@@ -78,24 +121,14 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def call(self, method, **arguments):
-        self._last += 1
-        message = {"id": self._last, "method": method, "params": arguments}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._write_to, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._next()
-            if answer.get("id") == self._last:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']}")
-                return answer["result"]
+        return self._browser.call(self._timeout, method, self, **arguments)
 
     def open(self, path):
         """Load a file, or an address, and wait until it and its scripts are done."""
         self._events.clear()
         self.call("Page.navigate", url=path if "://" in str(path) else Path(path).resolve().as_uri())
         while "Page.loadEventFired" not in self._events:
-            self._next()
+            self._browser.read(self._timeout, self)
         self.ask("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
 
     def ask(self, expression):
@@ -115,20 +148,7 @@ class Page:
         data = self.call("Page.captureScreenshot")["data"]
         Path(path).write_bytes(base64.b64decode(data))
 
-    def _next(self):
-        deadline = time.monotonic() + self._timeout
-        while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._read_from], [], [], max(0.0, deadline - time.monotonic()))
-            chunk = os.read(self._read_from, 1 << 20) if ready else b""
-            if not chunk:
-                raise TimeoutError("the browser gave no answer")
-            self._buffer += chunk
-        line, self._buffer = self._buffer.split(b"\0", 1)
-        message = json.loads(line)
-        self._note(message.get("method"), message.get("params", {}))
-        return message
-
-    def _note(self, method, params):
+    def note(self, method, params):
         self._events.append(method)
         if method == "Runtime.exceptionThrown":
             self.errors.append(params["exceptionDetails"])

@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine and in every run; `pytest --hypothesis-profile=search` looks for new ones.
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")
 
@@ -53,7 +53,7 @@ def small_dense_tables(monkeypatch):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """The path of a browser."""
+    """A browser."""
     import browser
 
     found = browser.find()
@@ -61,7 +61,8 @@ def chromium():
         pytest.fail(f"no browser: expected one of {browser.NAMES} on PATH")
     if found is None:
         pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
-    return found
+    with browser.running(found) as one:
+        yield one
 
 
 # -- which tests are slow, and their order ---------------------------------------------------------------------------------------------

@@ -1,20 +1,27 @@
 """Commands run as on a terminal, and small files for them to read."""
 
+import contextlib
+import faulthandler
+import gc
 import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
+import traceback
+from pathlib import Path
 
 import numpy as np
 from typer.testing import CliRunner
 
+from coterie.cli import main
 from coterie.cli.program import app
 
 #: Whose record it is, and its label, among the columns of `rows`; what learns soonest.
 WHO = ("--task", "user", "--label", "click")
-QUICK = ("--alone", "--learner", "MultitaskLogistic()")
+QUICK = ("--alone", "--bits", "8", "--learner", "MultitaskLogistic()")
 PROGRAM = (sys.executable, "-c", "from coterie.cli import main; main()")
 
 
@@ -47,8 +54,63 @@ class Terminal(io.StringIO):
         return True
 
 
-def start(*arguments, **options):
-    """A command in a process of its own, whose streams are buffered as they usually are."""
+def open_files(process):
+    """What a process has open, by its descriptors."""
+    files = {}
+    for path in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the folder itself
+            files[int(path.name)] = os.readlink(path)  # noqa: PTH115 - it is no path
+    return files
+
+
+def fork(function, *arguments, preexec_fn=None, **options):
+    """Start a process that calls a function: a copy of this one, which has imported and loaded what takes long."""
+
+    def call():
+        shared = set(open_files(os.getppid()).values())  # one is the pipe by which Popen waits for a program to begin
+        for descriptor, file in open_files("self").items():
+            if descriptor > 2 and file in shared:
+                os.close(descriptor)
+        gc.freeze()
+        code = 1
+        try:
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # as Python begins
+                signal.signal(number, signal.SIG_IGN)
+            if preexec_fn is not None:
+                preexec_fn()
+            sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115
+            sys.stderr = open(2, "w", errors="backslashreplace", buffering=1)  # noqa: SIM115
+            faulthandler.enable(sys.stderr)
+            os.environ.pop("COTERIE_DEBUG", None)
+            try:
+                function(*arguments)
+                code = 0
+            except SystemExit as end:
+                code = end.code or 0
+            for thread in set(threading.enumerate()) - {threading.current_thread()}:
+                thread.daemon or thread.join()
+            sys.stdout.flush()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    return subprocess.Popen([sys.executable], preexec_fn=call, **options)
+
+
+def start(*arguments, before="", **options):
+    """Start a command, after some code, in a process of its own."""
+
+    def command():
+        sys.argv = ["coterie", *map(str, arguments)]
+        exec(before, {})  # noqa: S102
+        main()
+
+    return fork(command, **options)
+
+
+def start_program(*arguments, **options):
+    """Start a command as a program of its own, whose streams are buffered as they usually are."""
     unusual = ("COTERIE_DEBUG", "PYTHONUNBUFFERED")
     plain = {name: value for name, value in os.environ.items() if name not in unusual}
     return subprocess.Popen([*PROGRAM, *map(str, arguments)], env=plain, **options)

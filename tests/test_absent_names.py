@@ -180,7 +180,7 @@ def json_lines(path, X, y, task):
 
 def by_lines(path, scale="auto", **options):
     """The margins of a learner of the command line, by record, and its model."""
-    reader = read(path, label="label", task="user", scale=scale, **options)
+    reader = read(path, label="label", task="user", scale=scale, bits=12, **options)
     outcome = learn(reader, {TOGETHER: LearnerExpression("MultitaskLogistic()")}, alone=True)
     return outcome.trace, outcome.model
 
@@ -209,8 +209,8 @@ MORE = {
 )
 def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, tmp_path):
     rng = np.random.default_rng(0)
-    X = [x | y for x, y in zip(some_records(rng, 300), MORE[more](rng, 300), strict=True)]
-    y, task = ["yes" if x.get("amount", 0) and "flag" in x else "no" for x in X], ["ann", "bob"] * 150
+    X = [x | y for x, y in zip(some_records(rng, 120), MORE[more](rng, 120), strict=True)]
+    y, task = ["yes" if x.get("amount", 0) and "flag" in x else "no" for x in X], ["ann", "bob"] * 60
     model = ct.MultitaskLogistic(scale=scale)
     expected = ct.progressive_validation(model, X, y, task=task)
     for block_rows in (1, 8192):

@@ -37,6 +37,7 @@ from coterie import persistence, spec
 from coterie.numeric.trees import MOST_COUNT
 from kinds import MODELS, QUICK, as_file, form_of, learned, predictions, records, taught
 from slow import slow
+from terminal import fork
 
 #: A file must have ended in so many seconds; the first use of a kind may have to be compiled.
 SECONDS, SECONDS_AT_FIRST = 30.0, 600.0
@@ -45,7 +46,7 @@ SECONDS, SECONDS_AT_FIRST = 30.0, 600.0
 LATE = "FAILED no answer in"
 
 #: Files that a plain run and the slow one alter.
-FEW, MANY = 400, 2000
+FEW, MANY = 200, 1000
 
 WHOLE = [-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 4, 7, 8, 12, 64, 100, 300_000, 8_000_000, 2**31 - 1, 2**31]
 WHOLE += [MOST_COUNT - 1000, 2**62, 2**63 - 1]
@@ -281,9 +282,7 @@ class Worker:
         return f"FAILED the process ended with {code}"
 
     def _start(self) -> None:
-        command = [sys.executable, "-X", "faulthandler", __file__, "work"]
-        places = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=places)
+        self.process = fork(work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.answers = queue.Queue()
         self.listener = threading.Thread(target=self._listen, args=(self.process.stdout, self.answers), daemon=True)
         self.listener.start()
@@ -606,8 +605,5 @@ def main(files: int, names: Sequence[str], first: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "work":
-        work()
-    else:
-        chosen = [name for name in sys.argv[2:] if name in MODELS] or sorted(MODELS)
-        main(int(sys.argv[1]), chosen, int(os.environ.get("COTERIE_FIRST", "1")))
+    chosen = [name for name in sys.argv[2:] if name in MODELS] or sorted(MODELS)
+    main(int(sys.argv[1]), chosen, int(os.environ.get("COTERIE_FIRST", "1")))

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pyarrow
@@ -242,15 +243,21 @@ FORMATS = {
 }
 
 
+@cache
+def value_by_hand(known):
+    """The value of the shared policy in the first rows."""
+    return by_hand(ROWS[:150], known)[1]
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_says_the_same(name, tmp_path):
     make, options = FORMATS[name]
-    make(tmp_path / name, ROWS)
+    make(tmp_path / name, ROWS[:150])
     result = run_json("bandit", tmp_path / name, *options, "-q")
-    _, wanted = by_hand(ROWS, known=name != "log.vw")
+    wanted = value_by_hand(known=name != "log.vw")
     assert result["policies"][SHARED]["value"] == pytest.approx(wanted.value, rel=1e-9)
     assert result["policies"][SHARED]["low"] == pytest.approx(wanted.low, rel=1e-9)
-    assert (result["rows"], result["tasks"], result["single"]) == (600, 12, "coats")
+    assert (result["rows"], result["tasks"], result["single"]) == (150, 12, "coats")
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 import coterie
 from coterie import persistence
 from slow import slow
-from terminal import PROGRAM, WHO, heed, refused, rows, run, start, write_csv
+from terminal import PROGRAM, QUICK, WHO, heed, refused, rows, run, start, start_program, write_csv
 
 GOOD = "user,price,click\nann,1,yes\nbob,2,no\nann,0,no\n"
 
@@ -204,10 +204,10 @@ def test_progress_that_cannot_be_written_ends_no_run(folder, where):
 
 @pytest.mark.parametrize("descriptor", [slow(0), 1, slow(2)])
 def test_streams_that_are_closed_are_as_the_null_device(folder, descriptor):
-    command = ("learn", "good.csv", *WHO, "--output", "m.coterie")
+    command = ("learn", "good.csv", *WHO, *QUICK, "--output", "m.coterie")
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     streams.pop(("stdin", "stdout", "stderr")[descriptor])
-    process = start(*command, **streams, text=True, preexec_fn=lambda: os.close(descriptor))
+    process = start_program(*command, **streams, text=True, preexec_fn=lambda: os.close(descriptor))
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert (out is None) if descriptor == 1 else ("Model: m.coterie" in out)

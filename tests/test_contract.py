@@ -13,7 +13,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from sklearn.base import clone, is_regressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -27,7 +26,7 @@ from coterie.inputs.block import Block
 from public import NAMES
 from slow import slow, slow_where
 from streams import CASES, FORMS, linear_stream
-from test_cuts import ONE_BY_ONE, assert_same, cuts, late_stream, learned, spans
+from test_cuts import CUTTINGS, assert_same, late_stream, learned, spans
 
 MODELS = [
     ct.MultitaskPerceptron(),
@@ -88,8 +87,13 @@ BY_CONFIDENCE = {
 }
 
 
-#: Classes whose records have weights in the plain run.
+#: Classes whose records have weights in the plain run, and one of each other kind that takes all other checks there.
 WEIGHED = (ct.MultitaskPerceptron,)
+OF_EACH_KIND = (
+    *(*WEIGHED, KernelPerceptron, ct.geometries.HeterogeneousMultitaskPerceptron, ct.OneVsRest),
+    *(ct.AdaptiveSharingRegressor, ct.MultitaskMixedEffectsClassifier, ct.batch.MultitaskKernelClassifier),
+    ct.batch.VectorFieldRidge,
+)
 
 
 def expected_to_fail(model):
@@ -105,13 +109,14 @@ def expected_to_fail(model):
     return ONE_PASS
 
 
-def seldom_weighed(checks):
-    """Leave checks of weights and of read-only memory, which compile each model anew, to the slow tests of most models."""
+def some_slowly(checks):
+    """Leave the checks of most models, and of weights and of read-only memory, which compile each anew, to the slow tests."""
 
     def slowly(each):
         estimator, check = getattr(each, "values", each)
         weighs = "sample_weight" in str(check) and type(estimator) not in WEIGHED
-        if hasattr(estimator, "partial_fit") and (weighs or "readonly_memmap" in str(check)):
+        compiles = hasattr(estimator, "partial_fit") and (weighs or "readonly_memmap" in str(check))
+        if compiles or type(estimator) not in OF_EACH_KIND:
             return pytest.param(estimator, check, marks=[*getattr(each, "marks", ()), pytest.mark.slow])
         return each
 
@@ -123,7 +128,7 @@ def seldom_weighed(checks):
 # that its BaseEstimator does is there, as these checks show.
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    checks = seldom_weighed(parametrize_with_checks(MODELS, expected_failed_checks=expected_to_fail))
+    checks = some_slowly(parametrize_with_checks(MODELS, expected_failed_checks=expected_to_fail))
 
 
 def pass_check(estimator, check, request, monkeypatch):
@@ -295,21 +300,17 @@ def late_records(model, form):
 
 
 @pytest.mark.parametrize(("name", "form"), slow_where(product(LEARNERS, FORMS), seldom))
-@settings(max_examples=3)
-@given(cuts)
-def test_pieces_files_and_copies_give_the_same_bits(name, form, ends):
+def test_pieces_files_and_copies_give_the_same_bits(name, form):
     X, y, task, classes = late_records(LEARNERS[name](), form)
-    assert_same(LEARNERS[name], X, y, task, [ends, ONE_BY_ONE], classes)
+    assert_same(LEARNERS[name], X, y, task, CUTTINGS[1:], classes)
 
 
 @pytest.mark.parametrize(("name", "form"), slow_where(product(ROUNDED, FORMS), seldom))
-@settings(max_examples=3)
-@given(cuts)
-def test_learners_by_products_of_matrices_are_the_same_to_rounding(name, form, ends):
+def test_learners_by_products_of_matrices_are_the_same_to_rounding(name, form):
     X, y, task, _ = late_records(ROUNDED[name](), form)
     whole, margins = learned(ROUNDED[name](), X, y, task, [])
-    for cutting in (ends, ONE_BY_ONE):
-        model, found = learned(ROUNDED[name](), X, y, task, cutting, stop=30)
+    for ends in CUTTINGS[2:]:
+        model, found = learned(ROUNDED[name](), X, y, task, ends, stop=30)
         np.testing.assert_allclose(found, margins, rtol=1e-9, atol=1e-9)
         np.testing.assert_array_equal(y * found <= 0, y * margins <= 0)
         if hasattr(whole, "support_rounds_"):
@@ -320,9 +321,7 @@ def test_learners_by_products_of_matrices_are_the_same_to_rounding(name, form, e
     "name",  # of classes that come late: test_many_classes.py
     [slow(name) if name in SELDOM else name for name in EVERY_LEARNER if not name.startswith("classes")],
 )
-@settings(max_examples=2)
-@given(cuts)
-def test_predictions_before_labels_that_come_late(name, ends):
+def test_predictions_before_labels_that_come_late(name):
     make, form = EVERY_LEARNER[name], "csr" if name in SPARSE else "dense"
     X, y, task, _ = late_records(make(), form)
 
@@ -331,7 +330,7 @@ def test_predictions_before_labels_that_come_late(name, ends):
         blocks = [Block(X[a:b], y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
         return ct.progressive_validation(make(), blocks, delay=7)
 
-    whole, pieces = trace([]), trace(ends)
+    whole, pieces = trace([]), trace(CUTTINGS[1])
     same = (
         np.testing.assert_array_equal if name in LEARNERS else partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
     )

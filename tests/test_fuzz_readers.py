@@ -15,7 +15,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +29,7 @@ from coterie.inputs.errors import InputError
 from coterie.io import lines
 from coterie.io.readers import read
 from slow import slow
+from terminal import fork
 
 ROUNDS = int(os.environ.get("COTERIE_FUZZ", "250"))
 SECONDS_AN_INPUT = 5.0
@@ -159,6 +159,7 @@ def megabytes() -> float:
 def test_mutated_files(tmp_path: Path, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"data.{kind}"
     warm, refused, sentences = 0.0, 0, {False}
+    gc.freeze()  # or each search for garbage below would look at all that a session of tests has loaded
     for turn in range(rounds):
         rng = random.Random(f"{kind} {turn}")  # noqa: S311
         piece, longest = rng.choice([(7, 200), (64, 4096), (1 << 20, 1 << 24)])
@@ -223,12 +224,9 @@ def read_altered(kind: str, bits: int, path: Path) -> None:
 @pytest.mark.parametrize(("kind", "bits"), [("parquet", 1), slow("parquet", 3), slow("arrow", 3)])
 def test_a_byte_that_is_altered_does_not_end_the_process(tmp_path: Path, kind: str, bits: int) -> None:
     """PyArrow aborts where the metadata of a column is asked whose statistics have impossible sizes."""
-    command = [sys.executable, __file__, kind, str(bits), str(tmp_path / f"data.{kind}")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    predictions = done.stdout.splitlines()
-    assert done.returncode == 0, f"{predictions[-1:]}: {done.stderr[-2000:]}"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = fork(read_altered, kind, bits, tmp_path / f"data.{kind}", **pipes)
+    out, err = process.communicate(timeout=600)
+    predictions = out.splitlines()
+    assert process.returncode == 0, f"{predictions[-1:]}: {err[-2000:]}"
     assert len(predictions) == bits * sum(map(len, small_files(kind, bits)))
-
-
-if __name__ == "__main__":
-    read_altered(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.relations.graph import TaskGraph
@@ -162,11 +162,11 @@ def test_proposition_3_1_holds_as_corrected_and_not_as_printed(graph):
 # -- large graphs ------------------------------------------------------------------------------------------------------
 
 LARGE = {
-    "path": (2000, path(2000)),
-    "grid": (1600, grid(40)),
-    "tree": (2000, random_tree(2000)),
-    "random": (2000, random_graph(2000, 5000)),
-    "scale-free": (2000, scale_free(2000)),
+    "path": (700, path(700)),
+    "grid": (625, grid(25)),
+    "tree": (700, random_tree(700)),
+    "random": (700, random_graph(700, 1750)),
+    "scale-free": (700, scale_free(700)),
     "cliques": (600, cliques([1, 2, 30, 60, 200, 307])),
 }
 
@@ -204,7 +204,6 @@ def test_adjacency_matrices_are_read_as_their_edges(make):
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([-1.0, 0.0, 0.5, float("nan"), 2.0]))))
-@settings(max_examples=100)
 def test_any_list_of_edges_is_a_graph_or_refused_in_one_sentence(edges):
     pairs = [frozenset(edge[:2]) for edge in edges]
     good = edges and all(edge[0] != edge[1] and edge[2] > 0 for edge in edges) and len(set(pairs)) == len(pairs)

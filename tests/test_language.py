@@ -8,6 +8,7 @@ import ast
 import re
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,7 @@ LONGEST = 60
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
 def rooms():
     """The files of each room; the modules beside the rooms are the room "."."""
     files = {}
@@ -81,10 +83,15 @@ def rooms():
     return files
 
 
+@cache
+def nodes_of(path):
+    """The nodes of the syntax tree of a file."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def faults_of(path):
     """The faults of one file: their kind, line and text."""
-    text = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(path):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) if name in BANNED_VARIABLES:
                 yield "names", node.lineno, name
@@ -116,12 +123,7 @@ def repeated(names):
 def package_counts():
     """The numbers of repeated classes and modules, and the words of CONTRIBUTING.md without code."""
     paths = list(PACKAGE.rglob("*.py"))
-    classes = [
-        node.name
-        for path in paths
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    ]
+    classes = [node.name for path in paths for node in nodes_of(path) if isinstance(node, ast.ClassDef)]
     guide = re.sub(r"(?ms)^```.*?^```$", "", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))  # without its code
     words = len(guide.split())
     return repeated(classes), repeated(path.stem for path in paths), words

@@ -41,7 +41,6 @@ def known(model, X, y, task):
 @pytest.mark.parametrize(
     ("storage", "form"), but_slowly(list(product(["dense", "sparse"], FORMS)), ("sparse", "dense"))
 )
-@settings(max_examples=40)
 @given(streams(), shares)
 def test_exact_numbers_give_exact_margins(storage, form, stream, share):
     """With sums that need no rounding even ties agree with the literal form, in every storage and input."""
@@ -144,5 +143,5 @@ class LongLife(RuleBasedStateMachine):
             np.testing.assert_allclose(self.model.coef_, self.sign() * literal, rtol=1e-9, atol=1e-9)
 
 
-LongLife.TestCase.settings = settings(max_examples=40, stateful_step_count=12)
+LongLife.TestCase.settings = settings(max_examples=15, stateful_step_count=12)
 TestLongLife = LongLife.TestCase

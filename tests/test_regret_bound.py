@@ -7,7 +7,7 @@ import coterie as ct
 from coterie.bounds.bandit_bounds import confidence_width, regret_bound
 from coterie.bounds.perceptron_bounds import penalty
 
-K, D, ACTIONS, T, SIGMA = 6, 4, 8, 250, 0.3
+K, D, ACTIONS, T, SIGMA = 6, 4, 8, 120, 0.3
 PATH = [(i, i + 1) for i in range(K - 1)]
 RELATIONS = {
     "graph": ct.TaskGraph(PATH, error=0.0),

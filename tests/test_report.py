@@ -9,7 +9,6 @@ import pandas as pd
 import plotly.graph_objects
 import pytest
 
-import browser
 import coterie as ct
 import samples
 from coterie.evaluation.verdict import conclusion, verdict
@@ -67,7 +66,7 @@ VIEWS = {
 @pytest.mark.parametrize("view", ["desk", slow("phone"), slow("dark"), "small"])
 def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
     path = full_report(tmp_path / "report.html", n_tasks=80)
-    with browser.page(chromium, **VIEWS[view]) as page:
+    with chromium.page(**VIEWS[view]) as page:
         page.open(path)
         assert page.errors == []
         assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
@@ -128,7 +127,7 @@ FOUND = """
 
 @pytest.mark.parametrize("width", [slow(1400), 390])
 def test_the_table_of_tasks_is_sorted_and_searched(width, chromium, tmp_path):
-    with browser.page(chromium, width=width) as page:
+    with chromium.page(width=width) as page:
         page.open(full_report(tmp_path / "report.html", n_tasks=80))
         up, down = page.ask(SORTED)
         assert len(up) == 80
@@ -143,7 +142,7 @@ def test_the_table_of_tasks_is_sorted_and_searched(width, chromium, tmp_path):
 @pytest.mark.parametrize("width", [1280, slow(390)])
 def test_names_are_only_ever_text(width, chromium, tmp_path):
     path = hostile_report(tmp_path / "report.html")
-    with browser.page(chromium, width=width) as page:
+    with chromium.page(width=width) as page:
         page.open(path)
         hovered = page.ask(HOVERED)
         for name in HOSTILE:
@@ -226,7 +225,7 @@ def test_weights_are_ordered_by_what_they_move_and_the_intercept_comes_last():
 
 @pytest.mark.slow
 def test_almost_nothing_to_say(chromium, tmp_path):
-    with browser.page(chromium) as page:
+    with chromium.page() as page:
         for sizes in ({"n": 0, "n_tasks": 1, "n_odd": 0}, {"n": 1, "n_tasks": 3}, {"n": 50, "n_tasks": 1}):
             path = full_report(tmp_path / "report.html", **sizes)
             assert "nan" not in text_of(path.read_text(encoding="utf-8")).lower()

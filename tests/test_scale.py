@@ -107,7 +107,7 @@ def command(path, learner):
     """The options of a file of records and of a learner."""
     spec, *more = LEARNERS[learner]
     columns = ("--task", "user") if "--label" in more else options_of(path)
-    return [str(path), *columns, "--alone", "--learner", spec, *more]
+    return [str(path), *columns, "--alone", "--bits", "8", "--learner", spec, *more]
 
 
 @pytest.mark.parametrize(("learner", "ending"), SEVERAL)
@@ -169,7 +169,7 @@ def test_a_folder_predicts_in_python(here, tmp_path):
 
 def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
     path, learner = write(tmp_path / "records.csv"), ct.AdaptiveSharingClassifier()
-    given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100}
+    given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "bits": 8, "common_start": 100}
     outcome = scale.learn(str(path), learner, workers=3, output=tmp_path / "m", **given)
     assert outcome.baselines == ["independent", "pooled", "intercepts", "mixed model", "running rate"]
     assert outcome.sums.of_task("u3")["examples"] == sum(row["user"] == "u3" for row in records())
@@ -179,7 +179,7 @@ def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
     # one model per task does not care about other tasks but for the scales of numbers
     whole = ct.progressive_validation(
         ct.AdaptiveSharingClassifier().__baselines__()["independent"],
-        ct.read(str(path), task="user", label="click", ignore=["amount", "kind"]),
+        ct.read(str(path), task="user", label="click", ignore=["amount", "kind"], bits=8),
     )
     assert outcome.sums.errors["independent"] == pytest.approx(whole.error, abs=0.05)
 
@@ -187,7 +187,14 @@ def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
 # -- what dies goes on
 
 
-RUNNING = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
+RUNNING = {
+    "task": "user",
+    "label": "click",
+    "ignore": ["amount", "kind"],
+    "bits": 8,
+    "common_start": 100,
+    "alone": True,
+}
 
 
 def learn_two(path, folder):
@@ -258,7 +265,7 @@ def test_a_run_that_dies_again_and_again_ends(unkilled, tmp_path):
 ON_RAY = """
 import sys, coterie as ct
 path, folder, workers = sys.argv[1:]
-given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
+given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "bits": 8, "common_start": 100, "alone": True}
 learner = ct.AdaptiveSharingClassifier()
 ct.scale.learn(path, learner, workers=int(workers), output=folder, save_every="8000", warn=print, **given)
 """

@@ -14,7 +14,7 @@ from coterie.bounds.geometry_bounds import (
 from reference import p_norm as literal_p_norm
 from streams import spiteful
 
-K, D, N = 3, 5, 150
+K, D, N = 3, 5, 100
 SecondOrder = ct.geometries.SecondOrderMultitaskPerceptron
 Heterogeneous = ct.geometries.HeterogeneousMultitaskPerceptron
 RELATIONS = {
@@ -61,7 +61,7 @@ def test_second_order(name, ridge):
     assert_bounded(
         lambda: SecondOrder(relation, ridge),
         lambda trace, X, U, order: second_order_bound(trace, X, U, M[order], ridge),
-        3,
+        2,
     )
 
 

@@ -8,7 +8,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -20,8 +19,8 @@ import msgspec
 import numpy as np
 import pytest
 
-import browser
 import coterie as ct
+import terminal
 from faults import failing_once, full_disk
 from slow import slow
 from states import digest
@@ -858,11 +857,10 @@ def test_the_newest_snapshot_is_told(client):
 # -- a process that is killed ------------------------------------------------------------------------------------------
 
 
-def start(folder, *more, code="pass", wrapped=()):
+def start(folder, *more, before="", preexec_fn=None):
     """A service as its user starts it, after some code; its address."""
-    code = f"import coterie.serve.access as access, coterie.cli.serve as serve; {code}; from coterie.cli import main; main()"
-    command = [*wrapped, sys.executable, "-c", code, "serve", "--data", str(folder), "--port", "0", *more]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    options = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True, "preexec_fn": preexec_fn}
+    process = terminal.start("serve", "--data", folder, "--port", 0, *more, before=before, **options)
     line = process.stderr.readline()
     assert "listening on http://127.0.0.1:" in line, line + process.communicate()[1]
     return process, line.split("listening on ")[1].strip()
@@ -883,7 +881,7 @@ def killed_amid(started, send, stop, first, acknowledged):
     clients = [threading.Thread(target=send, args=(url, first + k)) for k in range(3)]
     for each in clients:
         each.start()
-    time.sleep(2)
+    time.sleep(0.5)
     until = time.monotonic() + 60
     while len(acknowledged) <= 20 and time.monotonic() < until:
         time.sleep(0.1)
@@ -946,7 +944,9 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     """A body that does not come is waited for during ten seconds, here three, and then told."""
     import httpx2 as httpx
 
-    process, url = start(tmp_path, "--learner", "MultitaskLogistic()", code="serve.GRACE = 3")
+    process, url = start(
+        tmp_path, "--learner", "MultitaskLogistic()", before="import coterie.cli.serve as serve; serve.GRACE = 3"
+    )
     body, first = (
         json.dumps({"records": [{"id": name, "task": "ann", "x": {"a": 1.0}, "y": True}]}).encode() for name in "ef"
     )
@@ -988,7 +988,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
 
     process, url = start(tmp_path, "--alarm-error", "0.01")
     try:
-        with browser.page(chromium, width=1400, touch=False) as page:
+        with chromium.page(width=1400, touch=False) as page:
             page.open(url)
             page.ask(UPDATED)
             assert page.ask("document.getElementById('sentence').textContent") == "No label has come yet."
@@ -998,7 +998,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
         time.sleep(1)
         httpx.post(f"{url}/observe", json={"records": records[:1]}, timeout=60)
         for width in (1400, 390):
-            with browser.page(chromium, width=width, touch=width < 500) as page:
+            with chromium.page(width=width, touch=width < 500) as page:
                 page.open(url)
                 page.ask(shown("#curve .scatterlayer .trace"))
                 page.ask(UPDATED)

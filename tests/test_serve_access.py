@@ -4,6 +4,7 @@ import gzip
 import itertools
 import json
 import os
+import resource
 import signal
 import socket
 import threading
@@ -128,10 +129,12 @@ def closed_within(one, seconds):
 
 
 def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
-    few_files = ("sh", "-c", 'ulimit -n 160; exec "$@"', "sh")
-    process, url = start(
-        tmp_path, "--learner", "MultitaskLogistic()", code="access.HEAD_SECONDS = 2", wrapped=few_files
-    )
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160))
+
+    before = "import coterie.serve.access as access; access.HEAD_SECONDS = 2; "
+    before += "access.Connection.most = access.most_connections()"
+    process, url = start(tmp_path, "--learner", "MultitaskLogistic()", before=before, preexec_fn=limit)
     place = port_of(url)
     try:
         half, second, silent = (socket.create_connection(place) for _ in range(3))
@@ -166,7 +169,12 @@ SLOW = "import os, time; real = os.fdatasync; os.fdatasync = lambda handle: (tim
 
 def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
     """Requests are not waited for longer than the grace; the thread that writes is, and a snapshot is made."""
-    process, url = start(tmp_path, "--learner", "MultitaskLogistic()", code=f"serve.GRACE = 1; {SLOW}")
+    process, url = start(
+        tmp_path,
+        "--learner",
+        "MultitaskLogistic()",
+        before=f"import coterie.cli.serve as serve; serve.GRACE = 1; {SLOW}",
+    )
     predictions = []
     asking = threading.Thread(target=lambda: predictions.append(ask(port_of(url), "POST", "/observe", BODY)))
     asking.start()
@@ -200,7 +208,7 @@ def test_errors_name_what_failed(tmp_path, monkeypatch):
         message = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
     assert message == f"127.0.0.1:{port}: Address already in use"
     full = "import os; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
-    process, url = start(tmp_path / "b", "--learner", "MultitaskLogistic()", code=full)
+    process, url = start(tmp_path / "b", "--learner", "MultitaskLogistic()", before=full)
     assert b"503 Service Unavailable" in ask(port_of(url), "POST", "/observe", BODY)
     said = process.communicate(timeout=60)[1]
     path = tmp_path / "b" / f"journal-{0:020d}"

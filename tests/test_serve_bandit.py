@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-import browser
 import coterie as ct
 from coterie.serve.app import make_app
 from coterie.serve.choosing import BanditEngine
@@ -413,7 +412,7 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
     for trial in range(2):
         begun = [str(model)] if trial == 0 else []
         started = start(
-            tmp_path / "state", "--snapshot", "20", *begun, code="import coterie.serve.service as s; s.KEPT = 100"
+            tmp_path / "state", "--snapshot", "20", *begun, before="import coterie.serve.service as s; s.KEPT = 100"
         )
         killed_amid(started, send, stop, 10 * trial, rewards)
     with Service(tmp_path / "state", make) as service:
@@ -437,7 +436,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
 
     process, url = start(tmp_path, "--bandit", "--window", "30m")
     try:
-        with httpx.Client(base_url=url, timeout=60) as client, browser.page(chromium, width=1400, touch=False) as page:
+        with httpx.Client(base_url=url, timeout=60) as client, chromium.page(width=1400, touch=False) as page:
             page.open(url)
             page.ask(UPDATED)
             assert page.ask("document.getElementById('sentence').textContent") == "No reward has come yet."
@@ -446,7 +445,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
                 (each,) = post(client, "/choose", body).json()["choices"]
                 post(client, "/reward", {"id": each["id"], "reward": reward_of(each["task"], each["action"])})
         for width in (1400, 390):
-            with browser.page(chromium, width=width, touch=width < 500) as page:
+            with chromium.page(width=width, touch=width < 500) as page:
                 page.open(url)
                 page.ask(shown("#curve .scatterlayer .trace"))
                 assert page.errors == []

@@ -131,5 +131,5 @@ class Requests(RuleBasedStateMachine):
                 assert engine.model.decision_function_one(x, task) == self.model.decision_function_one(x, task)
 
 
-Requests.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+Requests.TestCase.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
 TestRequests = Requests.TestCase

@@ -4,7 +4,6 @@ import copy
 import io
 import pickle
 import subprocess
-import sys
 import threading
 from itertools import product
 
@@ -13,31 +12,30 @@ import pytest
 
 import coterie as ct
 from slow import slow_where
+from terminal import fork
+
 
 #: Names and tasks keep coming, so that tables grow in one thread while the other is in the midst of a record.
-TOGETHER = """
-import threading
-import coterie as ct
+def learn_together():
+    model = ct.MultitaskLogistic()
+    model.learn_one({"u": 1.0}, True, task="z")
 
-model = ct.MultitaskLogistic()
-model.learn_one({"u": 1.0}, True, task="z")
+    def learn(k):
+        for i in range(1_000):
+            model.learn_one({f"f{k}-{i % 800}": 1.0, "u": 1.0}, i % 2 == 0, task=f"{k}-{i % 100}")
 
-def learn(k):
-    for i in range(1_000):
-        model.learn_one({f"f{k}-{i % 800}": 1.0, "u": 1.0}, i % 2 == 0, task=f"{k}-{i % 100}")
-
-threads = [threading.Thread(target=learn, args=(k,)) for k in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(model.state_.rounds, len(model.tasks_), len(model.feature_names))
-"""
+    threads = [threading.Thread(target=learn, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(model.state_.rounds, len(model.tasks_), len(model.feature_names))
 
 
 def test_four_threads_learn_every_record_in_one_model():
-    done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout.split()) == (0, ["4001", "401", "3201"]), done.stderr
+    process = fork(learn_together, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out.split()) == (0, ["4001", "401", "3201"]), err
 
 
 RECORDS = [{"a": 1.0, "b": -0.5}, {"a": -1.0}, {"b": 2.0}], [True, False, True], ["ann", "bob", "ann"]

@@ -32,7 +32,7 @@ def adversarial(model, blocks, label=(-1, 1)):
 def test_bounds_hold(p, hard):
     rng = np.random.default_rng(int(10 * p))
     for trial in range(3):
-        K, d, n = 1 + trial, 4, 120
+        K, d, n = 1 + trial, 4, 60
         X = [rng.normal(size=(n, d)) * rng.exponential() for _ in range(K)]
         truth = [rng.normal(size=d) for _ in range(K)]
         y = np.where(sum(x @ u for x, u in zip(X, truth, strict=True)) > 0, 1, -1)

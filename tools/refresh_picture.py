@@ -20,7 +20,7 @@ with TemporaryDirectory() as folder:
     subprocess.run(
         [sys.executable, "-m", "coterie", "demo", "--report", "report.html", "--quiet"], cwd=folder, check=True
     )
-    with browser.page(browser.find(), width=WIDTH, height=HEIGHT) as page:
+    with browser.running(browser.find()) as chromium, chromium.page(width=WIDTH, height=HEIGHT) as page:
         page.open(report)
         picture = base64.b64decode(page.call("Page.captureScreenshot")["data"])
 (ROOT / "docs" / "report.png").write_bytes(picture)
