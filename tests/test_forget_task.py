@@ -313,7 +313,7 @@ def test_dictionaries_one_by_one_are_bounded_too():
         seen = [*(other for other in seen if other != task), task][-3:]
         recent.learn_one({"a": float(rng.standard_normal()), "one": 1.0}, bool(t % 2), task=task)
         assert sorted(recent.tasks_) == sorted(seen)
-    assert recent.__stream_model__().lane is not None
+    assert recent.__stream_model__().fast_path is not None
 
 
 def test_a_bound_that_is_set_later_forgets_what_is_too_much():

@@ -181,7 +181,7 @@ def test_a_record_that_a_kernel_refuses_leaves_the_model_as_it_was(kernel, way):
     learn = {
         "one": lambda: model.learn_one(new, 1),
         "weighed": lambda: model.learn_one(new, 1, sample_weight=2.0),
-        "told": lambda: model.__stream_model__().learn_told(new, 1, None),
+        "told": lambda: model.__stream_model__().predict_and_learn_one(new, 1, None),
         "block": lambda: model.partial_fit([new], [1]),
         "both": lambda: model.partial_fit([{"a": 3.0}, new], [0, 1]),
     }[way]

@@ -156,7 +156,7 @@ def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
     predictions = [single.decision_function_one(x, task) for x, _, task in tests]
     xs, _, tasks = (list(each) for each in zip(*tests, strict=True))
     np.testing.assert_array_equal(predictions, block.decision_function(xs, task=tasks))
-    fast, rounds = single.__stream_model__().lane, single.state_.rounds
+    fast, rounds = single.__stream_model__().fast_path, single.state_.rounds
     plain = [(x, y, task) for x, y, task in tests if x["colour"]]  # nothing is missing
     for x, y, task in plain:
         assert fast.score(x, task) == fast.score(x, task)  # not NaN: read by compiled code
@@ -260,7 +260,7 @@ def settled(model=None):
     for x, y, task in stream(20):
         model.learn_one(x, y, task)
         model.predict_one(x, task)
-    assert model.__stream_model__().lane is not None
+    assert model.__stream_model__().fast_path is not None
     return model
 
 
@@ -360,7 +360,7 @@ def test_records_of_no_task_come_to_quick_rounds():
     model = ct.MultitaskPerceptron()
     for x, y, _ in stream(60):
         model.learn_one(x, y)
-    assert model.__stream_model__().lane._number({"f1": 1.0}, None) == 0
+    assert model.__stream_model__().fast_path._number({"f1": 1.0}, None) == 0
     model.learn_one({"f1": 1.0}, True, "ann")
     with pytest.raises(ValueError, match="task is missing"):
         model.learn_one({"f1": 1.0}, True)

@@ -363,7 +363,7 @@ def test_a_record_by_itself_is_told_and_learned_as_a_block_of_it(kind):
     single, stream = stream_model_of(one), stream_model_of(blocks)
     for k, each in enumerate(labelled(150, numbers=kind == "numbers")):
         x = each.x | ({f"late{k}": 1.0} if k % 40 == 0 else {"shop": "a"} if k % 7 == 0 else {})
-        predictions = single.learn_told(x, each.y, each.task)
+        predictions = single.predict_and_learn_one(x, each.y, each.task)
         block = stream.learn(stream.as_block([x], [each.y], [each.task])).margin
         np.testing.assert_array_equal(predictions, block, strict=True)
     assert digest(one) == digest(blocks)

@@ -13,7 +13,7 @@ from coterie.index import Index
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.mixture import slope_after
 from coterie.round.contract import BaseLearner, Batch, Capabilities, InputShape, Predictions, UpdateResult
-from coterie.round.mixture import Ensemble
+from coterie.round.ensemble import Ensemble
 from coterie.state import State
 from reference import adalog
 from reference.mixed_effects import MixedEffects

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.online import sharing
-from coterie.round.mixture import Ensemble
-from coterie.round.together import CompiledEnsemble, mixture_of
+from coterie.round.ensemble import CompiledEnsemble, Ensemble, make_ensemble
 from slow import slow
 from states import content
 
@@ -27,7 +26,7 @@ def stream(seed, dense, n=N):
 def model_of(monkeypatch, made, members="default", **held):
     """A model whose mixture is made by that function."""
     with monkeypatch.context() as patched:
-        patched.setattr(sharing, "mixture_of", made)
+        patched.setattr(sharing, "make_ensemble", made)
         model = ct.AdaptiveSharingClassifier(members, **held)
         first = np.eye(1, D) if held.get("storage", "dense") == "dense" else sp.csr_array(np.eye(1, D))
         model.partial_fit(first, ["no"], task=["t0"], classes=["no", "yes"])
@@ -37,7 +36,7 @@ def model_of(monkeypatch, made, members="default", **held):
 
 def both(monkeypatch, members="default", **held):
     """The same model side by side, and apart."""
-    return model_of(monkeypatch, mixture_of, members, **held), model_of(monkeypatch, Ensemble, members, **held)
+    return model_of(monkeypatch, make_ensemble, members, **held), model_of(monkeypatch, Ensemble, members, **held)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +63,9 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, me
 def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     X, y, task = stream(2, True)
     files = []
-    for made in (mixture_of, Ensemble):
+    for made in (make_ensemble, Ensemble):
         with monkeypatch.context() as patched:
-            patched.setattr(sharing, "mixture_of", made)
+            patched.setattr(sharing, "make_ensemble", made)
             asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), 40, 60, seed=3)
             trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
         assert 20 < trace.queried.sum() < N - 20
@@ -96,7 +95,7 @@ def test_which_learners_go_side_by_side():
     own = ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Independent(), ct.rules.Logistic()).learner()
 
     def kind_with(hypothesis, relation, rule):
-        return type(mixture_of([own, ct.Member(hypothesis, relation, rule).learner()]))
+        return type(make_ensemble([own, ct.Member(hypothesis, relation, rule).learner()]))
 
     assert (
         kind_with(ct.hypotheses.CoinBetting(), ct.MeanRegularized(share=0.2), ct.rules.Logistic()) is CompiledEnsemble
@@ -110,4 +109,4 @@ def test_which_learners_go_side_by_side():
         (ct.hypotheses.DiagonalAROW(), ct.Pooled(), ct.rules.SecondOrder()),
     ):
         assert kind_with(*member) is Ensemble, member
-    assert type(mixture_of([own])) is Ensemble
+    assert type(make_ensemble([own])) is Ensemble

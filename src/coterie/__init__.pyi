@@ -40,6 +40,6 @@ from .relations import LogDet as LogDet
 from .relations import MeanRegularized as MeanRegularized
 from .relations import Pooled as Pooled
 from .relations import TaskGraph as TaskGraph
-from .round.mixture import Member as Member
+from .round.ensemble import Member as Member
 
 __version__: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ class State:
     """A model, which is a tree of named arrays, and the index that numbers its rows.
 
     ``known`` of the tasks of the index have rows; ``coming`` are those of them that compiled code counts when their
-    first records come.
+    first records come; ``calls`` are compiled calls prepared for single records.
     """
 
     model: Any
@@ -30,6 +30,11 @@ class State:
     known: int
     rounds: int = 0
     coming: Arrivals = NO_ARRIVALS
+    calls: Any = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for copies and :mod:`pickle`, without prepared calls."""
+        return self.__dict__ | {"calls": None}
 
     @property
     def labels(self) -> list[Hashable]:
@@ -82,11 +87,11 @@ def is_same(one: Any, other: Any) -> bool:
 
 def arrays_of(model: Any) -> Iterator[NDArray[Any]]:
     """Yield the arrays of a model."""
-    for field in model:
-        if isinstance(field, tuple):
-            yield from arrays_of(field)
-        elif isinstance(field, np.ndarray):
-            yield field
+    for part in model:
+        if isinstance(part, tuple):
+            yield from arrays_of(part)
+        elif isinstance(part, np.ndarray):
+            yield part
 
 
 def copied(model: Any) -> Any:

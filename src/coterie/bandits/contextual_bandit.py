@@ -31,11 +31,11 @@ from coterie.online.predictions import ModelPredictions
 from coterie.online.saving import restore, saved
 from coterie.online.waiting import is_like
 from coterie.parameters import Parameters
-from coterie.round.contract import Predictions, unknown
+from coterie.round.contract import Predictions, zero_predictions
 from coterie.settings import check_fields
 
 from . import exploring
-from .crossed_input import Action, CrossedInput, CrossedLane, Taken
+from .crossed_input import Action, CrossedFastPath, CrossedInput, Taken
 from .policy_sums import Extremes
 
 Floats = NDArray[np.float64]
@@ -415,13 +415,13 @@ class Bandit(Parameters):
             if self.explore not in _BY_VARIANCE:
                 predicted = self._predictions(model, source.form.rows(x, offered.actions), task)
                 predictions = predicted.predictions if model.learner.traits.mixes else None
-                margins = None if predictions is None or self._rates else predicted.outside(predictions.margins)
+                margins = None if predictions is None or self._rates else predicted.decode(predictions.margins)
                 return self._rewards(model, predicted) if margins is None else margins, np.zeros((K, K)), predictions
             rows, unseen = source.form.rows_and_unknown(x, offered.actions)
             predicted = self._predictions(model, rows, task)
             # what no record learned had varies as before any came, and with nothing else
             learner: Any = model.learner
-            before = learner.prior_variances(model.state, model.population.run_of(_UNIT, _repeated(task, 1)))
+            before = learner.prior_variances(model.state, model.population.make_batch(_UNIT, _repeated(task, 1)))
             covariance = np.diag(np.maximum(predicted.variances, 0.0))
             if self.explore == "thompson":
                 pairs = np.triu_indices(K, 1)
@@ -532,9 +532,9 @@ class Bandit(Parameters):
             predictions = self._predictions_before(model, [row[1] for row in shown])
             if one and model.fitted and predictions is None:
                 model.learn_one(records[0], labels[0], shown[0][4], weights)
-                if model.lane is None and model.population.recency is None:
+                if model.fast_path is None and model.population.recency is None:
                     source: Any = model.input
-                    model.lane = CrossedLane(model.version, model.population, source.form)
+                    model.fast_path = CrossedFastPath(model.version, model.population, source.form)
             else:
                 tasks = [row[4] for row in shown]
                 named = None if all(task is None for task in tasks) else tasks
@@ -564,9 +564,9 @@ class Bandit(Parameters):
         like = None if all(predictions is None for predictions in late) else model.predict_nothing()
         if like is None:
             return None
-        return Predictions.joined(
+        return Predictions.concatenate(
             [
-                predictions if predictions is not None and is_like(predictions, like) else unknown(like, 1)
+                predictions if predictions is not None and is_like(predictions, like) else zero_predictions(like, 1)
                 for predictions in late
             ]
         )

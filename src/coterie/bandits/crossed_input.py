@@ -350,7 +350,7 @@ def _followed(rows: Csr, values: Sequence[NDArray[np.float64]]) -> Csr:
     )
 
 
-class CrossedLane:
+class CrossedFastPath:
     """Learning of choices in which nothing is new, good while the model's version is the same."""
 
     def __init__(self, version: int, population: TaskRegistry, form: CrossedForm) -> None:
@@ -368,7 +368,7 @@ class CrossedLane:
         if number is None or row is None:
             return None
         labels = labels.with_one(y)
-        population.single.learn(row, number, labels.value(y))
+        population.learner.learn_one(population.state, row, number, labels.value(y))
         return labels
 
 

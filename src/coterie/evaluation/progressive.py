@@ -125,7 +125,7 @@ class ProgressiveRun:
                 margin[before : before + len(early)] = self._rows(rounds.margin, early.y)
             asked = np.concatenate([asked, rounds.queried])
             parts = [part for part in (self._predictions, rounds.predictions) if part is not None]
-            self._predictions = Predictions.joined(parts) if len(parts) == 2 else rounds.predictions
+            self._predictions = Predictions.concatenate(parts) if len(parts) == 2 else rounds.predictions
         learned = max(len(joined) - self.delay, 0)
         if learned:
             rounds = self._learn(replace(joined, asked=asked), self.delay)

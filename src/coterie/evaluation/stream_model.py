@@ -76,7 +76,7 @@ def joined_rounds(parts: Sequence[Rounds]) -> Rounds:
         np.concatenate([part.queried for part in parts]),
         joined("stored", False),
         joined("evicted", -1),
-        predictions=Predictions.joined(predictions) if len(predictions) == len(parts) else None,
+        predictions=Predictions.concatenate(predictions) if len(predictions) == len(parts) else None,
         own=stacked(own) if len(own) == len(parts) else None,
     )
 
@@ -166,7 +166,7 @@ class StreamModel(Protocol):
     def learned_records(self, X: Any, y: Any, weights: Any) -> Any:
         """Flag the records that are learned, with a positive weight of their own and of their label."""
 
-    def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: Any, y: Any, task: Hashable) -> Margins:
         """Predict and then learn one record, a dictionary, as a block of one; the margin predicted, as an array."""
 
     def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> Sequence[Any]:

@@ -53,15 +53,14 @@ class AdaptiveGradient:
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
     fades: ClassVar[bool] = True
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Adaptive:
-        """Make a model of pairs (w, Q) for a relation of nested groups."""
-        made = self.tables.of_levels(groups, tasks, features, dense)
-        return Adaptive(*made, levels, float(self.step), float(self.start))
-
-    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Intercepts:
-        """Make a model of pairs (w, Q): a row of all tasks, and a constant of each, however weights are stored."""
-        shared = self.tables.table(groups, features, dense, shared=True)
-        own = replace(self.tables, storage="dense").table(tasks, 1, True)
+    def make_model(
+        self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
+    ) -> Adaptive | Intercepts:
+        """Make a model of pairs (w, Q); under "intercepts" tasks have one weight each, however weights are stored."""
+        shared, own = self.tables.make_pair(groups, tasks, features, dense)
+        if form == "levels":
+            return Adaptive(shared, own, levels, float(self.step), float(self.start))
+        own = replace(self.tables, storage="dense").make_table(tasks, 1, True)
         return Intercepts(shared, own, levels, float(self.step), float(self.start))
 
     @cached_property
@@ -123,11 +122,11 @@ class CoinBetting:
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
     fades: ClassVar[bool] = True
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin:
+    def make_model(self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin:
         """Make a model of (w, θ, G, R), and L, for a relation of nested groups."""
-        made = self.tables.of_levels(groups, tasks, features, dense)
-        largest = Storage(self.storage).table(1, features, dense, shared=True)
-        return Coin(*made, levels, largest, float(self.alpha), float(self.wealth))
+        tables = self.tables.make_pair(groups, tasks, features, dense)
+        largest = Storage(self.storage).make_table(1, features, dense, shared=True)
+        return Coin(*tables, levels, largest, float(self.alpha), float(self.wealth))
 
     @cached_property
     def tables(self) -> Storage:
@@ -180,9 +179,11 @@ class DiagonalAROW:
         if self.r < LEAST_NOISE:
             raise ValueError(f"r must be at least {LEAST_NOISE:g}, got {self.r!r}: the precisions would overflow")
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> ConfidenceWeights:
+    def make_model(
+        self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
+    ) -> ConfidenceWeights:
         """Make a model of pairs (mean, gained precision) for a relation of nested groups."""
-        return ConfidenceWeights(*self.tables.of_levels(groups, tasks, features, dense), levels, float(self.r))
+        return ConfidenceWeights(*self.tables.make_pair(groups, tasks, features, dense), levels, float(self.r))
 
     @cached_property
     def tables(self) -> Storage:

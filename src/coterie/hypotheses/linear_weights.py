@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from coterie import spec
-from coterie.numeric.primal.grouped import Grouped, Levels
+from coterie.numeric.primal.grouped import Grouped
 from coterie.numeric.primal.learned_relations import LearnedModel, Relation
-from coterie.numeric.primal.spread import Columns, SparseColumns, Spread
+from coterie.numeric.primal.spread import Spread
 from coterie.numeric.views.tasks import SpectralRelation, SpectralRelationModel
 from coterie.numeric.weights.dense import FeatureMajor
 
@@ -48,31 +48,28 @@ class LinearWeights:
     moves: ClassVar[tuple[str, ...]] = ("gradient", "shortest")
     fades: ClassVar[bool] = True
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Grouped:
-        """Make a model of raw sums for a relation of nested groups; ``dense``: records come as dense arrays."""
-        return Grouped(*self.tables.of_levels(groups, tasks, features, dense), levels)
-
-    def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Spread:
-        """Make a model of the weights themselves for a relation that gives columns of M."""
-        if self.tables.kind(tasks, features, dense) == "dense":
-            return Spread(FeatureMajor.empty(tasks, features), columns)
-        return Spread(self.tables.table(tasks, features, dense), columns)
-
-    def by_learning(self, relation: Relation, tasks: int, features: int, dense: bool) -> LearnedModel:
-        """Make a model for a learned relation: all weights are kept, for its moves reach every task.
+    def make_model(
+        self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
+    ) -> Grouped | Spread | LearnedModel:
+        """Make a model of raw sums for nested groups, else of the weights of all tasks.
 
         Raises
         ------
         ValueError
-            For a storage that does not keep every weight apart.
+            For a learned relation, whose updates reach every task, with sparse storage.
         """
-        if self.storage not in ("auto", "dense"):
+        if form == "learned" and self.storage == "sparse":
             raise ValueError(
-                f"storage={self.storage!r} cannot keep what a learned relation needs, all weights of all tasks: "
+                "storage='sparse' cannot keep what a learned relation needs, all weights of all tasks: "
                 "take storage='auto' or 'dense'"
             )
-        kind = _READ.get(type(relation), LearnedModel)
-        return kind(FeatureMajor.empty(tasks, features), relation)
+        if form == "learned":
+            return _READ.get(type(sharing), LearnedModel)(FeatureMajor.empty(tasks, features), sharing)
+        if form == "columns" and self.tables.kind(tasks, features, dense) == "dense":
+            return Spread(FeatureMajor.empty(tasks, features), sharing)
+        if form == "columns":
+            return Spread(self.tables.make_table(tasks, features, dense), sharing)
+        return Grouped(*self.tables.make_pair(groups, tasks, features, dense), sharing)
 
     @cached_property
     def tables(self) -> Storage:

@@ -29,7 +29,7 @@ class Storage:
             return self.storage
         return "dense" if dense or not _too_large(rows * features * self.numbers) else "sparse"
 
-    def table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
+    def make_table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
         """Make an empty table; ``shared`` says that its rows are those of groups."""
         kind = self.kind(rows, features, dense)
         if shared and rows * features <= DENSE_GROUPS:
@@ -46,9 +46,9 @@ class Storage:
             table = table.to_sparse()
         return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
 
-    def of_levels(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
+    def make_pair(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
         """Make empty tables of so many groups and of so many tasks."""
-        return self.table(groups, features, dense, shared=True), self.table(tasks, features, dense)
+        return self.make_table(groups, features, dense, shared=True), self.make_table(tasks, features, dense)
 
 
 def _too_large(numbers: int) -> bool:

@@ -426,19 +426,3 @@ class Input:
 
 #: An :class:`Input`, or what is one in its own way.
 AnyInput: TypeAlias = Input | Any
-
-
-class all_or_nothing:  # noqa: N801 - used as a statement
-    """Restore the state of an input if an exception is raised inside."""
-
-    __slots__ = ("_undo",)
-
-    def __init__(self, source: AnyInput, fitted: bool) -> None:
-        self._undo = source.snapshot(fitted)
-
-    def __enter__(self) -> None:
-        """Do nothing: the state was stored before."""
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is not None:
-            self._undo()

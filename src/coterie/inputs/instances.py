@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.checks import require
 from coterie.round.contract import InputShape
-from coterie.round.mixture import MixtureState
+from coterie.round.ensemble import EnsembleState
 
 from . import tabular
 from .block import Block
@@ -258,5 +258,5 @@ def _shown(tasks: Sequence[Hashable]) -> str:
 
 def owner_of(state: Any) -> NDArray[np.int64]:
     """Return the task of each feature; learners for several b have the same."""
-    member = state.members[0] if isinstance(state, MixtureState) else state
+    member = state.members[0] if isinstance(state, EnsembleState) else state
     return np.asarray(member.model.owner)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
 from coterie.round.contract import Batch, InputShape, Margins
 from coterie.round.kernel import KernelLearner
-from coterie.round.linear import no_moves
+from coterie.round.linear import empty_moves
 from coterie.rules import PassiveAggressive
 
 from .learner import FEWEST, ViewMoves, by_view, compiled_rule
@@ -70,21 +69,21 @@ class CueLearner(MembersRound):
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, 1, InputShape(width, state.dense))
 
+    def can_refuse(self, state: CueState) -> bool:
+        """Return True: kernel values may be refused."""
+        return True
+
     def _learn(self, state: CueState, records: ViewRecords, y: Margins) -> ViewMoves:
-        n, last, before = len(records), len(y), (copy.deepcopy(state.members), state.weights.copy(), state.rounds)
-        moves, ends, lengths = no_moves(n), [], []
-        try:
-            for s in range(last):
-                ahead = s + n - last
-                if ahead != s:
-                    moves.margins[ahead] = self.score(state, records[ahead : ahead + 1])[0]
-                self._round(state, records[s : s + 1], y[s], moves, s, ahead == s)
-                if (s + 1) % FEWEST == 0 or s + 1 == last:
-                    ends.append(s + 1)
-                    lengths.append(np.abs(state.weights))
-        except BaseException:
-            state.members, state.weights, state.rounds = before
-            raise
+        n, last = len(records), len(y)
+        moves, ends, lengths = empty_moves(n), [], []
+        for s in range(last):
+            ahead = s + n - last
+            if ahead != s:
+                moves.margins[ahead] = self.score(state, records[ahead : ahead + 1])[0]
+            self._round(state, records[s : s + 1], y[s], moves, s, ahead == s)
+            if (s + 1) % FEWEST == 0 or s + 1 == last:
+                ends.append(s + 1)
+                lengths.append(np.abs(state.weights))
         return ViewMoves(moves, ends, lengths)
 
     def _round(self, state: CueState, record: ViewRecords, y: float, moves: Moves, s: int, predicts: bool) -> None:

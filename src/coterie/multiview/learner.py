@@ -6,7 +6,6 @@ has no part in the round: it adds nothing to the margin and learns nothing.
 
 from __future__ import annotations
 
-import copy
 import itertools
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -35,7 +34,6 @@ from coterie.round.contract import (
     BaseLearner,
     Batch,
     Capabilities,
-    Events,
     Features,
     InputShape,
     Margins,
@@ -43,7 +41,7 @@ from coterie.round.contract import (
     RoundCount,
     UpdateResult,
 )
-from coterie.round.linear import no_moves
+from coterie.round.linear import empty_moves, result_of
 from coterie.rules import Rule
 from coterie.state import nbytes_of
 
@@ -90,10 +88,7 @@ class _Saved(msgspec.Struct):
 
 
 class ViewMoves(NamedTuple):
-    """The outcome of a run of rounds, with the lengths of the weights of the K views at some of its labels.
-
-    ``lengths[i]`` are those once ``ends[i]`` of the records were learned.
-    """
+    """The outcome of a batch; ``lengths[i]`` are those of the weights of K views after ``ends[i]`` of the records."""
 
     moves: Moves
     ends: Any
@@ -131,19 +126,16 @@ class ViewRound(BaseLearner):
         return Predictions(self.score(state, run.rows))
 
     def learn(self, state: Any, run: Batch, y: Margins) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`.
+        """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`.
 
         Raises
         ------
         ValueError
             If a kernel's values are not finite; nothing is learned.
         """
-        m, names, (moves, ends, lengths) = len(y), tuple(state.names), self._learn(state, run.rows, y)
-        held = np.array(lengths, np.float64).reshape(-1, len(names))
-        events = Events(names=names, ends=np.array(ends, np.int64), lengths=held)
-        return UpdateResult(
-            Predictions(moves.margins).after(run.predictions), moves.own[:m], moves.step_sizes[:m], events
-        )
+        names, (moves, ends, lengths) = tuple(state.names), self._learn(state, run.rows, y)
+        views = names, np.array(ends, np.int64), np.array(lengths, np.float64).reshape(-1, len(names))
+        return result_of(moves, run, len(y))._replace(views=views)
 
     def weights(self, state: Any) -> list[NDArray[np.float64]]:
         """The weights that learn, view by view.
@@ -260,19 +252,13 @@ class ViewLearner(_NormLearner):
             state.model = state.model._replace(store=state.model.store.with_widths(size.widths))
             state.widths = size.widths
 
-    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
-        if self.norm.compiled:
-            return self._learn_pieces(state, records, y)
-        before = copy.deepcopy(state.model)
-        try:
-            return self._learn_pieces(state, records, y)
-        except BaseException:
-            state.model = before
-            raise
+    def can_refuse(self, state: ViewState) -> bool:
+        """Return True for a gauge of the user's own, whose gradient may be refused."""
+        return not self.norm.compiled
 
-    def _learn_pieces(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
+    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
         n, last, K = len(records), len(y), len(state.names)
-        moves, labels = no_moves(n), np.append(y, np.zeros(n - last))  # one a record, as compiled code counts them
+        moves, labels = empty_moves(n), np.append(y, np.zeros(n - last))  # one a record, as compiled code counts them
         model, rows = state.model._replace(mean=self._mean), _form(state, records)
         ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
         for first in range(0, last, size if self.norm.compiled else 1):
@@ -364,19 +350,18 @@ class KernelViewLearner(_NormLearner):
             state.model = state.model._replace(supports=state.model.supports.with_widths(size.widths, state.dense))
 
     def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
-        n, last, before = len(records), len(y), (copy.deepcopy(state.model.potential), state.model)
-        moves, delay, done = no_moves(n), n - last, 0
-        ends, lengths = [], []
-        try:
-            while done < last:
-                done = self._block(state, records, y, done, last, delay, moves)
-                ends.append(done)
-                lengths.append(state.model.potential.lengths())
-        except BaseException:
-            state.model = before[1]._replace(potential=before[0])
-            raise
+        n, last, learned = len(records), len(y), 0
+        moves, ends, lengths = empty_moves(n), [], []
+        while learned < last:
+            learned = self._block(state, records, y, learned, last, n - last, moves)
+            ends.append(learned)
+            lengths.append(state.model.potential.lengths())
         state.rounds += last
         return ViewMoves(moves, ends, lengths)
+
+    def can_refuse(self, state: ViewState) -> bool:
+        """Return True: kernel values may be refused."""
+        return True
 
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves

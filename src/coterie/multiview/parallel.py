@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -70,22 +69,23 @@ class ParallelLearner(MembersRound):
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, tasks, _size_of(width, state.dense))
 
+    def can_refuse(self, state: ParallelState) -> bool:
+        """Return True with kernels, whose values may be refused."""
+        return self.kernels is not None
+
     def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> ViewMoves:
-        before = state.members if self.kernels is None else copy.deepcopy(state.members)  # linear ones refuse nothing
-        try:
-            codes = np.zeros(len(records), np.int64)
-            made = [
-                learner.learn(member, Batch(own, codes), y) for learner, member, own in self._by_view(state, records)
-            ]
-        except BaseException:
-            state.members = before
-            raise
-        events = [each.events for each in made]
-        ends = reduce(np.intersect1d, [each.ends for each in events])
-        lengths = np.column_stack([each.lengths[np.isin(each.ends, ends), 0] for each in events])
-        margins, own = (np.sum(each, axis=0) for each in ([m.predictions.margins for m in made], [m.own for m in made]))
-        present = records.present[: len(y)]  # what is absent does not move
-        return ViewMoves(Moves(margins, own, np.einsum("kt,tk->t", [m.steps for m in made], present)), ends, lengths)
+        codes = np.zeros(len(records), np.int64)
+        updates = [
+            learner.learn(member, Batch(own, codes), y) for learner, member, own in self._by_view(state, records)
+        ]
+        views: list[Any] = [update.views for update in updates]
+        ends = reduce(np.intersect1d, [own for _, own, _ in views])
+        lengths = np.column_stack([length[np.isin(own, ends), 0] for _, own, length in views])
+        margins = np.sum([update.predictions.margins for update in updates], axis=0)
+        own = np.sum([update.own for update in updates], axis=0)
+        present = records.present[: len(y)]  # a view that is absent is not updated
+        steps = np.einsum("kt,tk->t", [update.steps for update in updates], present)
+        return ViewMoves(Moves(margins, own, steps), ends, lengths)
 
     def score(self, state: ParallelState, records: ViewRecords) -> Margins:
         """Margins of records; nothing is written."""

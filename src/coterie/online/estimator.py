@@ -131,7 +131,7 @@ class OnlineEstimator(Parameters):
         """Set an attribute; what the inner model has prepared for single records is void then."""
         object.__setattr__(self, name, value)
         if name != "_inner":
-            self._inner.lane = None
+            self._inner.fast_path = None
 
     # -- what a subclass says ------------------------------------------------------------------------------------
 
@@ -381,15 +381,15 @@ class OnlineEstimator(Parameters):
     ) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come.
 
-        ``sample_weight`` is as in :meth:`fit`; a record that has one takes longer, some ten microseconds.
+        ``sample_weight`` is as in :meth:`fit`; a record that has one takes longer, some tenths of a millisecond.
         """
         inner = self._inner
-        (self._model if inner.lane is None else inner).learn_one(x, y, task, sample_weight)
+        (self._model if inner.fast_path is None else inner).learn_one(x, y, task, sample_weight)
 
     def predict_one(self, x: Mapping[Any, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
         inner = self._inner
-        return (self._model if inner.lane is None else inner).predict_one(x, task)
+        return (self._model if inner.fast_path is None else inner).predict_one(x, task)
 
     @_probabilities
     def predict_proba_one(self, x: Mapping[Any, Any], task: Hashable = None) -> dict[Any, float]:

@@ -39,7 +39,7 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
         tasks = np.empty(len(names) + 1, object)
         tasks.fill(task)
         alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
-        run = model.population.run_of(alone, tasks)
+        run = model.population.make_batch(alone, tasks)
         labels, learner = model.label_encoder, model.learner
         whole = learner.predict(model.state, Batch(rows, run.tasks[:1], run.unseen[:1])).margins
         margins = np.concatenate([whole, learner.linear_part(model.state, run, rows)])

@@ -14,8 +14,8 @@ from coterie.hypotheses import Heterogeneous
 from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
 from coterie.round.contract import BaseLearner
+from coterie.round.ensemble import Ensemble, EnsembleState
 from coterie.round.heterogeneous import HeterogeneousLearner
-from coterie.round.mixture import Ensemble, MixtureState
 
 from .fields import TaskEstimator
 
@@ -157,4 +157,4 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     @property
     def _states(self) -> list[Any]:
         """The state for each b."""
-        return list(self.state_.members) if isinstance(self.state_, MixtureState) else [self.state_]
+        return list(self.state_.members) if isinstance(self.state_, EnsembleState) else [self.state_]

@@ -13,8 +13,7 @@ from coterie.inputs.labels import Targets
 from coterie.relations import Intercepts
 from coterie.round.contract import BaseLearner
 from coterie.round.linear import LinearLearner
-from coterie.round.mixed_effects import MixedEffectsLearner, Prior
-from coterie.round.succession import SuccessionLearner
+from coterie.round.mixed_effects import MixedEffectsLearner, Prior, SuccessionLearner
 from coterie.rules import Logistic, Squared
 from coterie.wrappers import half_lives, with_half_life
 

@@ -456,7 +456,7 @@ class _ShownOneView:
         """As that of the model."""
         return self._model.learn(block, **options)
 
-    def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
 

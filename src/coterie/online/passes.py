@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from coterie import spec
 from coterie.evaluation.progressive import ProgressiveRun, length_of
 from coterie.evaluation.trace import weighted_mean
@@ -73,17 +75,23 @@ def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, mo
     split = len(block) - len(block) // PART
     first, rest = block.piece(0, split), block.piece(split, len(block))
     model.learn(first, length=length)
-    labels, weighing, put_back = model.labels, model.weighing, model.learner.hold_mixing(model.state)
+    labels, weighing, mixing = model.labels, model.weighing, [array.copy() for array in _mixing_arrays(model)]
     best = _tried(model, rest)
     for _ in range(most - 1):
         model.learn(first)
         model.labels, model.weighing = labels, weighing
-        put_back()
+        for array, before in zip(_mixing_arrays(model), mixing, strict=True):
+            array[: len(before)] = before
         tried = _tried(model, rest)
         if not tried.loss < best.loss:
             break
         best = tried
     return best.model
+
+
+def _mixing_arrays(model: OnlineModel) -> list[NDArray[Any]]:
+    """Return the arrays of the model that are to be learned from each record once."""
+    return [array for learner, state in model.learner.walk(model.state) for array in learner.mixing_arrays(state)]
 
 
 def _tried(model: OnlineModel, rest: Block) -> Tried:

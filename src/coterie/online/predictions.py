@@ -39,26 +39,26 @@ class ModelPredictions:
         labels: Labels = self._model.label_encoder
         return labels
 
-    def outside(self, inside: Margins) -> Margins:
-        """Margins on the scale of the labels, in the shape that those of the records have."""
-        margins = np.asarray(self._labels.shift + self._labels.factor * inside)
+    def decode(self, margins: Margins) -> Margins:
+        """Return margins on the scale of the labels, in the shape of the records' margins."""
+        margins = np.asarray(self._labels.shift + self._labels.factor * margins)
         shape = self._records.shape
         return margins if shape is None else margins.reshape(shape)
 
     @property
     def _run(self) -> Batch:
         """The records as learners take them; the lock is held."""
-        run: Batch = self._model.population.run_of(self._records.rows, self._records.task)
+        run: Batch = self._model.population.make_batch(self._records.rows, self._records.task)
         return run
 
     def _by(self, learner: BaseLearner) -> Margins:
-        return self.outside(learner.predict(self._model.state, self._run).margins)
+        return self.decode(learner.predict(self._model.state, self._run).margins)
 
     @property
     def predictions(self) -> Predictions:
         """The predictions as the learner makes them, to be charged when the labels come."""
         with self._model.lock:
-            predictions: Predictions = self._model.population.predict(self._run)
+            predictions: Predictions = self._model.learner.predict(self._model.state, self._run)
             return predictions
 
     @property
@@ -88,7 +88,7 @@ class ModelPredictions:
     def prior_variances(self, rows: Any, first: int) -> NDArray[np.float64]:
         """Compute the variance of margins a priori, by the features of ``rows`` from column ``first`` on."""
         with self._model.lock:
-            run = self._model.population.run_of(rows, self._records.task)
+            run = self._model.population.make_batch(rows, self._records.task)
             return np.asarray(self._model.learner.prior_variances(self._model.state, run, first))
 
     @property

@@ -500,7 +500,7 @@ class _AskingModel:
                 population.validate_and_register((), source.size(records))
             present = ModelPredictions(taught, records)
             predictions = present.predictions
-            margin = present.outside(predictions.margins)
+            margin = present.decode(predictions.margins)
         asked = bool(self._sampler._decided(task, margin, decided)[0])
         piece = None
         if asked and block.y is not None:
@@ -512,7 +512,7 @@ class _AskingModel:
         self._waiting.append(_Waiting(piece, predictions))
         return float(margin[0]), asked
 
-    def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 

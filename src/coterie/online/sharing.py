@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
+from coterie.round.ensemble import Member, make_ensemble
 from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
-from coterie.round.mixture import Member
-from coterie.round.together import mixture_of
 from coterie.rules import AROW, Logistic
 from coterie.wording import nearest
 
@@ -72,7 +71,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         =============  ===============================================================================================
 
-        Or any sequence of online classifiers and of :class:`coterie.round.mixture.Member`. If margins of one are no
+        Or any sequence of online classifiers and of :class:`coterie.round.ensemble.Member`. If margins of one are no
         log-odds, such as a Perceptron's, all are mixed by margins as they are, c and u stay, and there are no
         probabilities.
     local : float >= 0
@@ -193,7 +192,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         if self.members == "cheap":
             slow = len(self._slow_member)
             experts = [*(each + (0.0,) * slow for each in CHEAP.values()), *[(0.0, 0.0, 1.0)] * slow]
-        return mixture_of(learners, experts, self.local)
+        return make_ensemble(learners, experts, self.local)
 
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):
@@ -207,7 +206,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         for n, member in enumerate(self.members):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
-                raise TypeError(f"members must be online classifiers or coterie.round.mixture.Member, got {member!r}")
+                raise TypeError(f"members must be online classifiers or coterie.round.ensemble.Member, got {member!r}")
             if isinstance(member, OnlineEstimator) and member.__stream_model__().label_encoder.numeric:
                 raise TypeError(f"members must be classifiers, got {member!r}, which learns numbers")
             if getattr(member, "class_weight", None) is not None:

@@ -98,7 +98,7 @@ def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]
     features = np.concatenate([np.frombuffer(each.features or b"", np.int32) for each in waiting])
     starts = np.append(0, np.cumsum([len(each) for each in values]))
     predictions = [each.predictions.restored() for each in waiting if each.predictions is not None]
-    return Csr(np.concatenate(values), features, starts), Predictions.joined(predictions) if predictions else None
+    return Csr(np.concatenate(values), features, starts), Predictions.concatenate(predictions) if predictions else None
 
 
 def is_like(predictions: Predictions, like: Predictions | None) -> bool:

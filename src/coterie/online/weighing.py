@@ -117,7 +117,7 @@ class Weighing:
     Examples
     --------
     >>> weighing = Weighing("balanced")
-    >>> weighing.of(["no", "no", "yes", "no"], None, last=4)
+    >>> weighing.weigh(["no", "no", "yes", "no"], None, last=4)
     array([1.        , 1.        , 1.5       , 0.66666667])
     """
 
@@ -128,12 +128,12 @@ class Weighing:
         """A copy with these weights of labels, which keeps the counts of labels if they are "balanced"."""
         return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
 
-    def of(self, y: Any, given: Floats | None, last: int) -> Floats | None:
-        """The weights of records with labels y, the first ``last`` of them counted; None where all have weight 1."""
+    def weigh(self, y: Any, own: Floats | None, last: int) -> Floats | None:
+        """Return the weights of records with labels y, counting the first ``last``; None if all have weight 1."""
         if self.class_weight is None:
-            return given
+            return own
         labels, places = distinct_labels(y, "label")
-        weights = np.ones(len(places)) if given is None else given
+        weights = np.ones(len(places)) if own is None else own
         if self.class_weight == BALANCED:
             of_records = self._balanced(labels, places, weights, last)
         else:

@@ -144,7 +144,7 @@ class HeterogeneousLearner(BlockLearner):
             self._held = held = tuple(tasks), self.hypothesis.coupling(tasks, M)
         return held[1]
 
-    def _refuses(self, state: State) -> bool:
+    def can_refuse(self, state: State) -> bool:
         return not all(kernel.trusted for kernel in self._coupling(state).kernels or ())
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:

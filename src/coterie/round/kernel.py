@@ -26,7 +26,7 @@ from coterie.numeric.dual.walk import Turns, predict, readable, walk
 from coterie.state import State
 
 from .block import BoundLearner, Span
-from .contract import Batch, Codes, Events, InputShape, Margins
+from .contract import Batch, Codes, InputShape, Margins
 from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, work_with
 
 
@@ -69,7 +69,7 @@ class KernelLearner(BoundLearner):
         if state.known > known:
             self._note_top(state)
 
-    def _grown(self, state: State, changed: bool) -> Expansion:
+    def _resized(self, state: State, changed: bool) -> Expansion:
         model: Expansion = state.model
         if state.features > model.store.features:
             model = model._replace(store=model.store.with_features(state.features))
@@ -98,13 +98,13 @@ class KernelLearner(BoundLearner):
         raise AttributeError("a kernel model has support vectors, not a weight for every feature")
 
     def _first_model(self, sharing: Any, features: int, dense: bool) -> Expansion:
-        paths: Codes | None = self._bound.paths(sharing)
+        paths: Codes | None = self.adapter.paths(sharing)
         return self.hypothesis.start(sharing, paths, features, dense)
 
     def _note_top(self, state: State) -> None:
         """Set max_i M_ii in the memory of a budget that uses it."""
         if self.hypothesis.budget.uses_diagonal:
-            state.model.memory.top[0] = self._bound.top(state)
+            state.model.memory.top[0] = self.adapter.top(state)
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class KernelLearner(BoundLearner):
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
-        model = state.model._replace(sharing=self._bound.unseen_sharing(state, tasks))
+        model = state.model._replace(sharing=self.adapter.unseen_sharing(state, tasks))
         return self._predict(state, model, rows, np.arange(len(tasks)))
 
     def _predict(self, state: State, model: Expansion, rows: Rows, codes: Codes) -> Margins:
@@ -146,10 +146,7 @@ class KernelLearner(BoundLearner):
     def _moves(self, n: int) -> Turns:
         return Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
 
-    def _events(self, moves: Turns, m: int) -> Events:
-        return Events(moves.stored[:m], moves.evicted[:m])
-
-    def _refuses(self, state: State) -> bool:
+    def can_refuse(self, state: State) -> bool:
         return not self.hypothesis.kernel.trusted
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Turns) -> None:
@@ -172,7 +169,7 @@ class KernelLearner(BoundLearner):
     ) -> int:
         """Learn the first records of a span; returns the first that is left."""
         first, delay, n = span.first, span.delay, len(span)
-        paths, budget = self._bound.paths(state.model.sharing), self.hypothesis.budget
+        paths, budget = self.adapter.paths(state.model.sharing), self.hypothesis.budget
         state.model = self.hypothesis.with_room(state.model, n, paths, state.known)
         block, pending = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
         work = values.work(state.model, block, pending if delay else piece(given, 0, 0))
@@ -198,7 +195,7 @@ class KernelLearner(BoundLearner):
         """M for the tasks of the support vectors."""
         support = state.model.support
         tasks = support.tasks[: support.counts[SIZE]]
-        return np.asarray(self._bound.between(state, tasks, tasks))
+        return np.asarray(self.adapter.between(state, tasks, tasks))
 
 
 def _why_not_dropped(hypothesis: Dual, relation: Any) -> str:

@@ -1,17 +1,17 @@
 """The round: a learner joins a hypothesis, a relation and a rule, none of which knows the others.
 
-m   = score(state, z)              the margin, by which an asker may do without the label
-tau = rule(m, y, ...)              how far to move; 0.0 means that nothing changes
-state <- add(state, z, tau, M)     spread the move over the tasks through M
-M <- adapt(M, gram)                only where the relation is learned
+m   = score(state, z)              the margin, by which a query strategy may do without the label
+tau = rule(m, y, ...)              the step size; 0.0 means that nothing changes
+state <- add(state, z, tau, M)     share the update with the tasks through M
+M <- adapt(M, gram)                only if the relation is learned
 
-:class:`LinearLearner` is that of weights, which one compiled loop moves; :class:`Round` is the base of all learners
+:class:`LinearLearner` is that of weights, which one compiled loop updates; :class:`Round` is the base of all learners
 with one model and one relation.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,7 +28,9 @@ from coterie.numeric.primal.arow import margin_variances
 from coterie.numeric.primal.asking import renew, skip_rounds
 from coterie.numeric.primal.averaged import AveragedModel
 from coterie.numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
+from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals
 from coterie.numeric.primal.round import Extent
+from coterie.numeric.primal.rules import goes_by_sign
 from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views.tasks import SpectralRelationModel
@@ -39,22 +41,21 @@ from .contract import (
     Batch,
     Capabilities,
     Codes,
-    FastPath,
     Features,
     InputShape,
     Margins,
     Predictions,
     RoundCount,
     UpdateResult,
-    entries_of,
-    known_and_unseen,
-    rows_from_column,
+    count_entries,
+    score_known_and_unseen,
+    select_from_column,
 )
-from .sharing import BINDINGS, NO_GROUPS, coming_in, count_all, form_for, require_fit
+from .sharing import NO_GROUPS, LearnedAdapter, adapt_relation, arrivals_of, count_all, require_fit
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`Round.dump` returns beside the arrays."""
+    """The data that :meth:`Round.dump` returns in addition to the arrays."""
 
     shape: dict[str, Any]
     features: Features
@@ -68,40 +69,39 @@ _MEAN_READ = (
 )
 
 
-class Round(BaseLearner, ABC):
+class Round(BaseLearner):
     """Base of the learners with one model and one relation bound to it."""
 
     relation: Any
-    _bound: Any
+    adapter: Any
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that the relation does not know: ValueError naming the first."""
-        self._bound.refuse(self.relation, state, tasks)
+        self.adapter.refuse(state, tasks)
 
     def predict(self, state: State, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
-        return Predictions(
-            known_and_unseen(
-                run,
-                lambda rows, codes: self.score(state, rows, codes),
-                lambda rows, tasks: self.score_unseen(state, rows, tasks),
-            )
+        margins = score_known_and_unseen(
+            run,
+            lambda rows, codes: self.score(state, rows, codes),
+            lambda rows, tasks: self.score_unseen(state, rows, tasks),
         )
+        return Predictions(margins)
 
     @abstractmethod
     def score(self, state: State, rows: Any, codes: Codes) -> Margins:
-        """Margins of records of known tasks; nothing is written."""
+        """Return the margins of records of known tasks; nothing is written."""
 
     @abstractmethod
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
+        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
-        return np.asarray(self._bound.relation_matrix(self.relation, state, among))
+        """Return A⁻¹ on the paper's scale for the tasks known, or for the numbers ``among`` them."""
+        return np.asarray(self.adapter.relation_matrix(state, among))
 
     def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
-        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         shape, arrays = flatten(require_held(self._to_saved(state)))
         return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
 
@@ -113,62 +113,122 @@ class Round(BaseLearner, ABC):
         ValueError
             If the data do not fit together.
         """
-        held = msgspec.convert(data, _Saved)
-        model = rebuild(held.shape, arrays, *self._blank(tasks, held.features, held.dense))
+        saved = msgspec.convert(data, _Saved)
+        model = rebuild(saved.shape, arrays, *self._blank(tasks, saved.features, saved.dense))
         model, sharing = self._restored(model, tasks)
-        state = State(model, tasks, sharing, held.features, held.dense, len(tasks), held.rounds)
+        state = State(model, tasks, sharing, saved.features, saved.dense, len(tasks), saved.rounds)
         self._check(state)
         return state
 
     @abstractmethod
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
-        """Models of no record as they would be saved, one for each form that these parameters allow."""
+        """Return models of no record as they would be saved, one for each form that these parameters allow."""
 
     def _check(self, state: State) -> None:
-        """Refuse a state by which compiled code could read beyond arrays, or that learning cannot reach: ValueError."""
-        state.model.check(self._bound.bounds(state))
+        """Refuse a state with indices beyond its arrays, or that learning cannot reach: ValueError."""
+        state.model.check(self.adapter.bounds(state))
 
     @abstractmethod
     def _to_saved(self, state: State) -> Any:
-        """The model without unused room and without arrays that can be computed again, to be saved."""
+        """Return the model without unused room and without arrays that can be computed again."""
 
     def _restored(self, model: Any, tasks: Index) -> tuple[Any, Any]:
-        """The whole model restored from a saved one, and what the state keeps of the relation for these tasks."""
+        """Return the whole model for a saved one, and the part of the relation that the state keeps."""
         return model, None
 
 
+class CompiledLearner(BaseLearner):
+    """Base of learners whose rounds are one compiled loop; a state keeps the calls prepared for its model."""
+
+    compiled_rule: Any
+
+    @abstractmethod
+    def make_room(self, state: Any, i: int, entries: int) -> None:
+        """Make the room that compiled code lacked for a record of task i with so many entries."""
+
+    def learn_compiled(self, state: Any, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS) -> Moves:
+        """Predict and learn in the compiled loop; if something stops it, the records before are learned."""
+        n, m, learned = len(run.tasks), len(y), 0
+        moves, rule, strategy = empty_moves(n), self.compiled_rule, run.query_strategy
+        try:
+            while learned < m:
+                records = run.rows, run.tasks, y
+                learned = learn(state.model, rule, *records, learned, m, n - m, moves, strategy, arrivals)
+                if learned < m:
+                    self.make_room(state, int(run.tasks[learned]), count_entries(run.rows, learned))
+        finally:
+            state.rounds += learned
+        return moves
+
+    def predict_one(self, state: Any, rows: Csr, i: int) -> float:
+        """Return the margin of one record, with values of the hypothesis's type, in some microseconds."""
+        return _calls_of(state).predict(state.model, rows, i)  # type: ignore[no-any-return]
+
+    def learn_one(self, state: Any, rows: Csr, i: int, y: float) -> None:
+        """Learn one record as :meth:`learn` does, without a result."""
+        calls = _calls_of(state)
+        while calls.learn(state.model, self.compiled_rule, rows, i, y) == UNPROVIDED:
+            self.make_room(state, i, len(rows.values))
+        state.rounds += 1
+        self.warn(state)
+
+    def bind_call(self, state: Any, records: PlainRecords) -> BoundCall | None:
+        """Return the compiled calls for dictionaries, bound to this model; None until it has stayed the same."""
+        return _calls_of(state).bound_call(state.model, self.compiled_rule, records)
+
+    def release(self, state: Any) -> None:
+        """Release the model that calls are prepared for."""
+        if state.calls is not None:
+            state.calls.forget()
+
+
+def _calls_of(state: Any) -> RecordCalls:
+    if state.calls is None:
+        state.calls = RecordCalls()
+    calls: RecordCalls = state.calls
+    return calls
+
+
 def named_by(relation: Any) -> Sequence[Hashable]:
-    """The tasks that a relation names, which are all there can be; empty if it names none."""
+    """Return the tasks that a relation names, which are all there can be; empty if it names none."""
     return tuple(relation.known_tasks) if relation.form == "columns" else ()
 
 
-class LinearLearner(Round):
+class LinearLearner(CompiledLearner, Round):
     """A hypothesis, a relation and a rule joined into one round.
 
     Parameters
     ----------
     hypothesis : part
-        What is stored, such as :class:`coterie.hypotheses.LinearWeights` or a wrapper around it.
+        The weights and their storage, such as :class:`coterie.hypotheses.LinearWeights` or a wrapper around it.
     relation : part
-        How tasks share.
+        The relation between tasks.
     rule : part
-        When and how far to move.
+        The update rule.
 
     Raises
     ------
     TypeError
-        If the hypothesis cannot be moved under the relation or by the rule; both are named.
+        If the hypothesis cannot be updated under the relation or by the rule; both are named.
     """
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
-        form = form_for(hypothesis, relation)
+        self.adapter = adapt_relation(hypothesis, relation)
         spec.require_part("rule", rule, "PassiveAggressive()")
         move = getattr(rule, "move", None)
         require_fit(hypothesis, move in hypothesis.moves, f"move by {rule!r}", "a rule", hypothesis.moves)
         self.hypothesis, self.relation, self.rule = hypothesis, relation, rule
-        self.compiled_rule, self._bound = rule.compiled(), BINDINGS[form]
-        mean_read = self._mean_is_read()
-        learned = form == "learned"
+        self.compiled_rule, form = rule.compiled(), relation.form
+        learned = isinstance(self.adapter, LearnedAdapter)
+        if learned:
+            self.adapter.by_sign = goes_by_sign(self.compiled_rule)
+        cannot_drop = cannot_bound = ""
+        blank = self._blank_model(False)
+        if holds(blank, (AveragedModel,)) and holds(blank, (SpectralRelationModel,)):
+            cannot_drop = _MEAN_READ.format(relation, "forget a task")
+            cannot_bound = _MEAN_READ.format(relation, "have max_tasks")
+        elif form == "columns":
+            cannot_bound = f"max_tasks cannot be given with {relation!r}, which names all its tasks"
         self.traits = Capabilities(
             log_odds=rule.log_odds,
             weighs=True,
@@ -178,177 +238,106 @@ class LinearLearner(Round):
             tasks_independent=form in ("levels", "intercepts") and bool(relation.alike and not relation.counts_tasks),
             named=named_by(relation),
             fixed=form == "columns",
-            cannot_drop=_MEAN_READ.format(relation, "forget a task") if mean_read else "",
-            cannot_bound=self._why_unbounded(mean_read),
+            cannot_drop=cannot_drop,
+            cannot_bound=cannot_bound,
         )
-
-    def _mean_is_read(self) -> bool:
-        """True where means of weights are kept of which those of other tasks are a part."""
-        model = self._blank_model(False)
-        return holds(model, (AveragedModel,)) and holds(model, (SpectralRelationModel,))
-
-    def _why_unbounded(self, mean_read: bool) -> str:
-        if mean_read:
-            return _MEAN_READ.format(self.relation, "have max_tasks")
-        if self.relation.form == "columns":
-            return f"max_tasks cannot be given with {self.relation!r}, which names all its tasks"
-        return ""
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """The state before the first round."""
-        state: State = self._bound.start(self, tasks, size, length)
+        """Return the state before the first round."""
+        state: State = self.adapter.start(tasks, size, length)
         return state
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first so many tasks of the index and for so many features; all or nothing."""
+        """Make room for the first ``tasks`` tasks of the index and for these features; all or nothing."""
         if tasks > state.known or size.features > state.features:
-            self._bound.resize(self, state, tasks, max(size.features, state.features), counted)
+            self.adapter.resize(state, tasks, max(size.features, state.features), counted)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights: O(what they hold).
+        """Drop tasks and their own weights: O(number of these weights).
 
         Groups keep what they have learned; one whose last task leaves is dropped, too.
         """
-        self._bound.drop_weights(self, state, dropped, tasks)
+        self.adapter.drop_weights(state, dropped, tasks)
         state.known = dropped.left
 
-    # -- predicting ---------------------------------------------------------------------------------------------------
+    def make_room(self, state: State, i: int, entries: int) -> None:
+        """Make room for a record of task i with so many entries."""
+        self.adapter.make_room(state, i, entries)
+
+    # -- rounds -------------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Any, codes: Codes) -> Margins:
-        """Margins of records of known tasks: O(nnz · levels) each; nothing is written."""
+        """Return the margins of records of known tasks: O(nnz · levels) each; nothing is written."""
         margins = np.zeros(len(codes))
         predict(state.model, rows, codes, 0, len(codes), margins)
         return margins
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
+        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
         margins = np.zeros(len(tasks))
-        model = self._bound.unseen_task_model(state, tasks)
+        model = self.adapter.unseen_task_model(state, tasks)
         predict(model, rows, np.arange(len(tasks)), 0, len(tasks), margins)
         return margins
 
-    # -- learning -----------------------------------------------------------------------------------------------------
-
     def learn(self, state: State, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
-        """Predict and learn in the compiled loop, which knows how late labels are.
+        """Predict and learn in the compiled loop, with delayed labels if there are fewer than records.
 
-        However a stream is cut into runs, every bit is the same: a new task counts from its first record on.
+        However a stream is cut into batches, every bit is the same: a new task counts from its first record on.
         """
-        n, m = len(run.tasks), len(y)
-        moves, delay, done = no_moves(n), n - m, 0
-        coming = coming_in(state, run.tasks[:delay])
+        m = len(y)
         try:
-            while done < m:
-                done = learn(
-                    state.model,
-                    self.compiled_rule,
-                    run.rows,
-                    run.tasks,
-                    y,
-                    done,
-                    m,
-                    delay,
-                    moves,
-                    run.query_strategy,
-                    coming,
-                )
-                if done < m:
-                    self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
+            moves = self.learn_compiled(state, run, y, arrivals_of(state, run.tasks[: len(run.tasks) - m]))
         except BaseException:
-            state.rounds += done  # whatever stopped it: these were learned, and a task that is known is counted
-            count_all(state)
+            count_all(state)  # a known task is counted, whatever stopped learning
             raise
-        state.rounds += m
-        self._bound.warn_if_frozen(self.relation, state)
-        return UpdateResult(Predictions(moves.margins).after(run.predictions), moves.own[:m], moves.step_sizes[:m])
-
-    def make_room(self, state: State, i: int, entries: int) -> None:
-        """Make room for a record of task i with so many entries, which compiled code found missing."""
-        self._bound.make_room(state, i, entries)
+        self.warn(state)
+        return result_of(moves, run, m)
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds that have no labels: clocks advance, nothing else changes."""
+        """End rounds without labels: clocks advance, nothing else changes."""
         skip_rounds(state.model, rounds)
         state.rounds += rounds
 
-    def single(self, state: State) -> LinearFastPath:
-        """Rounds of one record each, by calls that are prepared for the model."""
-        made = LinearFastPath(self, state)
-        if self.relation.form == "learned":
-            made.warn = self.warn_if_frozen
-        return made
-
-    def warn_if_frozen(self, state: State) -> None:
-        """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
-        self._bound.warn_if_frozen(self.relation, state)
+    def warn(self, state: State) -> None:
+        """Warn once if a learned relation has outgrown its limit and is no longer updated."""
+        self.adapter.warn_if_frozen(state)
 
     def update_query_strategy(self, state: State, query_probability: Any) -> None:
-        """Update what the chance of asking has stored of the learned relation."""
+        """Update the part of a query probability that comes from a learned relation."""
         renew(query_probability, state.model)
 
-    # -- what was learned ---------------------------------------------------------------------------------------------
+    # -- learned parameters -------------------------------------------------------------------------------------------
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
-        """The weights that predictions use, one row a task, dense."""
+        """Return the weights that predictions use, one row per task, dense."""
         return state.model.weights(state.known, state.features)  # type: ignore[no-any-return]
 
     def intercepts(self, state: State) -> NDArray[np.floating[Any]]:
-        """The part of each task's margins that no record changes, shape (n_tasks,)."""
+        """Return the constant part of each task's margins, shape (n_tasks,)."""
         return state.model.intercepts(state.known)  # type: ignore[no-any-return]
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
-        return np.asarray(self._bound.share(self.relation, state))
+        """Return the shared part of each task's updates: 0 for independent tasks, 1 for one model of all."""
+        return np.asarray(self.adapter.share(state))
 
     # -- files --------------------------------------------------------------------------------------------------------
 
     def _to_saved(self, state: State) -> Any:
         count_all(state)
-        return state.model.to_saved(self._bound.extent(self.relation, state))
+        return state.model.to_saved(self.adapter.extent(state))
 
     def _restored(self, model: Any, tasks: Index) -> tuple[Any, Any]:
-        kept, sharing = self._bound.restored(self.relation, model.sharing, tasks)
-        return model.with_sharing(sharing), kept
+        own, sharing = self.adapter.restore(model.sharing, tasks)
+        return model.with_sharing(sharing), own
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
         return (self._blank_model(dense).to_saved(Extent(0, 0, 0, 1)),)
 
     def _blank_model(self, dense: bool) -> Any:
         """Return a model without tasks, of the same named tuples as every model under these parameters."""
-        return self._bound.model(self.hypothesis, self._bound.blank(self.relation), 0, 0, 1, dense)
-
-
-class LinearFastPath(FastPath):
-    """Rounds of one record each, by calls prepared for the model as long as it is the same object.
-
-    The learner has a ``compiled_rule``, and makes room where its model has none.
-    """
-
-    def __init__(self, learner: Any, state: Any) -> None:
-        super().__init__(learner, state)
-        self._calls = RecordCalls()
-
-    def predict(self, rows: Csr, i: int) -> float:
-        """The margin of a record, its values of the hypothesis's type, in some microseconds."""
-        return self._calls.predict(self.state.model, rows, i)  # type: ignore[no-any-return]
-
-    def learn(self, rows: Csr, i: int, y: float) -> None:
-        """Learn a record, as the learner would, without returning its move."""
-        while self._calls.learn(self.state.model, self.learner.compiled_rule, rows, i, y) == UNPROVIDED:
-            self.learner.make_room(self.state, i, len(rows.values))
-        self.state.rounds += 1
-        if self.warn is not None:
-            self.warn(self.state)
-
-    def bound(self, records: PlainRecords) -> BoundCall | None:
-        """The compiled calls for dictionaries, bound to this model; None until it has stayed the same for a while."""
-        return self._calls.bound_call(self.state.model, self.learner.compiled_rule, records)
-
-    def forget(self) -> None:
-        """Release the model."""
-        self._calls.forget()
+        return self.adapter.model(self.adapter.blank(), 0, 0, 1, dense)
 
 
 class ConfidenceLearner(LinearLearner):
@@ -359,31 +348,39 @@ class ConfidenceLearner(LinearLearner):
         self.traits = replace(self.traits, has_variances=True)
 
     def variances(self, state: State, run: Batch) -> Margins:
-        """Variances of the margins of records: O(nnz · levels) each."""
+        """Return the variances of the margins of records: O(nnz · levels) each."""
 
-        def of_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
+        def score_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
             own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
-            return _variances(self._bound.unseen_task_model(state, tasks), rows, np.arange(len(tasks))) + (
-                own * rows.squares()
-            )
+            model = self.adapter.unseen_task_model(state, tasks)
+            return _variances(model, rows, np.arange(len(tasks))) + own * rows.squares()
 
-        return known_and_unseen(run, lambda rows, codes: _variances(state.model, rows, codes), of_unseen)
+        return score_known_and_unseen(run, lambda rows, codes: _variances(state.model, rows, codes), score_unseen)
 
     def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
-        """Compute M_ii ‖x‖², the variances of margins a priori, by the features from column ``first`` on."""
+        """Return M_ii ‖x‖², the prior variances of margins, by the features from column ``first`` on."""
         if first:
-            run = run._replace(rows=rows_from_column(run.rows, first))
-        of_known = lambda rows, codes: self._bound.diagonal(state, codes) * rows.squares()  # noqa: E731
-        of_unseen = lambda rows, tasks: self._bound.unseen(state, tasks, NO_GROUPS)[1] * rows.squares()  # noqa: E731
-        return known_and_unseen(run, of_known, of_unseen)
+            run = run._replace(rows=select_from_column(run.rows, first))
+        return score_known_and_unseen(
+            run,
+            lambda rows, codes: self.adapter.diagonal(state, codes) * rows.squares(),
+            lambda rows, tasks: self.adapter.unseen(state, tasks, NO_GROUPS)[1] * rows.squares(),
+        )
 
 
 def _variances(model: Any, rows: Rows, codes: Codes) -> Margins:
-    found = np.zeros(len(codes))
-    margin_variances(model, rows, codes, found)
-    return found
+    variances = np.zeros(len(codes))
+    margin_variances(model, rows, codes, variances)
+    return variances
 
 
-def no_moves(n: int) -> Moves:
-    """Room for the outcome of n rounds."""
+def empty_moves(n: int) -> Moves:
+    """Return arrays for the outcome of n rounds."""
     return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
+
+
+def result_of(moves: Any, run: Batch, m: int, experts: Any = None) -> UpdateResult:
+    """Return the result of a batch of which the first m records were learned, with the predictions made earlier."""
+    predictions = Predictions(moves.margins, experts).replace_first(run.predictions)
+    support = [getattr(moves, name)[:m] for name in ("stored", "evicted") if hasattr(moves, name)]
+    return UpdateResult(predictions, moves.own[:m], moves.step_sizes[:m], *support)

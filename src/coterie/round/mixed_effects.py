@@ -1,8 +1,9 @@
-"""Mixed-effects models as learners, by themselves and as members of an ensemble."""
+"""Mixed-effects models as learners, by themselves, as members, or until another learner takes their place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,9 +13,8 @@ from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Rows
+from coterie.numeric.core.records import Csr, Rows
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
-from coterie.numeric.primal.grouped import NO_ARRIVALS
 from coterie.numeric.primal.mixed_effects import (
     LIMIT,
     FilterStep,
@@ -23,7 +23,7 @@ from coterie.numeric.primal.mixed_effects import (
     SeenFeatures,
     margin_variances,
 )
-from coterie.numeric.primal.stream import learn, predict
+from coterie.numeric.primal.stream import predict
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.state import State, arrays_of
 from coterie.types import Floats
@@ -35,11 +35,14 @@ from .contract import (
     Features,
     InputShape,
     Margins,
+    MemberLearner,
+    MembersState,
     Predictions,
     RoundCount,
     UpdateResult,
+    without_nan,
 )
-from .linear import LinearFastPath, no_moves
+from .linear import CompiledLearner, result_of
 
 
 class Prior(NamedTuple):
@@ -64,14 +67,14 @@ PRIORS = {"mixed effects": Prior(10.0, 0.3), "close mixed effects": Prior(0.3, 0
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`MixedEffectsLearner.dump` returns beside the arrays."""
+    """The data that :meth:`MixedEffectsLearner.dump` returns in addition to the arrays."""
 
     shape: dict[str, Any]
     features: Features
     rounds: RoundCount
 
 
-class MixedEffectsLearner(BaseLearner):
+class MixedEffectsLearner(CompiledLearner):
     """Learn shared weights with all covariances, and each task's own with variances.
 
     The equations are in :mod:`coterie.numeric.primal.mixed_effects`. A record costs O(d²), a task O(d) numbers.
@@ -143,15 +146,9 @@ class MixedEffectsLearner(BaseLearner):
         else:
             state.model = self._empty(0).with_constant(int(state.model.seen.columns[0]))
 
-    def hold_mixing(self, state: State) -> Callable[[], None]:
-        """Return a function that restores the model: it is exact if it has learned each record once."""
-        before = [array.copy() for array in arrays_of(state.model)]
-
-        def restore() -> None:
-            for array, numbers in zip(arrays_of(state.model), before, strict=True):
-                array[:] = numbers
-
-        return restore
+    def mixing_arrays(self, state: State) -> Iterable[Any]:
+        """Return all arrays of the model, which is exact if it has learned each record once."""
+        return arrays_of(state.model)
 
     def has_left(self, state: State) -> bool:
         """Return True once more features were seen than such a model can have: it predicts nothing any more."""
@@ -166,19 +163,10 @@ class MixedEffectsLearner(BaseLearner):
         return Predictions(margins)
 
     def learn(self, state: State, run: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`."""
-        n, m = len(run.tasks), len(y)
-        moves, done = no_moves(n), 0
-        while done < m:
-            arguments = run.rows, run.tasks, y, done, m, n - m, moves, run.query_strategy, NO_ARRIVALS
-            done = learn(state.model, self.compiled_rule, *arguments)
-            if done < m:
-                self.make_room(state)
-        state.rounds += m
-        return UpdateResult(Predictions(moves.margins).after(run.predictions), moves.own[:m], moves.step_sizes[:m])
+        """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`."""
+        return result_of(self.learn_compiled(state, run, y), run, len(y))
 
-    @staticmethod
-    def make_room(state: State, i: int = 0, entries: int = 0) -> None:
+    def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
         """Make room for all features seen."""
         state.model = state.model.with_room()
 
@@ -186,9 +174,9 @@ class MixedEffectsLearner(BaseLearner):
         """End rounds that have no labels."""
         state.rounds += rounds
 
-    def single(self, state: State) -> MixedEffectsSingle:
-        """Return rounds of one record each, by calls that are prepared for the model."""
-        return MixedEffectsSingle(self, state)
+    def bind_call(self, state: State, records: PlainRecords) -> BoundCall | None:
+        """Return compiled calls for dictionaries, None if these, which count no features, could exceed the limit."""
+        return None if self.too_wide and state.features >= LIMIT else super().bind_call(state, records)
 
     def variances(self, state: State, run: Batch) -> Margins:
         """Return the variance of each record's margin before it is shrunk, 0 once the model has left."""
@@ -290,15 +278,90 @@ class MixedEffectsLearner(BaseLearner):
         require(model.noise[1] >= 1.0, "the count of residuals is below 1")
         seen = SeenFeatures.from_columns(model.seen.columns[: min(int(model.clock[0]), len(model.seen.columns))])
         require(np.array_equal(seen.table, model.seen.table), "the hash table of features seen does not fit")
-        given = self._empty(0)
-        model = model._replace(**{name: getattr(given, name) for name in ("priors", "ridges", "kept", "logistic")})
+        empty = self._empty(0)
+        model = model._replace(**{name: getattr(empty, name) for name in ("priors", "ridges", "kept", "logistic")})
         model = model._replace(seen=seen, work=FilterWork.with_width(len(model.shared.mean)))
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
 
 
-class MixedEffectsSingle(LinearFastPath):
-    """Rounds of one record each; calls for dictionaries do not count features, so none are bound near the limit."""
+class SuccessionLearner(MemberLearner):
+    """Predict by a mixed-effects model until it leaves, then by a successor, which learns from the start.
 
-    def bound(self, records: PlainRecords) -> BoundCall | None:
-        """Return compiled calls for dictionaries, None if these could have more features than the limit."""
-        return None if self.learner.too_wide and self.state.features >= LIMIT else super().bound(records)
+    Parameters
+    ----------
+    first : MixedEffectsLearner
+        One that leaves beyond the limit of features.
+    successor : learner
+        A learner of the same labels, whose margins are log-odds if those of the first are.
+    """
+
+    def __init__(self, first: MixedEffectsLearner, successor: BaseLearner) -> None:
+        self.learners = [first, successor]
+        tasks_independent = successor.traits.tasks_independent
+        self.traits = replace(
+            first.traits, asks=False, tasks_independent=tasks_independent, has_variances=False, has_intervals=False
+        )
+
+    # -- rounds -------------------------------------------------------------------------------------------------------
+
+    def predict(self, state: MembersState, run: Batch) -> Predictions:
+        """Predict records; nothing is written."""
+        return self._combine(self.predict_members(state, run))
+
+    @staticmethod
+    def _combine(members: Sequence[Predictions]) -> Predictions:
+        first, successor = (member.margins for member in members)
+        return Predictions(np.where(np.isnan(first), successor, first), None, tuple(map(without_nan, members)))
+
+    def learn(self, state: MembersState, run: Batch, y: Floats) -> UpdateResult:
+        """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`."""
+        first, successor = self.learn_members(state, run, [y, y])
+        state.rounds += len(y)
+        own = np.where(np.isnan(first.own), successor.own, first.own)
+        predictions = self._combine([first.predictions, successor.predictions]).replace_first(run.predictions)
+        return UpdateResult(predictions, own, np.maximum(first.steps, successor.steps))
+
+    def predict_one(self, state: MembersState, rows: Csr, i: int) -> float:
+        """Return the margin of one record of the known task i."""
+        first, successor = self.pairs(state)
+        margin = float(first[0].predict_one(first[1], rows, i))
+        return float(successor[0].predict_one(successor[1], rows, i)) if np.isnan(margin) else margin
+
+    def learn_one(self, state: MembersState, rows: Csr, i: int, y: float) -> None:
+        """Learn one record in both learners."""
+        self.learn_one_in_members(state, rows, i, y)
+
+    def variances(self, state: MembersState, run: Batch) -> Floats:
+        """Refuse to give variances, which the successor does not have."""
+        raise AttributeError("a model with many_features='gradient' has no variances; use many_features='raise'")
+
+    def intervals(self, state: MembersState, run: Batch, level: float) -> tuple[Margins, Floats]:
+        """Refuse to give intervals, which the successor does not have."""
+        raise AttributeError("a model with many_features='gradient' has no intervals; use many_features='raise'")
+
+    # -- learned parameters: those of the learner that predicts -------------------------------------------------------
+
+    def _ask_active(self, method: str, state: MembersState, *arguments: Any) -> Floats:
+        first, successor = self.pairs(state)
+        learner, inner = successor if first[0].has_left(first[1]) else first
+        return np.asarray(getattr(learner, method)(inner, *arguments))
+
+    def linear_part(self, state: MembersState, run: Batch, record: Any = None) -> Margins:
+        """Return the margins of records as weighted sums."""
+        return self._ask_active("linear_part", state, run, record)
+
+    def weights(self, state: MembersState) -> Floats:
+        """Return the weights that predictions use, one row per task, dense."""
+        return self._ask_active("weights", state)
+
+    def intercepts(self, state: MembersState) -> Floats:
+        """Return the constant part of each task's margins in addition to the weights."""
+        return self._ask_active("intercepts", state)
+
+    def share(self, state: MembersState) -> Floats:
+        """Return the shared part of each task's updates."""
+        return self._ask_active("share", state)
+
+    def relation_matrix(self, state: MembersState, among: Sequence[int] | None = None) -> Floats:
+        """Return A⁻¹ on the paper's scale for the tasks known, or for the numbers ``among`` them."""
+        return self._ask_active("relation_matrix", state, among)

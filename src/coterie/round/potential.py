@@ -30,12 +30,12 @@ class PotentialLearner(BoundLearner):
         # T is made of all of M, and potentials are of all weights and may depend on the number of features
         self.traits = replace(self.traits, task_changes_all=True, feature_changes_all=True)
 
-    def _grown(self, state: State, changed: bool) -> Any:
+    def _resized(self, state: State, changed: bool) -> Any:
         return self.hypothesis.resized(state.model, self.matrix(state), state.features)
 
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
         state.model = state.model._replace(raw=dropped.moved_copy(state.model.raw))
-        return self._grown(state, True)
+        return self._resized(state, True)
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense."""
@@ -59,7 +59,7 @@ class PotentialLearner(BoundLearner):
         return margins
 
     def _with_one(self, state: State, task: Hashable) -> Any:
-        row, own = self._bound.unseen(state, [task], np.arange(state.known))
+        row, own = self.adapter.unseen(state, [task], np.arange(state.known))
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
         return self.hypothesis.resized(state.model, M, state.features)
 
@@ -68,7 +68,7 @@ class PotentialLearner(BoundLearner):
 
         Under equal parameters, as a copy has them, the state stays as it is to the last bit.
         """
-        made, held = self._grown(state, True), state.model
+        made, held = self._resized(state, True), state.model
         pairs = ((made.values, held.values), (made.weights, held.weights))
         if not all(
             np.allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(one).max(initial=0.0)) for one, other in pairs
@@ -79,7 +79,7 @@ class PotentialLearner(BoundLearner):
         for t, i in enumerate(codes.tolist()):
             margins[t] = model.margin(i, rows, t)
 
-    def _refuses(self, state: State) -> bool:
+    def can_refuse(self, state: State) -> bool:
         return not isinstance(self.hypothesis.potential, (PNorm, ExponentiatedGradient))  # its gradient may be refused
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:

@@ -1,13 +1,13 @@
-"""Learners of numbers under one last step that mixes them.
+"""Learners of numbers, stacked: a last step combines them.
 
-The learners are not aware of each other, and learn a run of records one after the other; the last step then goes
+The learners do not depend on each other, and learn a batch one after the other; the last step then goes
 through their margins in one compiled loop (:mod:`coterie.numeric.primal.stacking`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import msgspec
@@ -17,10 +17,9 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, weights_of
 from coterie.numeric.primal import stacking
-from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.primal.stacking import Stacking
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held, strip_prefix
-from coterie.state import State, copied, nbytes_of
+from coterie.state import arrays_of, nbytes_of
 from coterie.types import Floats
 
 from .contract import (
@@ -29,45 +28,43 @@ from .contract import (
     Codes,
     InputShape,
     Margins,
-    MemberFastPath,
     MemberLearner,
+    MembersState,
     Predictions,
-    SavedMembers,
     UpdateResult,
-    finite,
+    without_nan,
 )
 
+#: The number of residuals that the normal distribution counts as.
+NORMAL = 20.0
 
-class _Saved(SavedMembers):
-    """The data that :meth:`RegressionLearner.dump` returns beside the arrays."""
+
+class _Saved(msgspec.Struct):
+    """The data that :meth:`RegressionLearner.dump` returns in addition to the arrays."""
 
     shape: dict[str, Any]
 
 
 @dataclass
-class RegressionState:
+class RegressionState(MembersState):
     """The states of the learners, and the last step."""
 
-    members: list[State]
-    tasks: Index
+    _: KW_ONLY
     model: Stacking
-    features: int
-    known: int
-    rounds: int = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(member.nbytes for member in self.members) + nbytes_of(self.model)
+        return super().nbytes + nbytes_of(self.model)
 
 
 class RegressionLearner(MemberLearner):
-    """Learners of numbers mixed into one that has the same methods.
+    """Learners of numbers combined into one that has the same methods.
 
     Parameters
     ----------
     learners : sequence of learners
-        That learn numbers; those of mixed effects come last.
+        Learners of numbers; those of mixed effects come last.
     """
 
     def __init__(self, learners: Sequence[BaseLearner]) -> None:
@@ -86,13 +83,12 @@ class RegressionLearner(MemberLearner):
     # -- tasks and features ---------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> RegressionState:
-        """The state before the first round."""
-        members = [learner.init(tasks, size, length) for learner in self.learners]
+        """Return the state before the first round."""
         model = Stacking.empty(len(self.learners), len(tasks))
-        return RegressionState(members, tasks, model, size.features, len(tasks))
+        return RegressionState(**vars(super().init(tasks, size, length)), model=model)
 
     def resize(self, state: RegressionState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first so many tasks of the index, and for so many features."""
+        """Make room for the first ``tasks`` tasks of the index, and for these features."""
         super().resize(state, tasks, size, counted)
         state.model = state.model.with_tasks(tasks)
 
@@ -101,113 +97,118 @@ class RegressionLearner(MemberLearner):
         super().drop(state, dropped, tasks)
         state.model.drop_tasks(dropped)
 
-    def hold_mixing(self, state: RegressionState) -> Callable[[], None]:
-        """A function that restores the last step, and the members that are exact if they learned each record once."""
-        model, restore_members = copied(state.model), super().hold_mixing(state)
-
-        def restore() -> None:
-            state.model = copied(model)
-            restore_members()
-
-        return restore
+    def mixing_arrays(self, state: RegressionState) -> Iterable[Any]:
+        """Return the arrays of the last step, which learns from predictions of records not yet learned."""
+        return arrays_of(state.model)
 
     # -- learning -------------------------------------------------------------------------------------------------
 
     def learn(self, state: RegressionState, run: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn; the last step and the residuals use predictions from when they were asked, where known."""
+        """Predict and learn; the last step and the residuals use predictions from when they were asked, if known."""
         n, m = len(run.tasks), len(y)
-        made = self.learn_each(state, run, [y] * len(self.learners))
-        foreseen, now = np.array([each.predictions.margins for each in made]), np.array([each.own for each in made])
-        late = n > m or run.given > 0
-        predictions = np.zeros((len(self.learners) + 2, n if late else 0))
+        updates = self.learn_members(state, run, [y] * len(self.learners))
+        foreseen = np.array([update.predictions.margins for update in updates])
+        now = np.array([update.own for update in updates])
+        late = n > m or run.n_predicted > 0
+        experts = np.zeros((len(self.learners) + 2, n if late else 0))
         if run.predictions is not None:
-            predictions[:, : run.given] = run.predictions.experts
+            experts[:, : run.n_predicted] = run.predictions.experts
         margins, own, weights = np.zeros(n), np.zeros(m), weights_of(run.rows)
-        stacking.learn(state.model, foreseen, now, weights, run.tasks, y, predictions, run.given, m, margins, own)
+        options = weights, run.tasks, y, experts, run.n_predicted, m, margins, own
+        stacking.learn(state.model, foreseen, now, *options)
         state.rounds += m
-        members = tuple(finite(each.predictions) for each in made)
-        steps = np.max([each.steps for each in made], axis=0)
-        return UpdateResult(
-            Predictions(margins, predictions if late else None, members).after(run.predictions), own, steps
-        )
+        members = tuple(without_nan(update.predictions) for update in updates)
+        steps = np.max([update.steps for update in updates], axis=0)
+        predictions = Predictions(margins, experts if late else None, members)
+        return UpdateResult(predictions.replace_first(run.predictions), own, steps)
 
-    def single(self, state: RegressionState) -> RegressionSingle:
-        """Rounds of one record each, by calls that are prepared for the model."""
-        return RegressionSingle(self, state)
+    def predict_one(self, state: RegressionState, rows: Csr, i: int) -> float:
+        """Return the margin of one record of the known task i."""
+        return float(stacking.predict_one(state.model, self._foresee_one(state, rows, i)))
+
+    def learn_one(self, state: RegressionState, rows: Csr, i: int, y: float) -> None:
+        """Learn one record as :meth:`learn` does, without a result."""
+        now = self._foresee_one(state, rows, i)
+        self.learn_one_in_members(state, rows, i, y)
+        stacking.learn_one(state.model, now, float(weights_of(rows)[0]), i, y)
+
+    def _foresee_one(self, state: RegressionState, rows: Csr, i: int) -> Floats:
+        """Return the margins of the members, shape (S, 1)."""
+        return np.array([[learner.predict_one(inner, rows, i)] for learner, inner in self.pairs(state)])
 
     # -- predicting -----------------------------------------------------------------------------------------------
 
     def predict(self, state: RegressionState, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
-        return self._foreseen(state, run)[0]
+        return self._predict_with_spread(state, run)[0]
 
-    def _foreseen(self, state: RegressionState, run: Batch) -> tuple[Predictions, Floats]:
-        """Predictions of records, and the spreads of their residuals."""
-        members = self.predict_each(state, run)
-        predictions, spreads = self._stacked(state.model, run.tasks, [each.margins for each in members])
-        return Predictions(predictions[-2], predictions, tuple(map(finite, members))), spreads
+    def _predict_with_spread(self, state: RegressionState, run: Batch) -> tuple[Predictions, Floats]:
+        """Return predictions of records, and the standard deviations of their residuals."""
+        members = self.predict_members(state, run)
+        experts, spreads = self._stack(state.model, run.tasks, [member.margins for member in members])
+        return Predictions(experts[-2], experts, tuple(map(without_nan, members))), spreads
 
     @staticmethod
-    def _stacked(model: Stacking, tasks: Codes, margins: Sequence[Margins]) -> tuple[Floats, Floats]:
-        predictions, spreads = np.zeros((len(margins) + 2, len(tasks))), np.zeros(len(tasks))
-        stacking.predict(model, np.array(margins), tasks, predictions, spreads)
-        return predictions, spreads
+    def _stack(model: Stacking, tasks: Codes, margins: Sequence[Margins]) -> tuple[Floats, Floats]:
+        experts, spreads = np.zeros((len(margins) + 2, len(tasks))), np.zeros(len(tasks))
+        stacking.predict(model, np.array(margins), tasks, experts, spreads)
+        return experts, spreads
 
     def linear_part(self, state: RegressionState, run: Batch, record: Any = None) -> Margins:
-        """Margins with members' predictions not kept within the range of the labels."""
+        """Return margins with members' predictions not limited to the range of the labels."""
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
-        return np.asarray(self._stacked(free, run.tasks, margins)[0][-2])
+        return np.asarray(self._stack(free, run.tasks, margins)[0][-2])
 
     def intervals(self, state: RegressionState, run: Batch, level: float) -> tuple[Margins, Floats]:
-        """Margins, and intervals in which labels lie with probability ``level``, shape (n, 2)."""
-        predictions, spreads = self._foreseen(state, run)
+        """Return margins, and intervals in which labels lie with probability ``level``, shape (n, 2)."""
+        predictions, spreads = self._predict_with_spread(state, run)
         ends, ages = self.quantiles(state, np.array([0.5 - level / 2, 0.5 + level / 2])), predictions.experts[-1]
         return predictions.margins, predictions.margins[:, None] + spreads[:, None] * ends[ages.astype(np.int64)]
 
     def quantiles(self, state: RegressionState, levels: Floats) -> Floats:
-        """The quantiles of a residual over its spread, of those counted so far and of a normal one that counts as 20.
+        """Return quantiles of standardised residuals: of those counted, and a normal one that counts as 20.
 
-        Shape (AGES, n): by how many labels of the task were known.
+        Shape (AGES, n): by the number of labels of the task that were known.
         """
         from scipy.special import ndtr
 
-        made = []
-        for held in state.model.spread.bins:
-            edges = np.sinh(np.linspace(-stacking.REACH, stacking.REACH, len(held) + 1)) / 4.0
-            below_edge = np.append(0.0, np.cumsum(held)) + NORMAL * ndtr(edges)
-            made.append(np.interp(levels, below_edge / (held.sum() + NORMAL), edges))
-        return np.array(made)
+        quantiles = []
+        for counts in state.model.spread.bins:
+            edges = np.sinh(np.linspace(-stacking.REACH, stacking.REACH, len(counts) + 1)) / 4.0
+            below_edge = np.append(0.0, np.cumsum(counts)) + NORMAL * ndtr(edges)
+            quantiles.append(np.interp(levels, below_edge / (counts.sum() + NORMAL), edges))
+        return np.array(quantiles)
 
-    # -- what was learned -----------------------------------------------------------------------------------------
+    # -- learned parameters ----------------------------------------------------------------------------------------
 
     def member_weights(self, state: RegressionState) -> Floats:
-        """The weights of the members in the last step, shape (S,); 0 for one that has left."""
+        """Return the weights of the members in the last step, shape (S,); 0 for one that has left."""
         active = len(self.learners) - sum(learner.has_left(inner) for learner, inner in self.pairs(state))
         if state.model.clock[0] > stacking.START:
             return state.model.last.mean.copy()  # type: ignore[no-any-return]
         return np.pad(np.full(active, 1.0 / active), (0, len(self.learners) - active))
 
     def weights(self, state: RegressionState) -> Floats:
-        """The weights that predictions use, one row a task, dense, without intercepts."""
+        """Return the weights that predictions use, one row per task, dense, without intercepts."""
         weights = np.zeros((state.known, state.features))
         for factor, (learner, inner) in zip(self.member_weights(state), self.pairs(state), strict=True):
             weights += factor * np.asarray(learner.weights(inner), np.float64)  # one at a time: they may be large
         return weights
 
     def intercepts(self, state: RegressionState) -> Floats:
-        """The constant part of each task's predictions, beside its weights, shape (n_tasks,)."""
+        """Return the constant part of each task's predictions in addition to its weights, shape (n_tasks,)."""
         factors = zip(self.member_weights(state), self.pairs(state), strict=True)
         return np.asarray(sum(factor * learner.intercepts(inner) for factor, (learner, inner) in factors))
 
     def share(self, state: RegressionState) -> Floats:
-        """The share of the members, weighted by how much each counts in the last step; the same for all tasks."""
+        """Return the mean share of the members by their weights in the last step, the same for all tasks."""
         parts = np.abs(self.member_weights(state))
         shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
         return np.asarray(parts @ shares / (parts.sum() or 1.0))
 
     def relation_matrix(self, state: RegressionState, among: Sequence[int] | None = None) -> Floats:
-        """The matrix (1 - s) I + s 11' of the share s."""
+        """Return the matrix (1 - s) I + s 11' of the share s."""
         n = state.known if among is None else len(among)
         shared = float(self.share(state)[0]) if state.known else 0.0
         return np.asarray((1.0 - shared) * np.eye(n) + shared)
@@ -215,10 +216,10 @@ class RegressionLearner(MemberLearner):
     # -- files ----------------------------------------------------------------------------------------------------
 
     def dump(self, state: RegressionState) -> tuple[dict[str, Any], Arrays]:
-        """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        data, arrays = self.dump_members(state)
+        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        data, arrays = super().dump(state)
         shape, own = flatten(require_held(state.model.to_saved(state.known)), "model.")
-        return {"members": data, "shape": shape, "features": state.features, "rounds": state.rounds}, arrays | own
+        return data | {"shape": shape}, arrays | own
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> RegressionState:
         """Undo :meth:`dump`.
@@ -228,40 +229,7 @@ class RegressionLearner(MemberLearner):
         ValueError
             If the data do not fit together.
         """
-        held = msgspec.convert(data, _Saved)
-        members = self.restore_members(held.members, arrays, tasks, held.features)
-        model = rebuild(held.shape, strip_prefix(arrays, "model."), Stacking.empty(len(self.learners)))
+        shape, state = msgspec.convert(data, _Saved).shape, super().restore(data, arrays, tasks)
+        model = rebuild(shape, strip_prefix(arrays, "model."), Stacking.empty(len(self.learners)))
         model.check(len(tasks), len(self.learners))
-        return RegressionState(members, tasks, model, held.features, len(tasks), held.rounds)
-
-
-class RegressionSingle(MemberFastPath):
-    """Rounds of one record each, by calls prepared for the model as long as it is the same object."""
-
-    def __init__(self, learner: RegressionLearner, state: RegressionState) -> None:
-        super().__init__(learner, state)
-        self._predict, self._learn = PreparedCall(stacking.predict_one), PreparedCall(stacking.learn_one)
-
-    def _foreseen(self, rows: Csr, i: int) -> Floats:
-        """The margins of the members, shape (S, 1)."""
-        return np.array([each.predict(rows, i) for each in self.members]).reshape(-1, 1)
-
-    def predict(self, rows: Csr, i: int) -> float:
-        """The margin of a record of task i."""
-        return self._predict(self.state.model, self._foreseen(rows, i))  # type: ignore[no-any-return]
-
-    def learn(self, rows: Csr, i: int, y: float) -> None:
-        """Learn a record, as :meth:`RegressionLearner.learn` would, without returning its move."""
-        now = self._foreseen(rows, i)
-        super().learn(rows, i, y)
-        self._learn(self.state.model, now, float(weights_of(rows)[0]), i, y)
-
-    def forget(self) -> None:
-        """Release the models."""
-        self._predict.forget()
-        self._learn.forget()
-        super().forget()
-
-
-#: How many residuals the normal distribution counts as, beside those seen.
-NORMAL = 20.0
+        return RegressionState(**vars(state), model=model)

@@ -28,7 +28,7 @@ from coterie.state import State
 from coterie.wording import counted
 
 from .block import BLOCK, BoundLearner, Span, spans
-from .contract import Batch, Codes, Margins, known_and_unseen, rows_from_column
+from .contract import Batch, Codes, Margins, score_known_and_unseen, select_from_column
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.
 MOST_WEIGHTS = 1 << 15
@@ -92,7 +92,7 @@ class SecondOrderLearner(BoundLearner):
         made.shrinks = False
         return made
 
-    def _grown(self, state: State, changed: bool) -> Any:
+    def _resized(self, state: State, changed: bool) -> Any:
         if state.model.solver == "primal":
             _require_room(max(state.known, 1), state.features)  # also before the first task
         shares = self._shares(state)
@@ -100,7 +100,7 @@ class SecondOrderLearner(BoundLearner):
 
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
         state.model = state.model.drop_tasks(dropped)
-        return self._grown(state, True)
+        return self._resized(state, True)
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense.
@@ -115,7 +115,7 @@ class SecondOrderLearner(BoundLearner):
         return np.asarray(state.model.weights(self._shares(state), state.known, state.features))
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
-        sharing = self._bound.blank(self.relation)
+        sharing = self.adapter.blank()
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
@@ -141,8 +141,8 @@ class SecondOrderLearner(BoundLearner):
         for first in range(0, len(codes), BLOCK):
             some = codes[first : first + BLOCK]
             X = self._points(state, rows.cut(first, first + len(some)), state.rounds + first)
-            between = self._bound.between(state, some, state.model.tasks_of_rows)
-            pairs: Pairs = between, self._bound.diagonal(state, some)
+            between = self.adapter.between(state, some, state.model.tasks_of_rows)
+            pairs: Pairs = between, self.adapter.diagonal(state, some)
             found.append(np.array(state.model.predict(self.hypothesis.kernel, X, some, pairs, with_variances)))
         f, q = np.concatenate(found, axis=1)
         return f, q
@@ -152,13 +152,13 @@ class SecondOrderLearner(BoundLearner):
     ) -> tuple[Margins, Margins]:
         """Mean and variance, as in :meth:`moments`, of the margins of records of tasks that nobody has seen."""
         X = self._points(state, rows, state.rounds)
-        pairs: Pairs = self._bound.unseen(state, tasks, state.model.tasks_of_rows)
+        pairs: Pairs = self.adapter.unseen(state, tasks, state.model.tasks_of_rows)
         f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, with_variances)
         return f, q
 
     def variances(self, state: State, run: Batch) -> Margins:
         """Variances of the margins of records, none below 0 by rounding."""
-        found = known_and_unseen(
+        found = score_known_and_unseen(
             run,
             lambda rows, codes: self.moments(state, rows, codes)[1],
             lambda rows, tasks: self.moments_unseen(state, rows, tasks)[1],
@@ -173,18 +173,18 @@ class SecondOrderLearner(BoundLearner):
         if first == 0:
             k = self.hypothesis.kernel.diagonal(self._points(state, run.rows, state.rounds))
         elif self.hypothesis.linear:
-            k = rows_from_column(run.rows, first).squares()
+            k = select_from_column(run.rows, first).squares()
         else:
             return np.zeros(len(run.tasks))
-        of_known = lambda rows, codes: self._bound.diagonal(state, codes)  # noqa: E731
-        of_unseen = lambda rows, tasks: self._bound.unseen(state, tasks, state.model.tasks_of_rows)[1]  # noqa: E731
-        return np.asarray(known_and_unseen(run, of_known, of_unseen) * k)
+        of_known = lambda rows, codes: self.adapter.diagonal(state, codes)  # noqa: E731
+        of_unseen = lambda rows, tasks: self.adapter.unseen(state, tasks, state.model.tasks_of_rows)[1]  # noqa: E731
+        return np.asarray(score_known_and_unseen(run, of_known, of_unseen) * k)
 
     def _margins(self, f: Margins, q: Margins) -> Margins:
         return self.noise / (self.noise + q) * f if self.shrinks else f
 
     def _shares(self, state: State) -> Shares:
-        return lambda tasks, others: self._bound.between(state, tasks, others)
+        return lambda tasks, others: self.adapter.between(state, tasks, others)
 
     def _points(self, state: State, rows: Rows, first: int) -> Points:
         points: Points = state.model.convert(rows, first + np.arange(rows.n_records))
@@ -197,7 +197,7 @@ class SecondOrderLearner(BoundLearner):
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
-    def _refuses(self, state: State) -> bool:
+    def can_refuse(self, state: State) -> bool:
         return not self.hypothesis.kernel.trusted
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:

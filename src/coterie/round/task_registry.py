@@ -1,11 +1,12 @@
-"""The tasks of a model: numbers them, has room made for them, lets a learner meet them as they come, and forgets them.
+"""The tasks of a model: numbers them, makes room for them, registers them as they come, and forgets them.
 
-A learner sees numbers only. Here alone is known which tasks there are, which of them may come (``new_task``), how many
+A learner sees numbers only. The registry alone knows the tasks, whether new ones may come (``new_task``), the most
 there may be (``max_tasks``), and when each was last seen.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -19,19 +20,17 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import widths_of
 from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.numeric.trees import Arrays
+from coterie.relations.groups import GroupIndex
 
 from .contract import (
     BaseLearner,
     Batch,
     Codes,
-    FastPath,
     InputShape,
-    Predictions,
     UpdateResult,
-    in_pieces,
-    joined,
-    nothing,
-    one_by_one,
+    concatenate_updates,
+    learn_in_pieces,
+    learn_one_by_one,
 )
 from .recency import Recency, Turnover
 
@@ -40,59 +39,48 @@ RECENCY = "recency"
 
 
 class Arrival(NamedTuple):
-    """Before round ``round`` of a run the state must have ``tasks`` tasks and ``width`` features."""
+    """Before round ``round`` of a batch the state must have ``tasks`` tasks and ``width`` features."""
 
     round: int
     tasks: int
     width: int
 
 
-def arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> list[Arrival]:
-    """The arrivals of a run: the rounds before which new tasks, or new features, need room.
+def find_arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> list[Arrival]:
+    """Return the arrivals of a batch: the rounds before which new tasks, or new features, need room.
 
-    New tasks have the numbers from ``known`` on, in the order in which they come; record t is ``widths[t]`` wide, where
-    that counts, and ``width`` features are known. Where labels are ``delay`` rounds late, a record comes so many rounds
-    before it is learned, and the first of a run are there from the start.
+    New tasks have the numbers from ``known`` on, in the order in which they come; record t is ``widths[t]`` wide, if
+    that counts, and ``width`` features are known. If labels are ``delay`` rounds late, a record comes that many rounds
+    before it is learned, and the first of a batch are there from the start.
     """
     tasks = np.maximum(np.maximum.accumulate(codes) + 1, known)
     wide = np.full(len(codes), width) if widths is None else np.maximum(np.maximum.accumulate(widths), width)
     places = np.flatnonzero((np.diff(tasks, prepend=known) > 0) | (np.diff(wide, prepend=width) > 0))
     rounds = np.maximum(places - delay, 0)
-    places = places[np.diff(rounds, append=-1) != 0]
-    rounds = np.maximum(places - delay, 0)
-    return [Arrival(*each) for each in zip(rounds.tolist(), tasks[places].tolist(), wide[places].tolist(), strict=True)]
-
-
-class Numbered(NamedTuple):
-    """The number of each record's task, and the tasks among these that are new, in the order of their first records.
-
-    New tasks have the numbers behind those known.
-    """
-
-    codes: Codes
-    new: Sequence[Hashable]
+    last = np.diff(rounds, append=-1) != 0
+    return list(map(Arrival, rounds[last].tolist(), tasks[places[last]].tolist(), wide[places[last]].tolist()))
 
 
 class TaskRegistry:
-    """A learner, the tasks it knows, and what it has learned.
+    """A learner, the tasks it knows, and its state.
 
     Parameters
     ----------
     learner : BaseLearner
-        What learns.
+        The learner.
 
     Attributes
     ----------
     new_task : {"grow", "raise"}
-        Whether a task that was never seen is taken up or refused.
+        Whether a task that was never seen is registered or refused.
     max_tasks : int, optional
-        How many tasks may be known at a time; the one not seen for longest is forgotten for a new one. See `limit`.
+        The most tasks to know at a time; for a new one, the one not seen for longest is forgotten. See `limit`.
     tasks : Index
         The tasks known.
     state : object or None
-        What was learned; None before.
+        The learner's state; None before the first record.
     recency : Recency or None
-        When tasks were last seen, where there may be so many only.
+        The order in which tasks were last seen, under ``max_tasks``.
     """
 
     def __init__(self, learner: BaseLearner) -> None:
@@ -100,17 +88,9 @@ class TaskRegistry:
         self.max_tasks: int | None = None
         self.tasks, self.state = Index(), cast(Any, None)
         self.recency: Recency | None = None
-        self._single: FastPath | None = None
-
-    @classmethod
-    def of(cls, learner: BaseLearner, state: Any, tasks: Index) -> TaskRegistry:
-        """The population of a learner with this state, whose tasks the index numbers."""
-        made = cls(learner)
-        made.tasks, made.state = tasks, state
-        return made
 
     def limit(self, max_tasks: int | None) -> None:
-        """Set how many tasks may be known at a time: ValueError where the learner cannot drop tasks."""
+        """Set the most tasks to know at a time: ValueError if the learner cannot drop tasks."""
         if max_tasks is None:
             self.recency = None
         else:
@@ -127,26 +107,29 @@ class TaskRegistry:
         """The tasks learned so far, in order of first appearance."""
         return () if self.state is None else self.tasks.labels
 
-    @property
-    def single(self) -> FastPath:
-        """Rounds of single records."""
-        held = self._single
-        if held is None or held.state is not self.state or held.learner is not self.learner:
-            held = self._single = self.learner.single(self.state)
-        return held
+    def release(self) -> None:
+        """Release the calls that were prepared for single records, because the state is about to change."""
+        for learner, state in self.learner.walk(self.state):
+            learner.release(state)
 
-    def _release(self) -> None:
-        """Let the rounds of single records give up what they prepared, which something else is about to change."""
-        if self._single is not None:
-            self._single.forget()
+    def checkpoint(self) -> Callable[[], None] | None:
+        """Return a function that restores tasks and state, or None if no record is refused while it is learned."""
+        states = () if self.state is None else list(self.learner.walk(self.state))
+        if not any(learner.can_refuse(state) for learner, state in states):
+            return None
+        own = [getattr(state, "sharing", None) for _, state in states]
+        caches = {id(sharing): sharing for sharing in own if not isinstance(sharing, GroupIndex)}
+        tasks, state = copy.deepcopy((self.tasks, self.state), caches)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_single": None}
+        def restore() -> None:
+            self.tasks, self.state = tasks, state
+
+        return restore
 
     # -- refusals -----------------------------------------------------------------------------------------------------
 
     def checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
-        """Functions that raise ValueError for tasks of which one would be refused."""
+        """Return functions that raise ValueError for tasks of which one would be refused."""
         learner, state = self.learner, self.state
         index = self.tasks if state is not None else Index(learner.traits.named)
         state = learner.init(index, InputShape()) if state is None and learner.traits.has_tasks else state
@@ -154,17 +137,17 @@ class TaskRegistry:
         def refuse(tasks: Sequence[Hashable]) -> None:
             learner.refuse(state, index.new_among(tasks))
 
-        made: list[Callable[[Sequence[Hashable]], Any]] = [spec.check_labels, refuse]
+        checks: list[Callable[[Sequence[Hashable]], Any]] = [spec.check_labels, refuse]
         if self.state is not None and self.new_task == "raise":
             known = set(self.labels)
 
-            def seen(tasks: Sequence[Hashable]) -> None:
+            def refuse_new(tasks: Sequence[Hashable]) -> None:
                 for task in tasks:
                     if task not in known:
                         raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
 
-            made.append(seen)
-        return made
+            checks.append(refuse_new)
+        return checks
 
     def refuse_unseen(self, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that were never seen, if the parameters say so."""
@@ -173,21 +156,22 @@ class TaskRegistry:
             if unseen:
                 raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
 
-    def _refuse(self, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks to be learned of which one cannot be had: ValueError."""
+    def validate(self, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks to be learned of which one cannot be registered or saved: ValueError."""
+        self.require_savable(tasks)
         self.refuse_unseen(tasks)
         new = self.tasks.new_among(tasks)
         if len(new):
             self.learner.refuse(self.state, new)
 
     def require_savable(self, tasks: Sequence[Hashable]) -> None:
-        """Refuse new tasks that no file could give back."""
-        if not isinstance(tasks, WholeNumbers):  # which are whole numbers
+        """Refuse new tasks that no file could restore."""
+        if not isinstance(tasks, WholeNumbers):
             known = () if self.state is None else self.tasks.numbers
             spec.check_labels(task for task in tasks if task not in known)
 
     def number_of(self, task: Hashable) -> int:
-        """The number of a known task: ValueError for another one."""
+        """Return the number of a known task: ValueError for another one."""
         number = self.tasks.numbers.get(task) if self.state is not None else None
         if number is None:
             raise ValueError(f"task {task!r} was never seen: the model knows {len(self)} tasks, see tasks_")
@@ -204,7 +188,7 @@ class TaskRegistry:
     ) -> None:
         """Make the state before the first round, of the tasks known from the start; those ``coming`` are checked only.
 
-        Nothing is changed where one is refused.
+        Nothing is changed if one is refused.
         """
         index, learner = Index(self.learner.traits.named or tasks), self.learner
         state = learner.init(index, size, length)
@@ -213,12 +197,12 @@ class TaskRegistry:
         self.tasks, self.state = index if learner.traits.has_tasks else Index([0]), state
 
     def forget_all(self) -> None:
-        """Be as before the first round."""
-        self.tasks, self.state, self._single = Index(), None, None
+        """Forget all tasks and the state."""
+        self.tasks, self.state = Index(), None
         self.recency = None if self.max_tasks is None else Recency([])
 
     def register(self, new: Sequence[Hashable], size: InputShape, counted: bool = True) -> None:
-        """Make room for new tasks, known from now on, and for records so wide."""
+        """Make room for new tasks, known from now on, and for records of this width."""
         known = len(self.tasks)
         if len(new):
             self.tasks.add(new)
@@ -228,65 +212,55 @@ class TaskRegistry:
             self.tasks.drop(Dropped.plan(range(known, len(self.tasks)), len(self.tasks)))
             raise
 
-    def number(self, distinct: Sequence[Hashable], places: Codes) -> Numbered:
-        """The number of each record's task, given the distinct ones and their places; nothing is changed or refused."""
-        numbers = self.tasks.find(distinct)
-        fresh = np.flatnonzero(numbers < 0)
-        if not len(fresh):
-            return Numbered(numbers[places], ())
-        numbers[fresh] = len(self.tasks) + np.arange(len(fresh))
-        return Numbered(numbers[places], distinct if len(fresh) == len(distinct) else self.tasks.new_among(distinct))
-
     def validate_and_register(
         self, tasks: Sequence[Hashable], size: InputShape, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Make room for these tasks and for records so wide; tasks ``coming`` are checked only: ValueError."""
-        every = [*tasks, *coming] if len(tasks) else coming
-        self.require_savable(every)
-        self._refuse(every)
+        """Make room for these tasks and for records of this width; tasks ``coming`` are checked only: ValueError."""
+        self.validate([*tasks, *coming] if len(tasks) else coming)
         new = self.tasks.new_among(tasks) if len(tasks) else ()
         if len(new) or not self.has_room(size):
             self.register(new, size)
 
     def has_room(self, size: InputShape) -> bool:
-        """True if the state has room for records so wide."""
+        """Return True if the state has room for records of this width."""
         return bool(size.features <= self.state.features) and (not size.widths or size.widths == self.state.widths)
+
+    def number(self, distinct: Sequence[Hashable], places: Codes) -> tuple[Codes, Sequence[Hashable]]:
+        """Return the number of each record's task, and the new tasks, which have the numbers behind those known."""
+        numbers = self.tasks.find(distinct)
+        fresh = np.flatnonzero(numbers < 0)
+        if not len(fresh):
+            return numbers[places], ()
+        numbers[fresh] = len(self.tasks) + np.arange(len(fresh))
+        return numbers[places], distinct if len(fresh) == len(distinct) else self.tasks.new_among(distinct)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, run: Batch) -> Predictions:
-        """Predict records; nothing is written."""
-        return self.learner.predict(self.state, run)
-
-    def run_of(self, rows: Any, tasks: NDArray[Any]) -> Batch:
-        """Records to predict, with the numbers of their tasks: ValueError for one that is refused."""
-        codes, unseen = self.codes(tasks)
+    def make_batch(self, rows: Any, tasks: NDArray[Any]) -> Batch:
+        """Return records to predict, with the numbers of their tasks: ValueError if one is refused."""
+        distinct, places = occurring(tasks)
+        self.refuse_unseen(distinct)
+        codes = self.tasks.find(distinct)[places]
+        unseen = [distinct[place] for place in places[codes < 0]]
         if unseen:
             check_no_collisions(list(dict.fromkeys(unseen)), self.tasks.numbers)
         return Batch(rows, codes, unseen)
 
-    def codes(self, tasks: NDArray[Any]) -> tuple[Codes, list[Hashable]]:
-        """The number of each record's task, -1 for one that was never seen, and the labels of these in order."""
-        distinct, places = occurring(tasks)
-        self.refuse_unseen(distinct)
-        codes = self.tasks.find(distinct)[places]
-        return codes, [distinct[place] for place in places[codes < 0]]
-
     def learn(self, run: Batch, y: Any, new: Sequence[Hashable] = ()) -> UpdateResult:
-        """Let the learner predict and learn a run, which is cut where a new task or feature changes what others have.
+        """Predict and learn a batch, which is cut before a new task or feature that changes the weights of others.
 
         Parameters
         ----------
         run, y
-            As :meth:`coterie.round.contract.Learner.learn` takes them.
+            As in :meth:`coterie.round.contract.BaseLearner.learn`.
         new : sequence of labels
             The tasks that were not known, in the order of their first records; see :meth:`number`.
         """
-        self._release()
+        self.release()
         traits, learn = self.learner.traits, partial(self.learner.learn, self.state)
         asked_singly = run.query_strategy is not QUERY_ALL and not traits.asks
         if asked_singly:
-            learn = partial(one_by_one, self.learner, self.state)
+            learn = partial(learn_one_by_one, self.learner, self.state)
         cuts = len(new) > 0 and (traits.task_changes_all or asked_singly)
         if not (cuts or traits.feature_changes_all):
             if len(new):
@@ -294,41 +268,41 @@ class TaskRegistry:
             return learn(run, y)
         widths = widths_of(run.rows) if traits.feature_changes_all else None
         known, delay = len(self.tasks), len(run.tasks) - len(y)
-        coming = arrivals(run.tasks, known, delay, widths, self.state.features)
-        rest = iter(coming)
+        arrivals = find_arrivals(run.tasks, known, delay, widths, self.state.features)
+        rest = iter(arrivals)
 
-        def meet_next() -> None:
+        def register_next() -> None:
             arrival = next(rest, None)
             if arrival is not None:
                 self.register(new[len(self.tasks) - known : arrival.tasks - known], InputShape(arrival.width))
 
         def learn_next(piece: Batch, labels: Any) -> UpdateResult:
-            done = learn(piece, labels)
-            meet_next()
-            return done
+            update = learn(piece, labels)
+            register_next()
+            return update
 
-        if coming and coming[0].round == 0:
-            meet_next()
-        return in_pieces(run, y, [*(each.round for each in coming if each.round > 0), len(y)], learn_next)
+        if arrivals and arrivals[0].round == 0:
+            register_next()
+        ends = [*(arrival.round for arrival in arrivals if arrival.round > 0), len(y)]
+        return learn_in_pieces(run, y, ends, learn_next)
 
     def learn_bounded(self, run: Batch, y: Any, tasks: NDArray[Any], size: InputShape) -> UpdateResult:
-        """As :meth:`learn` under ``max_tasks``, each task being known from its first record on."""
-        assert self.recency is not None  # noqa: S101 - there is a limit
+        """Learn as :meth:`learn` does, under ``max_tasks``; each task is known from its first record on."""
+        recency, most = cast(Recency, self.recency), int(self.max_tasks or 0)
         distinct, places = occurring(tasks)
-        most = int(self.max_tasks or 0)
         together = max(most // 4, 1) if self.learner.traits.tasks_independent else 1
-        turnover = Turnover(self.tasks.find(distinct), places, self.recency, most, together)
-        made = []
+        turnover = Turnover(self.tasks.find(distinct), places, recency, most, together)
+        updates = []
         for piece in turnover.pieces(len(self.tasks)):
             self._turn_over([distinct[place] for place in piece.coming], piece.leaving, size)
             codes = turnover.numbers[places[piece.first : piece.last]]
-            some = run.cut(piece.first, piece.last)._replace(tasks=codes)
-            made.append(self.learn(some, y[piece.first : piece.last]))
-            self.recency.see(codes)
-        return made[0] if len(made) == 1 else joined(made)
+            part = run.cut(piece.first, piece.last)._replace(tasks=codes)
+            updates.append(self.learn(part, y[piece.first : piece.last]))
+            recency.see(codes)
+        return updates[0] if len(updates) == 1 else concatenate_updates(updates)
 
     def _turn_over(self, coming: Sequence[Hashable], leaving: Sequence[int], size: InputShape) -> None:
-        """Let tasks come, the last of which take the numbers of those that leave."""
+        """Register tasks, the last of which take the numbers of those that leave."""
         if len(coming) or not self.has_room(size):
             self.register(coming, size)
             if self.recency is not None:
@@ -337,41 +311,37 @@ class TaskRegistry:
             self.drop(leaving)
 
     def evict_for(self, task: Hashable, size: InputShape) -> None:
-        """Make room for a record under ``max_tasks``; where there are as many as there may be, another task leaves."""
-        assert self.recency is not None  # noqa: S101 - there is a limit
+        """Make room for a record under ``max_tasks``; if there are as many tasks, another one leaves for a new one."""
         known = task in self.tasks.numbers
         full = len(self.tasks) >= int(self.max_tasks or 0)
-        leaving = [self.recency.oldest()] if full and not known else []
+        leaving = [cast(Recency, self.recency).oldest()] if full and not known else []
         self._turn_over([] if known else [task], leaving, size)
 
-    def admit_bounded(self, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks of which one cannot be had, and forget those beyond so many as there may be."""
-        self.require_savable(tasks)
-        self._refuse(tasks)
+    def validate_and_evict(self, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks of which one cannot be learned, and forget those beyond ``max_tasks``."""
+        self.validate(tasks)
         excess = len(self.tasks) - int(self.max_tasks or 0)
         if self.recency is not None and excess > 0:
             self.drop(self.recency.order[:excess].tolist())
 
     def skip(self, rounds: int) -> None:
-        """End rounds that have no labels: clocks advance, nothing else changes."""
-        self._release()
+        """End rounds without labels: clocks advance, nothing else changes."""
+        self.release()
         self.learner.skip(self.state, rounds)
 
     # -- forgetting ---------------------------------------------------------------------------------------------------
 
     def forget(self, tasks: Sequence[Hashable]) -> None:
         """Forget tasks and their own weights: ValueError, and nothing changed, for one not known or that cannot be."""
-        why = self.learner.traits.cannot_drop
-        if why and not self.learner.traits.has_tasks:
-            raise ValueError(why)
-        numbers = [self.number_of(task) for task in dict.fromkeys(tasks)]
-        if why:
-            raise ValueError(why)
+        reason = self.learner.traits.cannot_drop
+        numbers = [self.number_of(task) for task in dict.fromkeys(tasks) if self.learner.traits.has_tasks]
+        if reason:
+            raise ValueError(reason)
         self.drop(numbers)
 
     def drop(self, numbers: Sequence[int]) -> None:
         """Drop the tasks with these numbers; the last ones take their numbers."""
-        self._release()
+        self.release()
         fixed = self.learner.traits.fixed
         dropped = Dropped.plan(numbers, len(self.tasks), fixed)
         labels = [self.tasks.sequence[i] for i in dropped.rows.tolist()]
@@ -381,10 +351,10 @@ class TaskRegistry:
         if self.recency is not None:
             self.recency.drop(dropped)
 
-    # -- other learners and files -------------------------------------------------------------------------------------
+    # -- files --------------------------------------------------------------------------------------------------------
 
     def dump(self) -> tuple[dict[str, Any], Arrays]:
-        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = self.learner.dump(self.state)
         return data, arrays if self.recency is None else arrays | {RECENCY: self.recency.order}
 
@@ -402,19 +372,4 @@ class TaskRegistry:
         recency = None
         if self.max_tasks is not None:
             recency = Recency.restored(arrays.get(RECENCY, np.zeros(0)), len(index))
-        self.tasks, self.state, self.recency, self._single = index, state, recency, None
-
-    def hold(self) -> Callable[[], None]:
-        """A function that takes back what was learned since, and the tasks that came, where records may be refused."""
-        known, learned = len(self), nothing if self.state is None else self.learner.hold(self.state)
-        if learned is nothing:
-            return nothing
-
-        def take_back() -> None:
-            self._release()
-            learned()
-            came = range(known, len(self.tasks))
-            if len(came):
-                self.tasks.drop(Dropped.plan(came, len(self.tasks)))
-
-        return take_back
+        self.tasks, self.state, self.recency = index, state, recency

@@ -357,7 +357,7 @@ class Engine(Parameters):
         asked = [row.asked for row in takewhile(lambda row: row.asked is not None, rows)]
         if len(records) == 1 and fresh and not asked and self._stream.fitted:
             x, y, task = records[0]
-            return self._stream.learn_told(x, y, task), as_labels([y])
+            return self._stream.predict_and_learn_one(x, y, task), as_labels([y])
         xs, ys, named = map(list, zip(*records, strict=True))
         tasks = None if all(task is None for task in named) else named
         if fresh:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +10,7 @@ import numpy as np
 from coterie import spec
 from coterie.hypotheses.linear_weights import LinearWeights
 from coterie.numeric.primal import averaged as models
-from coterie.numeric.primal.grouped import Grouped, Levels
-from coterie.numeric.primal.learned_relations import Relation
-from coterie.numeric.primal.spread import Columns, SparseColumns
+from coterie.numeric.primal.grouped import Grouped
 
 from .wrapper import HypothesisWrapper
 
@@ -44,20 +41,14 @@ class Averaged(HypothesisWrapper):
         if not isinstance(self.hypothesis, LinearWeights):
             raise TypeError(f"Averaged cannot average {self.hypothesis!r}: it needs a LinearWeights hypothesis")
 
-    def by_levels(
-        self, levels: Levels, groups: int, tasks: int, features: int, dense: bool
+    def make_model(
+        self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
     ) -> models.AveragedPairs | models.Averaged:
-        """Make a model and its twin: the second numbers of pairs of weights."""
-        made = replace(self.hypothesis.tables, numbers=2).of_levels(groups, tasks, features, dense)
-        return models.AveragedPairs.from_model(Grouped(*made, levels), np.zeros(1))
-
-    def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> models.Averaged:
-        """Make a model and its twin."""
-        return self._with_twin(lambda hypothesis: hypothesis.by_columns(columns, tasks, features, dense))
-
-    def by_learning(self, relation: Relation, tasks: int, features: int, dense: bool) -> models.Averaged:
-        """Make a model and its twin, which moves by the same relation."""
-        return self._with_twin(lambda hypothesis: hypothesis.by_learning(relation, tasks, features, dense))
-
-    def _with_twin(self, make: Callable[[LinearWeights], Any]) -> models.Averaged:
-        return models.Averaged(make(self.hypothesis), make(self.hypothesis), np.zeros(1))
+        """Make a model and its twin, which moves by the same relation: under nested groups, pairs of weights."""
+        if form in ("levels", "repelling levels"):
+            tables = replace(self.hypothesis.tables, numbers=2).make_pair(groups, tasks, features, dense)
+            return models.AveragedPairs.from_model(Grouped(*tables, sharing), np.zeros(1))
+        weights, twin = (
+            self.hypothesis.make_model(form, sharing, groups, tasks, features, dense) for _ in ("weights", "twin")
+        )
+        return models.Averaged(weights, twin, np.zeros(1))

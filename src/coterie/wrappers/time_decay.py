@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coterie import spec
-from coterie.hypotheses.hypothesis import Hypothesis
 from coterie.numeric.primal.forgetting import TimeDecay
-from coterie.numeric.primal.grouped import Levels
-from coterie.numeric.primal.spread import Columns, SparseColumns
 
 from .wrapper import HypothesisWrapper
 
@@ -56,7 +53,7 @@ class Forgetting(HypothesisWrapper):
     own: float = spec.field(_HALF_LIFE, default=10_000.0)
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.hypothesis, Hypothesis) and self.hypothesis.fades):
+        if not getattr(self.hypothesis, "fades", False):
             raise TypeError(
                 "Forgetting needs LinearWeights, AdaptiveGradient, CoinBetting or DiagonalAROW, got "
                 f"{self.hypothesis!r}"
@@ -68,19 +65,9 @@ class Forgetting(HypothesisWrapper):
         known = {"levels", "repelling levels", "intercepts"} | ({"columns"} if self.shared == self.own else set())
         return tuple(form for form in self.hypothesis.forms if form in known)
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
-        """Make the model of the wrapped hypothesis, with a scale for each of its two tables."""
-        return self._forgetful(self.hypothesis.by_levels(levels, groups, tasks, features, dense))
-
-    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
-        """Make the model of the wrapped hypothesis; constants of tasks fade as what is a task's own."""
-        return self._forgetful(self.hypothesis.by_intercepts(levels, groups, tasks, features, dense))
-
-    def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> TimeDecay:
-        """Make the model of the wrapped hypothesis, with a scale for its table."""
-        return self._forgetful(self.hypothesis.by_columns(columns, tasks, features, dense))
-
-    def _forgetful(self, model: Any) -> TimeDecay:
+    def make_model(self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
+        """Make the model of the wrapped hypothesis with a scale for each table; tasks' constants fade, too."""
+        model = self.hypothesis.make_model(form, sharing, groups, tasks, features, dense)
         return TimeDecay.from_model(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
 
 

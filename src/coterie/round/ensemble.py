@@ -1,0 +1,631 @@
+r"""Ensembles: several learners of the same records, combined by how well each has done over all tasks and on each.
+
+With L_a the 0/1 loss of expert a so far and L_ia that on task i (a zero margin counts half), at task i
+
+    eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - lambda L_ia),    mixed = Σ_a p_a f_a.
+
+Learners do not depend on each other. An expert is a sum of learners' margins, usually one of them alone. If the f_a are
+log-odds, a logistic regression on all of them, learned online, makes log-odds of them,
+
+    margin = c · mixed + Σ_a u_a f_a,    c, u ~ Normal((1, 0), I / 10) before the first round.
+
+:class:`Ensemble` combines any learners; :class:`CompiledEnsemble` goes through its members in one compiled loop, with
+the same result to the last bit. It owns the tables of weights, of which its members' models are slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie import spec
+from coterie.hypotheses.adaptive_gradients import AdaptiveGradient, CoinBetting, DiagonalAROW
+from coterie.index import Index
+from coterie.numeric.core.arrays import Dropped, enlarged
+from coterie.numeric.core.records import weights_of
+from coterie.numeric.primal.members import (
+    COIN,
+    CONFIDENT,
+    GRADIENT,
+    EnsembleModel,
+    MemberModels,
+    Members,
+    Workspace,
+    learn,
+    predict,
+)
+from coterie.numeric.primal.mixed_effects import MixedEffects
+from coterie.numeric.primal.mixture import (
+    UNSURE,
+    Losses,
+    Stacker,
+    allocate_work,
+    blend,
+    combine,
+    first_layer,
+    mix,
+    weigh,
+)
+from coterie.numeric.trees import Arrays, array_of, flatten, require_held, strip_prefix
+from coterie.numeric.weights.sections import SharedTable, TableSlice, side_by_side
+from coterie.numeric.weights.table import Weights
+from coterie.relations.levels import LevelRelation
+from coterie.rules import AROW, Logistic
+from coterie.state import is_same
+
+from .contract import (
+    BaseLearner,
+    Batch,
+    Capabilities,
+    Codes,
+    InputShape,
+    Margins,
+    MemberLearner,
+    MembersState,
+    Predictions,
+    UpdateResult,
+    count_entries,
+    learn_in_pieces,
+    without_nan,
+)
+from .linear import CompiledLearner, ConfidenceLearner, LinearLearner, empty_moves, result_of
+from .mixed_effects import MixedEffectsLearner
+
+#: Records that all learners see before the next ones: long enough for a learner's weights to come into the processor's
+#: cache and stay, while the margins of all learners, kept until they are mixed, take a few megabytes.
+PIECE = 65_536
+
+
+@spec.part
+class Member:
+    """One learner of a mixture, given by its parts.
+
+    Parameters
+    ----------
+    hypothesis, relation, rule : part
+        As :class:`coterie.round.linear.LinearLearner` joins them.
+
+    Examples
+    --------
+    >>> from coterie import Pooled
+    >>> from coterie.hypotheses import LinearWeights
+    >>> from coterie.rules import PassiveAggressive
+    >>> Member(LinearWeights(), Pooled(), PassiveAggressive()).rule
+    PassiveAggressive(C=1.0, variant='I')
+    """
+
+    hypothesis: Any
+    relation: Any
+    rule: Any
+
+    def learner(self) -> LinearLearner:
+        """The parts joined; TypeError if they do not go together."""
+        return LinearLearner(self.hypothesis, self.relation, self.rule)
+
+
+@dataclass
+class EnsembleState(MembersState):
+    """The states of the learners, the losses of the experts that are made of them, and the stacker."""
+
+    _: KW_ONLY
+    losses: Losses
+    layer: Stacker
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return super().nbytes + sum(int(array.nbytes) for array in [*self.losses, *self.layer])
+
+
+class Ensemble(MemberLearner):
+    """Learners combined into one that has the same methods.
+
+    Parameters
+    ----------
+    learners : sequence of learners
+        The members, each of which learns by its own margins.
+    experts : array, shape (S, n_learners), optional
+        Each row an expert, the sum of the learners' margins with these factors; the learners themselves without.
+    local : float >= 0
+        lambda, the weight of a task's own losses against an expert.
+
+    Notes
+    -----
+    If all learners have log-odds, these are combined, and the stacker learns; else margins as they are, whose scales
+    should then be alike. O(S²) per record in addition to the learners' costs.
+    """
+
+    def __init__(
+        self,
+        learners: Sequence[BaseLearner],
+        experts: ArrayLike | None = None,
+        local: float = 0.1,
+    ) -> None:
+        if not learners:
+            raise ValueError("a mixture needs at least one member")
+        spec.check_not_negative("local", local)
+        self.learners, self.local = list(learners), float(local)
+        self.traits = _combine_traits([learner.traits for learner in learners])
+        self.unsure = 0.0 if self.traits.log_odds is None else UNSURE
+        self.experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
+        factors = [1.0 if self.traits.log_odds is None else learner.traits.log_odds for learner in learners]
+        self._scaled = self.experts * np.array(factors)
+
+    # -- tasks and features -------------------------------------------------------------------------------------------
+
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> Any:
+        """Return the state before the first round."""
+        losses = Losses(np.zeros(len(self.experts)), np.zeros((len(tasks), len(self.experts))))
+        return EnsembleState(**vars(super().init(tasks, size, length)), losses=losses, layer=self._first_layer())
+
+    def _first_layer(self) -> Stacker:
+        return first_layer(len(self.experts), self.unsure)
+
+    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
+        """Make room for the first ``tasks`` tasks of the index and for records of this width; all or nothing."""
+        super().resize(state, tasks, size, counted)
+        state.losses = state.losses._replace(tasks=enlarged(state.losses.tasks, tasks))
+
+    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop tasks: their losses, and their part of each learner."""
+        super().drop(state, dropped, tasks)
+        dropped.move(state.losses.tasks)
+
+    def mixing_arrays(self, state: Any) -> Iterable[NDArray[Any]]:
+        """Return the losses and the stacker, which learn from predictions of records not yet learned."""
+        return *state.losses, *state.layer
+
+    # -- rounds -------------------------------------------------------------------------------------------------------
+
+    def predict(self, state: Any, run: Batch) -> Predictions:
+        """Predict records by all learners, and combine."""
+        members = self.predict_members(state, run)
+        experts = self._combine_experts([member.margins for member in members])
+        mixed = self._blend(state, run.tasks, experts)
+        return Predictions(mixed, np.nan_to_num(experts), tuple(map(without_nan, members)))
+
+    def _blend(self, state: Any, codes: Codes, experts: NDArray[np.float64]) -> Margins:
+        mixed = np.zeros(len(codes))
+        blend(state.losses, state.layer, self.local, codes, experts, mixed, allocate_work(len(self.experts)))
+        return mixed
+
+    def _combine_experts(self, margins: Sequence[Margins]) -> NDArray[np.float64]:
+        experts = np.zeros((len(self._scaled), len(margins[0])))
+        combine(self._scaled, np.array(margins), experts)
+        return experts
+
+    def learn(self, state: Any, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+        """Let all learners learn a piece, then combine.
+
+        An expert is charged for the margin that it predicted: when the label comes, learners have learned from the
+        record's neighbours, and know more of it than they did. If all predicted 0, as before anything is learned, or
+        if their predictions are unknown, it is the margin they have now.
+        """
+        update = learn_in_pieces(run, y, [*range(PIECE, len(y), PIECE), len(y)], partial(self._learn_piece, state))
+        state.rounds += len(y)
+        return update
+
+    def _learn_piece(self, state: Any, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+        n, m = len(run.tasks), len(y)
+        updates = self.learn_members(state, run, [y] * len(self.learners))
+        experts = self._combine_experts([update.predictions.margins for update in updates])
+        earlier = max(run.n_predicted, n - m)
+        experts[:, :earlier] = 0.0 if run.predictions is None else run.predictions.experts
+        charged = experts
+        if earlier:
+            own = self._combine_experts([update.own for update in updates])
+            charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
+        mixed, own, work = np.zeros(n), np.zeros(n), allocate_work(len(self.experts))
+        asked = charged if n == m else experts
+        weights = weights_of(run.rows)
+        mix(state.losses, state.layer, self.local, run.tasks, y, weights, asked, charged, m, mixed, own, work)
+        steps = np.maximum.reduce([update.steps for update in updates])
+        members = tuple(without_nan(update.predictions) for update in updates)
+        predictions = Predictions(mixed, np.nan_to_num(experts), members)
+        return UpdateResult(predictions.replace_first(run.predictions), own[:m], steps)
+
+    # -- learned parameters -------------------------------------------------------------------------------------------
+
+    def linear_part(self, state: Any, run: Batch, record: Any = None) -> Margins:
+        """Return the part of margins that is a weighted sum of features: the members' such parts, combined."""
+        parts = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
+        return self._blend(state, run.tasks, self._combine_experts(parts))
+
+    def expert_weights(self, state: Any) -> NDArray[np.float64]:
+        """Return the weights p_a of the experts for every known task, shape (n_tasks, S)."""
+        weights = np.zeros((state.known, len(self.experts)))
+        left = [np.full(1, np.nan if learner.has_left(inner) else 0.0) for learner, inner in self.pairs(state)]
+        margins = self._combine_experts(left)[:, 0]
+        for i, row in enumerate(weights):
+            weigh(state.losses.overall, state.losses.tasks[i], self.local, margins, row)
+        return weights
+
+    def share(self, state: Any) -> NDArray[np.float64]:
+        """Return the expected share of each task: the mean of its experts' shares, by their weights."""
+        shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
+        return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), self._parts(), shares))
+
+    def _parts(self) -> NDArray[np.float64]:
+        """Return the part of each learner in each expert."""
+        return np.asarray(np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True))
+
+    def weights(self, state: Any) -> Weights:
+        """Return the weights that predictions use, one row per task, dense."""
+        factors = self._factors(state)
+        members = (learner.weights(inner) for learner, inner in self.pairs(state))  # one at a time: they may be large
+        return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, members, strict=True)))
+
+    def _factors(self, state: Any) -> NDArray[np.float64]:
+        """Return the factors of the learners' margins in those of each task, shape (n_tasks, n_learners)."""
+        mean = state.layer.mean
+        return np.asarray((mean[-1] * self.expert_weights(state) + mean[:-1]) @ self._scaled)
+
+    def intercepts(self, state: Any) -> NDArray[np.float64]:
+        """Return the constant part of each task's margins in addition to the weights, shape (n_tasks,)."""
+        members = [np.broadcast_to(learner.intercepts(inner), state.known) for learner, inner in self.pairs(state)]
+        return np.asarray(np.einsum("im,mi->i", self._factors(state), np.array(members)))
+
+    def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """Return the mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
+        chosen = list(range(state.known) if among is None else among)
+        roots = np.sqrt(self.expert_weights(state)[chosen] @ self._parts())
+        total = np.zeros((len(chosen), len(chosen)))
+        for root, (learner, inner) in zip(roots.T, self.pairs(state), strict=True):
+            M = learner.relation_matrix(inner, chosen)
+            scale = np.sqrt(np.diag(M))
+            total += np.outer(root / scale, root / scale) * M
+        return total
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        data, arrays = super().dump(state)
+        losses = state.losses._replace(tasks=state.losses.tasks[: state.known])
+        arrays |= flatten(losses, "losses.")[1]
+        return data, arrays | flatten(require_held(state.layer, "layer."), "layer.")[1]
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> Any:
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        S, state = len(self.experts), super().restore(data, arrays, tasks)
+        losses = _rebuild_tuple(Losses(np.zeros(0), np.zeros((0, 0))), strip_prefix(arrays, "losses."))
+        losses.check(S, len(tasks))
+        layer = require_held(_rebuild_tuple(self._first_layer(), strip_prefix(arrays, "layer.")), "layer.")
+        layer.check(S)
+        return EnsembleState(**vars(state), losses=losses, layer=layer)
+
+
+_UNLIKE = (
+    "a mixture cannot forget a task where the relation of one member names all its tasks, as a graph does, and that of "
+    "another does not"
+)
+
+
+def _combine_traits(members: Sequence[Capabilities]) -> Capabilities:
+    """Return the capabilities of an ensemble of learners with these."""
+    alike = len({member.fixed for member in members}) == 1
+    reasons = [
+        next(filter(None, reasons), "")
+        for reasons in zip(*((member.cannot_drop, member.cannot_bound) for member in members), strict=True)
+    ]
+    return Capabilities(
+        log_odds=None if None in [member.log_odds for member in members] else 1.0,
+        weighs=all(member.weighs for member in members),
+        task_changes_all=any(member.task_changes_all for member in members),
+        feature_changes_all=any(member.feature_changes_all for member in members),
+        tasks_independent=all(member.tasks_independent for member in members),
+        named=tuple(dict.fromkeys(task for member in members for task in member.named)),
+        fixed=members[0].fixed,
+        cannot_drop=reasons[0] or ("" if alike else _UNLIKE),
+        cannot_bound=reasons[1],
+        mixes=True,
+        beyond_features=" and ".join(dict.fromkeys(filter(None, (member.beyond_features for member in members)))),
+    )
+
+
+N = TypeVar("N", bound=tuple[Any, ...])
+
+
+def _rebuild_tuple(like: N, arrays: Arrays) -> N:
+    """Return a named tuple of the arrays of its fields, each of the same type as in another."""
+    fields: Any = like
+    return type(like)(*(array_of(arrays, name, array) for name, array in zip(fields._fields, fields, strict=True)))
+
+
+#: The tables that members of a compiled ensemble share: rows of all tasks, of each task, and scales of coin betting.
+_TABLES = ("groups", "tasks", "largest")
+
+
+@dataclass
+class CompiledEnsembleState(EnsembleState):
+    """The state of an ensemble whose members' weights are slices of shared tables, and the model made of these."""
+
+    shared: dict[str, SharedTable] = field(default_factory=dict)
+    model: Any = None
+    calls: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return super().nbytes + sum(int(table.nbytes) for table in self.model[:3])
+
+
+class CompiledEnsemble(CompiledLearner, Ensemble):
+    """An ensemble whose members learn in one compiled loop: see :mod:`coterie.numeric.primal.members`.
+
+    Predictions, updates and files are to the last bit those of an :class:`Ensemble` of the same learners.
+
+    Parameters
+    ----------
+    learners, experts, local
+        As in :class:`Ensemble`, the learners being such as :meth:`supports` accepts.
+    """
+
+    def __init__(self, learners: Sequence[LinearLearner], experts: ArrayLike | None = None, local: float = 0.1) -> None:
+        super().__init__(learners, experts, local)
+        linear = [learner for learner in learners if not isinstance(learner, MixedEffectsLearner)]
+        self._storage = learners[0].hypothesis.tables
+        self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in linear]
+        self._shares = np.array([_own_and_shared(learner.relation) for learner in linear])
+        numbers = range(len(linear))
+        #: The members that have weights in each of the tables.
+        self._owners = {
+            "groups": [m for m in numbers if self._shares[m, 1] != 0.0],
+            "tasks": [m for m in numbers if self._shares[m, 0] != 0.0],
+            "largest": [m for m in numbers if self._kinds[m].kind == COIN],
+        }
+        self.compiled_rule = EnsembleModel(len(learners))
+        self.traits = replace(self.traits, asks=True)
+
+    @staticmethod
+    def supports(learners: Sequence[Any]) -> bool:
+        """Return True if one compiled loop can go through these learners.
+
+        There must be two or more, each with adaptive gradients, coin betting or the diagonal AROW under the logistic
+        rule or AROW's, under a relation of all tasks alike whose shares do not depend on their number; all store
+        weights in the same way. Up to two with mixed effects may come behind them.
+        """
+        mixed = sum(isinstance(learner, MixedEffectsLearner) for learner in learners[-2:])
+        linear = learners[: len(learners) - mixed]
+        return (
+            len(linear) > 1
+            and all(map(_can_be_member, linear))
+            and len({replace(learner.hypothesis.tables, numbers=1) for learner in linear}) == 1
+        )
+
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CompiledEnsembleState:
+        """Return the state before the first round."""
+        return self._share_tables(super().init(tasks, size, length))
+
+    # -- tables
+
+    def _share_tables(self, separate: EnsembleState) -> CompiledEnsembleState:
+        """Return the state whose shared tables have the weights of members that were separate, or all zero."""
+        state = CompiledEnsembleState(**vars(separate))
+        models, rows = [member.model for member in state.members], self._rows(state)
+        for name, owners in self._owners.items():
+            table = side_by_side([getattr(models[m], name) for m in owners], rows[name], state.features)
+            shared, first = SharedTable(table), 0
+            for m in owners:
+                numbers = getattr(models[m], name).numbers
+                models[m] = models[m]._replace(**{name: TableSlice(shared, first, numbers)})
+                first += numbers
+            state.shared[name] = shared
+        for member, model in zip(state.members, models, strict=True):
+            member.model = model
+        self._resize_tables(state)
+        return state
+
+    @staticmethod
+    def _rows(state: EnsembleState) -> dict[str, int]:
+        return {"groups": min(1, state.known), "tasks": state.known, "largest": 1}
+
+    def _resize_tables(self, state: CompiledEnsembleState) -> None:
+        """Give the shared tables room for the tasks and features of the state."""
+        for name, rows in self._rows(state).items():
+            if self._owners[name]:
+                shared = state.shared[name]
+                shared.table = self._storage.fit(shared.table, rows, state.features, state.members[0].dense)
+        self._join(state)
+
+    def _join(self, state: CompiledEnsembleState) -> None:
+        """Put tables, losses and mixed-effects models into one model; the same object while nothing changed."""
+        tables, before = [state.shared[name].table for name in _TABLES], state.model
+        parts = (*tables, state.losses, *self._mixed_models(state))
+        if before is None or not is_same((*before[:3], before.losses, before.first, before.second), parts):
+            state.model = self._joined(state, *tables)
+
+    def _mixed_models(self, state: CompiledEnsembleState) -> list[MixedEffects]:
+        """Return two models with mixed effects, empty ones if there are fewer."""
+        return [*(member.model for member in state.members[len(self._kinds) :]), NO_EFFECTS, NO_EFFECTS][:2]
+
+    def _joined(self, state: CompiledEnsembleState, groups: Any, tasks: Any, largest: Any) -> MemberModels:
+        owners, kinds = self._owners, self._kinds
+        at = np.full((len(kinds), 2), -1)
+        for level, name in enumerate(("tasks", "groups")):
+            for m in owners[name]:
+                at[m, level] = getattr(state.members[m].model, name).first
+        scales = np.array([owners["largest"].index(m) if m in owners["largest"] else 0 for m in range(len(at))])
+        settings = np.array([kind.settings for kind in kinds], np.float64)  # given as whole numbers, too
+        first, second = self._mixed_models(state)
+        return MemberModels(
+            groups,
+            tasks,
+            largest,
+            Members(np.array([kind.kind for kind in kinds]), settings, at, self._shares, scales),
+            has_own=bool(owners["tasks"]),
+            has_pool=bool(owners["groups"]),
+            bets=bool(owners["largest"]),
+            factors=self._scaled,
+            losses=state.losses,
+            layer=state.layer,
+            local=self.local,
+            work=Workspace.allocate(len(self.learners), len(self.experts)),
+            first=first,
+            second=second,
+            mixed=len(self.learners) - len(at),
+        )
+
+    def make_room(self, state: CompiledEnsembleState, i: int, entries: int) -> None:
+        """Give the rows that a record of task i updates room for new weights."""
+        for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
+            shared = state.shared[name]
+            if self._owners[name]:
+                shared.table = shared.table.make_room(np.array([row]), entries)
+        for learner, member in list(self.pairs(state))[len(self._kinds) :]:
+            learner.make_room(member)
+        self._join(state)
+
+    @staticmethod
+    def _set_rounds(state: CompiledEnsembleState) -> None:
+        """Set the number of rounds in the members' states, on which relations depend."""
+        for member in state.members:
+            member.rounds = state.rounds
+
+    # -- tasks
+
+    def resize(self, state: CompiledEnsembleState, tasks: int, size: InputShape, counted: bool = True) -> None:
+        """Make room for the first ``tasks`` tasks of the index and for these features; all or nothing."""
+        if tasks > state.known or size.features > state.features:
+            self._set_rounds(state)
+            super().resize(state, tasks, size, counted)
+            self._resize_tables(state)
+
+    def drop(self, state: CompiledEnsembleState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop tasks: their losses, and their part of each member."""
+        self._set_rounds(state)
+        super().drop(state, dropped, tasks)
+        groups, own = state.shared["groups"], state.shared["tasks"]
+        if self._owners["tasks"]:
+            own.table = own.table.drop_rows(dropped)
+        if self._owners["groups"] and not state.known:
+            groups.table = groups.table.clear_rows(np.array([0]))
+        self._join(state)
+
+    # -- rounds
+
+    def learn(self, state: CompiledEnsembleState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+        """Predict and learn records one after the other; see :meth:`Ensemble.learn`."""
+        n, m, learned = len(run.tasks), len(y), 0
+        late = n > m or run.n_predicted > 0
+        moves, experts = empty_moves(n), np.zeros((len(self.experts), n if late else 0))
+        n_predicted = max(run.n_predicted, n - m) if late else 0
+        if run.predictions is not None:
+            experts[:, : run.n_predicted] = run.predictions.experts
+        while learned < m:
+            records = run.rows, run.tasks, y, learned, m
+            learned = learn(state.model, *records, n_predicted, experts, moves, run.query_strategy)
+            if learned < m:
+                self.make_room(state, int(run.tasks[learned]), count_entries(run.rows, learned))
+        state.rounds += m
+        return result_of(moves, run, m, experts if late else None)
+
+    def skip(self, state: CompiledEnsembleState, rounds: int) -> None:
+        """End rounds without labels."""
+        state.rounds += rounds
+
+    def predict(self, state: CompiledEnsembleState, run: Batch) -> Predictions:
+        """Predict records; nothing is written."""
+        n, unseen = len(run.tasks), run.tasks < 0
+        margins, experts = np.zeros(n), np.zeros((len(self.experts), n))
+        if unseen.any() and not unseen.all():
+            for places, labels in ((np.flatnonzero(~unseen), ()), (np.flatnonzero(unseen), run.unseen)):
+                part = self.predict(state, Batch(run.rows.take(places), run.tasks[places], labels))
+                margins[places], experts[:, places] = part.margins, part.experts
+        elif not unseen.any():
+            predict(self._lend_model(state), run.rows, run.tasks, experts, margins)
+        elif state.known:  # without tasks there is nothing shared either
+            losses = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
+            model = self._lend_model(state, has_own=False, losses=losses)
+            predict(model, run.rows, np.full(n, -1), experts, margins)
+        return Predictions(margins, experts)
+
+    def linear_part(self, state: CompiledEnsembleState, run: Batch, record: Any = None) -> Margins:
+        """Return the part of margins that is a weighted sum of features: the members' such parts, combined."""
+        experts = self.predict(state, run).experts
+        for m, (learner, inner) in enumerate(self.pairs(state)):
+            if isinstance(learner, MixedEffectsLearner):
+                experts[m] = learner.linear_part(inner, run, record)
+        return self._blend(state, run.tasks, experts)
+
+    def _lend_model(self, state: CompiledEnsembleState, **changed: Any) -> MemberModels:
+        """Return the model with working arrays of its own, so that several threads can predict at a time."""
+        mixed = {name: getattr(state.model, name).lent() for name in ("first", "second")}
+        work = Workspace.allocate(len(self.learners), len(self.experts))
+        model: MemberModels = state.model._replace(work=work, **mixed, **changed)
+        return model
+
+    def rebind(self, state: CompiledEnsembleState) -> None:
+        """Continue a state that was learned under other settings of the ensemble, which its model has."""
+        state.model = self._joined(state, *state.model[:3])
+
+    # -- files
+
+    def dump(self, state: CompiledEnsembleState) -> tuple[dict[str, Any], Arrays]:
+        """Return the state as plain JSON data and named arrays, each member's as if it were separate."""
+        self._set_rounds(state)
+        return super().dump(state)
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CompiledEnsembleState:
+        """Undo :meth:`dump`."""
+        return self._share_tables(super().restore(data, arrays, tasks))
+
+
+class _Kind(NamedTuple):
+    """The kind and the settings of a member, as compiled code takes them."""
+
+    kind: int
+    settings: tuple[float, float]
+
+
+#: The kind of member that each hypothesis makes with a rule.
+_KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
+    AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start)),
+    DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target)),
+    CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth)),
+}
+#: Takes the place of models with mixed effects in an ensemble without them.
+NO_EFFECTS = MixedEffects.empty(logistic=True)
+
+_RULES: dict[type, type] = {AdaptiveGradient: Logistic, DiagonalAROW: AROW, CoinBetting: Logistic}
+
+
+def _can_be_member(learner: Any) -> bool:
+    """Return True if a learner can be a member of a compiled ensemble."""
+    if type(learner) not in (LinearLearner, ConfidenceLearner) or type(learner.hypothesis) not in _RULES:
+        return False
+    fits = type(learner.rule) is _RULES[type(learner.hypothesis)] and isinstance(learner.relation, LevelRelation)
+    return fits and learner.traits.tasks_independent and len(learner.relation.path("")) <= 1
+
+
+def _own_and_shared(relation: Any) -> tuple[float, float]:
+    """Return the weights in M of a task's own row and of the row of all."""
+    depth = len(relation.path(""))
+    return relation.own(depth), relation.shared(0, 1) if depth else 0.0
+
+
+def make_ensemble(learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Ensemble:
+    """Combine learners, compiled if :meth:`CompiledEnsemble.supports` them: the same to the last bit.
+
+    Examples
+    --------
+    >>> from coterie import Independent, Member, Pooled
+    >>> from coterie.hypotheses import AdaptiveGradient
+    >>> from coterie.rules import Logistic
+    >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
+    >>> type(make_ensemble([own.learner(), pooled.learner()])).__name__
+    'CompiledEnsemble'
+    """
+    kind: type[Ensemble] = CompiledEnsemble if CompiledEnsemble.supports(learners) else Ensemble
+    return kind(learners, experts, local)
