@@ -715,22 +715,40 @@ class OnlineModel:
                 if labels is not None:
                     self.labels = labels
                     return
-            if weight is not None or self.settings.class_weight is not None:
-                weights = None if weight is None else [weight]
-                self.learn([x], [y], None if task is None else [task], weights=weights)
+            own, is_weighted = None if weight is None else [weight], self.settings.class_weight is not None
+            if (is_weighted or own) and not (self.fitted and np.all(self.learned_records([x], [y], own))):
+                self.learn([x], [y], None if task is None else [task], weights=own)
                 return
             self.version += 1
-            labels = self.label_encoder.with_one(y)
-            value = labels.value(y)
+            encoded = self._encode_one(y, weight)
             with transaction(self):
-                self._update_one(*self._row_of_one(x, task), labels, value)
+                self._update_one(*self._row_of_one(x, task), *encoded)
             self._open_fast_path()
         finally:
             lock.release()
 
-    def _update_one(self, row: Any, number: int, labels: Any, value: Any) -> None:
-        self.labels, population = labels, self.population
-        population.learner.learn_one(population.state, row, number, value)
+    def _encode_one(self, y: Any, weight: Any = None) -> tuple[Labels, Weighing, Any, NDArray[np.float64] | None]:
+        """Return the labels and their weighing after one more label, the label encoded, and the record's weight."""
+        class_weight = self.settings.class_weight
+        if weight is None and class_weight is None:
+            known = self.label_encoder.with_one(y)
+            return known, self.weighing, known.value(y), None
+        if not self.learner.traits.weighs:
+            raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
+        labels, weighing = self._labels_copied(), self.weighing.under(class_weight)
+        values = labels.values([y])
+        check_class_weight_names(class_weight, labels, complete=False)
+        weights = weighing.weigh([y], sample_weights(weight, 1), 1)
+        return labels, weighing, labels.learn(values, 1, weights).y, weights
+
+    def _update_one(
+        self, row: Any, number: int, labels: Labels, weighing: Weighing, y: Any, weights: NDArray[np.float64] | None
+    ) -> None:
+        self.labels, self.weighing, population = labels, weighing, self.population
+        if weights is None:
+            population.learner.learn_one(population.state, row, number, y)
+        else:
+            population.learn(Batch(with_weights(row, weights), np.array([number])), y)
         if population.recency is not None:
             population.recency.see_one(number)
 
@@ -764,12 +782,11 @@ class OnlineModel:
         new = labels is not before and not before.numeric  # of many classes the margins get a column
         if not self.fitted or new or self.settings.class_weight is not None:
             return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
-        value = labels.value(y)
         with transaction(self):
             # The scales learn of the record before it is predicted, as in a block.
             row, number = self._row_of_one(x, task)
             margin = before.shift + before.factor * self.learner.predict_one(self.state, row, number)
-            self._update_one(row, number, labels, value)
+            self._update_one(row, number, labels, self.weighing, labels.value(y), None)
         return np.asarray(margin)[None]
 
     def predict_one(self, x: Any, task: Hashable = None) -> Any:
