@@ -48,9 +48,9 @@ class Dual:
 
     def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:
         """The model with room for so many more support vectors, as far as the budget goes, and for so many tasks."""
-        held, need = len(model.support.tasks), int(model.support.counts[SIZE]) + fresh
+        rows, need = len(model.support.tasks), int(model.support.counts[SIZE]) + fresh
         most = need if self.budget.size is None else self.budget.size
-        capacity = max(held, min(roomy(held, need), most))
+        capacity = max(rows, min(roomy(rows, need), most))
         memory = self.budget.fit(model.memory, capacity, NO_PATHS if paths is None else paths[:tasks], tasks)
         support, store = model.support.with_room(capacity), model.store.with_room(capacity)
         return model._replace(support=support, memory=memory, store=store)

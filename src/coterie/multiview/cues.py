@@ -54,7 +54,9 @@ class CueLearner(MembersRound):
 
     def rebind(self, state: CueState) -> None:
         """Check that a state learned under other parameters can be continued: only the rule may differ."""
-        if [each.hypothesis for each in self._learners(state.names)] != [each.hypothesis for each in state.learners]:
+        if [learner.hypothesis for learner in self._learners(state.names)] != [
+            learner.hypothesis for learner in state.learners
+        ]:
             raise ValueError("kernels and eta cannot change once something is learned: fit anew")
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CueState:
@@ -138,9 +140,9 @@ class CueLearner(MembersRound):
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CueState:
         """Undo :meth:`dump`; the index is of the names of the views."""
         learners = self._learners(tasks.labels)
-        held, members = self.restored(data, arrays, learners, [Index([0]) for _ in learners])
-        require(all(member.dense == held.dense for member in members), "views are kept in several forms")
+        saved, members = self.restored(data, arrays, learners, [Index([0]) for _ in learners])
+        require(all(member.dense == saved.dense for member in members), "views are kept in several forms")
         weights = array_of(arrays, "weights", np.zeros(0))
         require_shape("weights of views", weights, len(learners))
         require_finite("weights of views", weights)
-        return CueState(members, list(tasks.labels), held.dense, learners, weights, held.rounds)
+        return CueState(members, list(tasks.labels), saved.dense, learners, weights, saved.rounds)

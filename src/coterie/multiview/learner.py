@@ -172,7 +172,7 @@ class _NormLearner(ViewRound):
         return self.norm.rank(tuple(widths))
 
     def _reshape(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Shape what was learned anew where features have come, so that V has more singular values; all or nothing."""
+        """Reshape the state for new features, because V has more singular values then; all or nothing."""
         r, potential = self._rank(widths), state.model.potential
         if r == self._rank(state.widths):
             return
@@ -195,8 +195,8 @@ class _NormLearner(ViewRound):
     def dump(self, state: ViewState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays."""
         shape, arrays = flatten(require_held(state.model.to_saved(state.widths)))
-        held = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
-        return held | {"rounds": state.rounds}, arrays
+        saved = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
+        return saved | {"rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ViewState:
         """Undo :meth:`dump`; the index is of the names of the views.
@@ -206,14 +206,14 @@ class _NormLearner(ViewRound):
         ValueError
             If the data do not fit together.
         """
-        held, names = msgspec.convert(data, _Saved), tasks.labels
-        widths = tuple(held.widths)
+        saved, names = msgspec.convert(data, _Saved), tasks.labels
+        widths = tuple(saved.widths)
         require(len(widths) == len(names), f"{len(widths)} widths are given for {len(names)} views")
         require(sum(widths) <= MOST_FEATURES, "the views have more features than there can be")
         narrow = tuple(min(width, len(names)) for width in widths)  # whether there are more views than features counts
-        state: ViewState = self.init(tasks, InputShape(sum(narrow), held.dense, names, narrow))
-        state.model = rebuild(held.shape, arrays, state.model)
-        state.widths, state.rounds = widths, held.rounds
+        state: ViewState = self.init(tasks, InputShape(sum(narrow), saved.dense, names, narrow))
+        state.model = rebuild(saved.shape, arrays, state.model)
+        state.widths, state.rounds = widths, saved.rounds
         state.model.check(widths)
         return state
 
@@ -253,7 +253,7 @@ class ViewLearner(_NormLearner):
             state.widths = size.widths
 
     def can_refuse(self, state: ViewState) -> bool:
-        """Return True for a gauge of the user's own, whose gradient may be refused."""
+        """Return True for a gauge of the user's own: its gradient may be refused."""
         return not self.norm.compiled
 
     def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
@@ -263,9 +263,9 @@ class ViewLearner(_NormLearner):
         ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
         for first in range(0, last, size if self.norm.compiled else 1):
             end = min(first + size, last) if self.norm.compiled else first + 1
-            some = slice(first, end + n - last)
-            part = Moves(*(each[some] for each in moves))
-            primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), labels[some], end - first, part)
+            places = slice(first, end + n - last)
+            part = Moves(*(array[places] for array in moves))
+            primal.learn(model, self._rule, cut(rows, K, places.start, places.stop), labels[places], end - first, part)
             if isinstance(self.norm, SpectralNorm) and moves.step_sizes[first] > 0.0:
                 model.potential.shape(self.norm.gradient, self._rank(state.widths))
                 model.store.shape(model.potential)
@@ -379,23 +379,25 @@ class KernelViewLearner(_NormLearner):
             later = self._with_all(state, _seen(state, pending, first + delay), block)
         coefficients = np.concatenate([supports.coefficients, np.zeros(n)])
         pasts = np.concatenate([supports.pasts, np.zeros((n, len(potential.factor)))])
-        some = Moves(moves.margins[first + delay : first + delay + n], *(each[first : first + n] for each in moves[1:]))
-        dual.walk(
-            *(potential, self._mean, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
+        part = Moves(
+            moves.margins[first + delay : first + delay + n], *(array[first : first + n] for array in moves[1:])
         )
-        if isinstance(self.norm, SpectralNorm) and some.step_sizes[0] > 0.0:
+        dual.walk(
+            *(potential, self._mean, self._rule, coefficients, pasts, values), *(later, y[first : first + n], part)
+        )
+        if isinstance(self.norm, SpectralNorm) and part.step_sizes[0] > 0.0:
             potential.shape(self.norm.gradient, self._rank(state.widths))
         state.model = state.model._replace(supports=supports.with_block(block, coefficients, pasts))
         return first + n
 
     def _at_once(self, state: ViewState, supports: int) -> int:
-        """The number of records whose products with so many supports, and with each other, are made at once."""
+        """Return the number of records in a block, given the number of support vectors."""
         return max(FEWEST, min(MOST, VALUES // (len(state.model.potential.factor) * supports)))
 
-    def _with_all(self, state: ViewState, given: FeatureSet, block: FeatureSet) -> NDArray[np.float64]:
+    def _with_all(self, state: ViewState, records: FeatureSet, block: FeatureSet) -> NDArray[np.float64]:
         """Products of records with the supports, then with those of the block."""
         supports = state.model.supports.seen
-        return np.concatenate([self._products(state, given, supports), self._products(state, given, block)], axis=1)
+        return np.concatenate([self._products(state, records, supports), self._products(state, records, block)], axis=1)
 
     def _products(self, state: ViewState, X: FeatureSet, Z: FeatureSet) -> NDArray[np.float64]:
         values: NDArray[np.float64] = state.model.potential.products(state.kernels, X, Z, state.widths)
@@ -409,8 +411,8 @@ class KernelViewLearner(_NormLearner):
         size = self._at_once(state, len(supports.births) + 1)
         for first in range(0, len(records), size):
             values = self._products(state, _seen(state, records[first : first + size], first), supports.seen)
-            some = margins[first : first + size]
-            dual.predict(state.model.potential, self._mean, supports.coefficients, supports.pasts, values, some)
+            part = margins[first : first + size]
+            dual.predict(state.model.potential, self._mean, supports.coefficients, supports.pasts, values, part)
         return margins
 
 
@@ -442,22 +444,22 @@ def by_pair(kernels: Mapping[Any, Any], names: Sequence[Hashable]) -> list[Any]:
     """
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i:]]
     known = set(map(frozenset, pairs))
-    given: dict[frozenset[Hashable], Any] = {}
+    by_names: dict[frozenset[Hashable], Any] = {}
     for key, kernel in kernels.items():
         if not (isinstance(key, tuple) and len(key) == 2 and frozenset(key) in known):
             raise ValueError(f"kernel names {key!r}: give one for each pair of the views {', '.join(map(repr, names))}")
-        if frozenset(key) in given:
+        if frozenset(key) in by_names:
             raise ValueError(f"kernel has two for the views {key[0]!r} and {key[1]!r}")
-        given[frozenset(key)] = kernel if key in pairs else Turned(kernel)
+        by_names[frozenset(key)] = kernel if key in pairs else Turned(kernel)
     for a, b in pairs:
-        if frozenset((a, b)) not in given:
+        if frozenset((a, b)) not in by_names:
             raise ValueError(f"kernel has none for the views {a!r} and {b!r}")
-    return [given[frozenset(each)] for each in pairs]
+    return [by_names[frozenset(pair)] for pair in pairs]
 
 
 @dataclass(frozen=True)
 class Turned:
-    """The kernel of two views in the other order: k(z, x) where k(x, z) is asked for."""
+    """The kernel of two views in the other order: k(z, x) for k(x, z)."""
 
     kernel: Any
 
@@ -468,8 +470,8 @@ class Turned:
 
     def values(self, X: Points, Z: Points, out: NDArray[np.float64]) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
-        self.kernel.values(Z, X, made := np.zeros(out.shape[::-1]))
-        out[:] = made.T
+        self.kernel.values(Z, X, turned := np.zeros(out.shape[::-1]))
+        out[:] = turned.T
 
     def diagonal(self, X: Points) -> NDArray[np.float64]:
         """k(x, x) of every record."""
@@ -477,7 +479,7 @@ class Turned:
 
 
 def require_sizes(kernels: Sequence[Any], names: Sequence[Hashable], widths: Sequence[int]) -> None:
-    """Refuse kernels of pairs of views of different sizes, where they are not functions of two arrays: ValueError."""
+    """Refuse kernels of pairs of views of different sizes, unless they are functions of two arrays: ValueError."""
     K = len(names)
     for a, b in itertools.combinations(range(K if len(kernels) > K else 0), 2):
         kernel = kernels[pair(a, b, K)]
@@ -510,10 +512,12 @@ def compiled_rule(rule: Any) -> MistakeStep | ShortestStep:
         If it is another rule, or none.
     """
     spec.require_part("rule", rule, "PassiveAggressive()")
-    made = rule.compiled() if isinstance(rule, Rule) else None
-    if not isinstance(made, (MistakeStep, ShortestStep)) or (isinstance(made, ShortestStep) and made.numbers == 1):
+    compiled = rule.compiled() if isinstance(rule, Rule) else None
+    if not isinstance(compiled, (MistakeStep, ShortestStep)) or (
+        isinstance(compiled, ShortestStep) and compiled.numbers == 1
+    ):
         raise TypeError(f"views cannot move by {rule!r}: give Perceptron() or PassiveAggressive()")
-    return made
+    return compiled
 
 
 def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
@@ -531,16 +535,16 @@ def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
 
 
 def _is_shaped_by(norm: Any, potential: Any, r: int) -> bool:
-    """Tell whether the factor is the one that this norm computes from the products learned."""
+    """Return True if this norm computes the factor from the products learned."""
     return np.allclose(potential.shaped(norm.gradient, r), potential.factor)
 
 
-def _same_views(given: Sequence[Hashable], names: Sequence[Hashable]) -> None:
-    for name in given:
+def _same_views(views: Sequence[Hashable], names: Sequence[Hashable]) -> None:
+    for name in views:
         if name not in names:
             raise ValueError(f"kernels names the view {name!r}: the views are {', '.join(map(repr, names))}")
     for name in names:
-        if name not in given:
+        if name not in views:
             raise ValueError(f"kernels has none for the view {name!r}")
 
 

@@ -50,7 +50,7 @@ class Saved(msgspec.Struct):
 
 
 class MembersRound(ViewRound):
-    """What learners with a learner in each view have in common."""
+    """Base of learners with one learner per view."""
 
     @abstractmethod
     def of_views(self, state: Any) -> Sequence[Any]:
@@ -67,16 +67,16 @@ class MembersRound(ViewRound):
 
     def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays."""
-        data, held = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
-        arrays = {f"view{k}.{name}": array for k, own in enumerate(held) for name, array in own.items()}
+        data, arrays_of_members = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
+        arrays = {f"view{k}.{name}": array for k, own in enumerate(arrays_of_members) for name, array in own.items()}
         return {"members": list(data), "dense": state.dense, "rounds": state.rounds}, arrays
 
     @staticmethod
     def restored(
         data: dict[str, Any], arrays: Arrays, learners: Sequence[Any], indices: Sequence[Index]
     ) -> tuple[Saved, list[Any]]:
-        """Undo :meth:`dump` for the learners, each with the index of its tasks: what was kept, and their states."""
-        held, own = msgspec.convert(data, Saved), group_by_prefix(arrays)
-        require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(learners)} views")
-        parts = enumerate(zip(learners, held.members, indices, strict=True))
-        return held, [learner.restore(each, own.get(f"view{k}", {}), index) for k, (learner, each, index) in parts]
+        """Restore the learners' states, each with the index of its tasks; return them after the saved data."""
+        saved, own = msgspec.convert(data, Saved), group_by_prefix(arrays)
+        require(len(saved.members) == len(learners), f"{len(saved.members)} learners are kept of {len(learners)} views")
+        parts = enumerate(zip(learners, saved.members, indices, strict=True))
+        return saved, [learner.restore(member, own.get(f"view{k}", {}), index) for k, (learner, member, index) in parts]

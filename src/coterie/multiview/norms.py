@@ -34,7 +34,7 @@ class _OfOneSpace(ABC):
 
     @abstractmethod
     def potential(self, n: int, r: int) -> Schatten:
-        """The norm's state before the first move, of n views, or of n features where those are fewer; r values."""
+        """Return the initial state for n views, or for n features if those are fewer; r values."""
 
     def rank(self, widths: Widths) -> int:
         """The number of singular values of K views with d features: min(d, K), at least 1."""
@@ -73,7 +73,7 @@ class SchattenNorm(_OfOneSpace):
     p: float | Literal["auto"] = spec.field(EXPONENT, default=2.0)
 
     def potential(self, n: int, r: int) -> Schatten:
-        """The norm's state before the first move, of n views, or of n features where those are fewer; r values."""
+        """Return the initial state for n views, or for n features if those are fewer; r values."""
         return Schatten.empty(n, exponent_of(self.p, r))
 
 
@@ -112,8 +112,8 @@ class SpectralNorm(_OfOneSpace):
 
     def __post_init__(self) -> None:
         require_potential(self.gauge, "gauge")
-        made, turned = self.gradient(_SIZES), self.gradient(-_SIZES[::-1])
-        if not (np.allclose(turned, -made[::-1]) and made[0] == 0.0 and (np.diff(made) >= 0.0).all()):
+        gradient, turned = self.gradient(_SIZES), self.gradient(-_SIZES[::-1])
+        if not (np.allclose(turned, -gradient[::-1]) and gradient[0] == 0.0 and (np.diff(gradient) >= 0.0).all()):
             raise ValueError(
                 f"the gauge {self.gauge!r} must be a symmetric one of the singular values: its gradient must turn with "
                 "their order and signs, be 0 at 0, and larger for larger ones"
@@ -124,7 +124,7 @@ class SpectralNorm(_OfOneSpace):
         return checked(self.gauge, sizes)
 
     def potential(self, n: int, r: int) -> Spectral:
-        """The norm's state before the first move, of n views, or of n features where those are fewer."""
+        """Return the initial state for n views, or for n features if those are fewer."""
         return Spectral.empty(n, 1.0)
 
 

@@ -70,7 +70,7 @@ class ParallelLearner(MembersRound):
             learner.resize(member, tasks, _size_of(width, state.dense))
 
     def can_refuse(self, state: ParallelState) -> bool:
-        """Return True with kernels, whose values may be refused."""
+        """Return True with kernels: their values may be refused."""
         return self.kernels is not None
 
     def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> ViewMoves:
@@ -115,10 +115,10 @@ class ParallelLearner(MembersRound):
             If the data do not fit together.
         """
         names = tasks.labels
-        held, members = self.restored(data, arrays, self._learners(names), [Index([name]) for name in names])
-        alike = all(member.dense == held.dense and member.rounds == held.rounds for member in members)
+        saved, members = self.restored(data, arrays, self._learners(names), [Index([name]) for name in names])
+        alike = all(member.dense == saved.dense and member.rounds == saved.rounds for member in members)
         require(alike, "views are kept in several forms, or have learned so many rounds and others")
-        return ParallelState(members, list(names), held.dense)
+        return ParallelState(members, list(names), saved.dense)
 
 
 def _size_of(width: int, dense: bool, *names: Hashable) -> InputShape:

@@ -40,7 +40,7 @@ class ViewRecords:
 
 
 class Views:
-    """The views of one thing by name, how wide each is, and where records are dictionaries, their feature names.
+    """The views of records: their names, widths and, for dictionaries, feature names.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ class Views:
             self.widths = list(sizes)
 
     def records(self, records: Sequence[Mapping[Hashable, Any]], resize: bool) -> ViewRecords:
-        """Dictionaries of dictionaries, whose features get columns if they are to ``resize``."""
-        made = self.read(records, lambda k, features: self._encode(k, features, resize))
+        """Read dictionaries of dictionaries; with ``resize`` new features get columns."""
+        view_records = self.read(records, lambda k, features: self._encode(k, features, resize))
         if resize and self.words is not None:
             self.widths = [len(words) for words in self.words]
-        return made
+        return view_records
 
     def read(self, records: Sequence[Mapping[Hashable, Any]], row: Callable[[int, Any], Csr]) -> ViewRecords:
         """Dictionaries of dictionaries, ``row`` reading those of a view; one without a key, or None, is absent."""
@@ -123,9 +123,9 @@ class Views:
     def to_json(self) -> dict[str, Any]:
         """The views as data for :func:`views_from_json`."""
         words = self.words or []
-        shared = len(words) > 1 and all(each is words[0] for each in words)
-        kept = [list(each.numbers) for each in (words[:1] if shared else words)]
-        return {"views": self.names, "widths": self.widths, "words": kept, "shared": shared}
+        shared = len(words) > 1 and all(vocabulary is words[0] for vocabulary in words)
+        names = [list(vocabulary.numbers) for vocabulary in (words[:1] if shared else words)]
+        return {"views": self.names, "widths": self.widths, "words": names, "shared": shared}
 
 
 class _Saved(msgspec.Struct):
@@ -145,20 +145,20 @@ def views_from_json(data: Mapping[str, Any]) -> Views:
     ValueError
         If none did: there is not one width a view, or not one name a feature, or one twice.
     """
-    held = msgspec.convert(data, _Saved)
-    spec.labels_of(held.views)
-    words = [Vocabulary(spec.labels_of(names)) for names in held.words]
-    if any(len(made) != len(names) for made, names in zip(words, held.words, strict=True)):
+    saved = msgspec.convert(data, _Saved)
+    spec.labels_of(saved.views)
+    words = [Vocabulary(spec.labels_of(names)) for names in saved.words]
+    if any(len(vocabulary) != len(names) for vocabulary, names in zip(words, saved.words, strict=True)):
         raise ValueError("the name of a feature is there twice")
-    words = words * len(held.views) if held.shared else words
-    if len(held.widths) != len(held.views) or len(words) not in (0, len(held.views)):
+    words = words * len(saved.views) if saved.shared else words
+    if len(saved.widths) != len(saved.views) or len(words) not in (0, len(saved.views)):
         raise ValueError(
-            f"{len(held.widths)} widths are given for {len(held.views)} views, and {len(words)} lists of names"
+            f"{len(saved.widths)} widths are given for {len(saved.views)} views, and {len(words)} lists of names"
         )
-    for names, width in zip(words, held.widths, strict=False):
+    for names, width in zip(words, saved.widths, strict=False):
         if len(names) != width:
             raise ValueError(f"{len(names)} features have a name, in a view of {width}")
-    return Views(held.views, held.widths, words or None)
+    return Views(saved.views, saved.widths, words or None)
 
 
 _NOTHING = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))

@@ -59,9 +59,9 @@ class Vocabulary:
         names, values = _numbers(features)
         if resize:
             self.add(names)
-        found = self.columns(names)
-        columns = found[found >= 0]
-        return Csr(values[found >= 0], columns, one_record(len(columns)))
+        places = self.columns(names)
+        columns = places[places >= 0]
+        return Csr(values[places >= 0], columns, one_record(len(columns)))
 
     def columns(self, names: Iterable[Any]) -> NDArray[np.int32]:
         """The columns of names, -1 of those that have none."""
@@ -72,7 +72,7 @@ class Vocabulary:
         values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
         known = read(features, self.numbers, values, columns)
         if resize and 0 <= known < len(values):
-            self.add(f"{name}={held}" if type(held) is str else name for name, held in features.items())
+            self.add(f"{name}={value}" if type(value) is str else name for name, value in features.items())
             known = read(features, self.numbers, values, columns)
         return None if known < 0 else Csr(values[:known], columns[:known], one_record(known))
 
@@ -89,7 +89,7 @@ class Vocabulary:
 
     def records(self, features: Sequence[Mapping[str, Any]], resize: bool) -> Csr:
         """Several records, in order."""
-        return concatenated([self.record(each, resize) for each in features])
+        return concatenated([self.record(record, resize) for record in features])
 
     def to_json(self) -> dict[str, Any]:
         """The vocabulary as data for :func:`vocabulary_from_json`, which does not restore second columns."""
@@ -121,10 +121,10 @@ def vocabulary_from_json(data: Mapping[str, Any]) -> Vocabulary:
         If none did: a name is there twice, or can be none.
     """
     names = spec.labels_of(msgspec.convert(data, _Named).names)
-    made = Vocabulary(names)
-    if len(made) != len(names):
+    vocabulary = Vocabulary(names)
+    if len(vocabulary) != len(names):
         raise ValueError("the name of a feature is there twice")
-    return made
+    return vocabulary
 
 
 def concatenated(parts: Sequence[Csr]) -> Csr:
@@ -143,10 +143,10 @@ def one_record(entries: int) -> NDArray[np.int64]:
 
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
     """Names and finite values of a dictionary's features."""
-    held = features.values()
+    values = features.values()
     try:
-        if PLAIN.issuperset(map(id, map(type, held))) and sum(map(abs, held)) <= LARGEST_VALUE:
-            return features, np.fromiter(held, np.float64, len(held))
+        if PLAIN.issuperset(map(id, map(type, values))) and sum(map(abs, values)) <= LARGEST_VALUE:
+            return features, np.fromiter(values, np.float64, len(values))
     except OverflowError:  # an integer that no float can hold, which is named below
         pass
     return _mixed_numbers(features)
@@ -154,19 +154,19 @@ def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.flo
 
 def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
     pairs = [
-        (f"{name}={held}", 1.0) if isinstance(held, str) else (name, usable_number(name, held))
-        for name, held in features.items()
+        (f"{name}={value}", 1.0) if isinstance(value, str) else (name, usable_number(name, value))
+        for name, value in features.items()
     ]
-    return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
+    return [name for name, _ in pairs], np.array([value for _, value in pairs], np.float64)
 
 
-def usable_number(name: Any, held: Any) -> float:
-    """The number that a feature's value is; ValueError where it is none, or not finite, or too large."""
-    if not _is_usable(held):
-        raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
-    if not abs(held) <= LARGEST_VALUE:
-        raise ValueError(f"feature {name!r}: {unusable(float(held))}")
-    return float(held)
+def usable_number(name: Any, value: Any) -> float:
+    """Convert a feature's value to a number: ValueError if it is none, not finite or too large."""
+    if not _is_usable(value):
+        raise ValueError(f"feature {name!r} must be a finite number or a string, got {value!r}")
+    if not abs(value) <= LARGEST_VALUE:
+        raise ValueError(f"feature {name!r}: {unusable(float(value))}")
+    return float(value)
 
 
 def unusable(number: float) -> str:
@@ -175,9 +175,9 @@ def unusable(number: float) -> str:
     return f"{number!r} is {reason}"
 
 
-def _is_usable(held: Any) -> bool:
+def _is_usable(value: Any) -> bool:
     try:
-        return isinstance(held, (int, float, np.bool_, numbers.Real, Decimal)) and math.isfinite(held)
+        return isinstance(value, (int, float, np.bool_, numbers.Real, Decimal)) and math.isfinite(value)
     except TypeError:  # abstract classes look for the class in a set, and it cannot be hashed
         return False
     except (OverflowError, ValueError):  # an integer that no float can hold, or a Decimal's signaling NaN

@@ -1,4 +1,4 @@
-"""Multitask AROW, whose weights have variances or covariances."""
+"""Multitask AROW: weights with variances or covariances."""
 
 from __future__ import annotations
 

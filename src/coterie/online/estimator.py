@@ -123,12 +123,12 @@ class OnlineEstimator(Parameters):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance with an inner model that has learned nothing."""
-        made = super().__new__(cls)
-        made._inner = OnlineModel(made._make_input())
-        return made
+        estimator = super().__new__(cls)
+        estimator._inner = OnlineModel(estimator._make_input())
+        return estimator
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; what the inner model has prepared for single records is void then."""
+        """Set an attribute; the fast path of the inner model is dropped."""
         object.__setattr__(self, name, value)
         if name != "_inner":
             self._inner.fast_path = None
@@ -148,7 +148,7 @@ class OnlineEstimator(Parameters):
         return Input()
 
     def _make_decider(self, learner: BaseLearner) -> BaseLearner:
-        """A learner that predicts labels at less cost than margins, where there is one: the learner itself."""
+        """Return a learner that predicts labels at less cost than margins; the learner itself by default."""
         return learner
 
     def _check_parameters(self) -> None:
@@ -170,8 +170,8 @@ class OnlineEstimator(Parameters):
     @property
     def _model(self) -> OnlineModel:
         """The inner model under the current parameters."""
-        inner, given = self._inner, self._parameter_getter()(self)
-        if inner.parameters is None or inner.parameters != given:
+        inner, parameters = self._inner, self._parameter_getter()(self)
+        if inner.parameters is None or inner.parameters != parameters:
             with inner.lock:
                 self._check_parameters()
                 learner = self._make_learner()
@@ -184,15 +184,15 @@ class OnlineEstimator(Parameters):
                     self.max_tasks,
                     self.class_weight,
                 )
-                inner.configure(given, settings, self._changed_names(inner.parameters, given))
+                inner.configure(parameters, settings, self._changed_names(inner.parameters, parameters))
         return inner
 
-    def _changed_names(self, before: Any, given: Any) -> list[str]:
-        """The names of the parameters that differ; none for a copy, which does not know what was given before."""
+    def _changed_names(self, before: Any, after: Any) -> list[str]:
+        """Return the names of the parameters that differ; none for a copy, which has no earlier parameters."""
         names = list(spec.parameters_of(type(self)))
         if before is None:
             return []
-        pairs = zip(names, before, given, strict=True) if len(names) > 1 else [(names[0], before, given)]
+        pairs = zip(names, before, after, strict=True) if len(names) > 1 else [(names[0], before, after)]
         return [name for name, old, new in pairs if old is not new and old != new]
 
     def __stream_model__(self) -> OnlineModel:
@@ -215,8 +215,8 @@ class OnlineEstimator(Parameters):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for :mod:`pickle`: parameters as they are, and the inner model, which copies itself."""
-        given = spec.values_of(self)
-        return {"parameters": given, "inner": self._inner, "passed_on": dict(self._passed_on)}
+        parameters = spec.values_of(self)
+        return {"parameters": parameters, "inner": self._inner, "passed_on": dict(self._passed_on)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._inner = state["inner"]
@@ -226,24 +226,24 @@ class OnlineEstimator(Parameters):
 
     def __copy__(self) -> Self:
         """A copy with the same parameters, and an inner model of its own."""
-        made = type(self).__new__(type(self))
+        duplicate = type(self).__new__(type(self))
         with self._inner.lock:
-            made.__dict__.update(self.__dict__)
-            made._inner = copy.deepcopy(self._inner)
-        return made
+            duplicate.__dict__.update(self.__dict__)
+            duplicate._inner = copy.deepcopy(self._inner)
+        return duplicate
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        made = memo[id(self)] = type(self).__new__(type(self))
+        duplicate = memo[id(self)] = type(self).__new__(type(self))
         with self._inner.lock:
-            made.__dict__.update(copy.deepcopy(self.__dict__, memo))
-            made._inner = copy.deepcopy(self._inner, memo)
-        return made
+            duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
+            duplicate._inner = copy.deepcopy(self._inner, memo)
+        return duplicate
 
     def __sklearn_tags__(self) -> Any:
-        """scikit-learn's tags: NaN is missing where records are prepared."""
-        made = super().__sklearn_tags__()
-        made.input_tags.allow_nan = self._reading().prepares
-        return made
+        """Return scikit-learn's tags: NaN is allowed as a missing value if records are prepared."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._reading().prepares
+        return tags
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
@@ -371,7 +371,7 @@ class OnlineEstimator(Parameters):
         return self._model.predict(X, task).probabilities
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The share of records predicted right, of numbers R², weighted where weights are given."""
+        """Return the share of records predicted right, R² for numbers, with weights if any."""
         return self._model.label_encoder.score(self.predict(X, task), y, sample_weight)
 
     # -- one record at a time -------------------------------------------------------------------------------------
@@ -400,10 +400,10 @@ class OnlineEstimator(Parameters):
                 return {}
             labels, traits = model.label_encoder, model.learner.traits
             if traits.has_variances:
-                found = model.read_one(x, task).probabilities
+                probabilities = model.read_one(x, task).probabilities
             else:
-                found = labels.probabilities(np.asarray(model.decide_one(x, task))[None], traits.log_odds)
-            return dict(zip(labels.ordered, found[0].tolist(), strict=True))
+                probabilities = labels.probabilities(np.asarray(model.decide_one(x, task))[None], traits.log_odds)
+            return dict(zip(labels.ordered, probabilities[0].tolist(), strict=True))
 
     @_classifiers
     def decision_function_one(self, x: Mapping[Any, Any], task: Hashable = None) -> float:
@@ -411,7 +411,7 @@ class OnlineEstimator(Parameters):
         return float(self._model.decide_one(x, task)) if self._fitted else 0.0
 
     def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
-        """The margin of one record as a sum of parts, one of each feature: why the model predicts what it predicts.
+        """Explain the margin of one record as a sum of parts, one for each feature.
 
         ``margin = base + Σ part + rest``: a part is the weight that the task has for a feature, that of all members of
         a mixture together, times the feature's value. ``rest`` is the part that is no such sum: all of it under a
@@ -663,7 +663,7 @@ class OnlineEstimator(Parameters):
     # -- beside other models --------------------------------------------------------------------------------------
 
     def _with_relation(self, relation: Any) -> Any:
-        """An unfitted model like this one, whose tasks share by this relation: a baseline to compare with.
+        """Return an unfitted copy with this relation between tasks, as a baseline.
 
         It has no ``max_tasks``: a model that forgets its tasks is no measure of what they learn by themselves.
         """

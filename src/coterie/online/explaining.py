@@ -35,7 +35,7 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
     The parts are the margins of records of one feature each, less that of a record without features.
     """
     with model.lock:
-        rows, task, names, given = _row_of(model, x, task)
+        rows, task, names, original = _row_of(model, x, task)
         tasks = np.empty(len(names) + 1, object)
         tasks.fill(task)
         alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
@@ -46,9 +46,9 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
         outside = labels.decision(labels.shift + labels.factor * margins)
         values, beyond = rows.values.tolist(), learner.traits.beyond_features
         if outside.ndim == 1:
-            return explanation_of(names, values, outside, beyond).giving(given)
+            return explanation_of(names, values, outside, beyond).giving(original)
         columns = zip(labels.ordered, outside.T, strict=True)
-        return {label: explanation_of(names, values, each, beyond).giving(given) for label, each in columns}
+        return {label: explanation_of(names, values, part, beyond).giving(original) for label, part in columns}
 
 
 def largest_weights(
@@ -66,8 +66,8 @@ def largest_weights(
         own = None if own is None else own - shared
         if shared.ndim == 1:
             return largest(names, shared, own, n, spread)
-        each = zip(model.label_encoder.ordered, shared.T, shared.T if own is None else own.T, strict=True)
-        return {label: largest(names, mine, None if own is None else its, n, spread) for label, mine, its in each}
+        columns = zip(model.label_encoder.ordered, shared.T, shared.T if own is None else own.T, strict=True)
+        return {label: largest(names, mine, None if own is None else its, n, spread) for label, mine, its in columns}
 
 
 def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
@@ -80,11 +80,11 @@ def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = 
 
 
 def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
-    """The weights of a task that nobody has seen; the mean over tasks where a new task would change the others."""
+    """Return the weights of an unseen task; the mean over tasks if a new task would change the others."""
     if model.learner.traits.tasks_independent:
         return _unit_margins(model, -1, [_NOBODY])
-    some = max(1, min(len(model.population), MOST_WEIGHTS // max(model.state.features, 1)))
-    return np.asarray(np.mean([_unit_margins(model, i) for i in range(some)], axis=0))
+    n_tasks = max(1, min(len(model.population), MOST_WEIGHTS // max(model.state.features, 1)))
+    return np.asarray(np.mean([_unit_margins(model, i) for i in range(n_tasks)], axis=0))
 
 
 def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], Mapping[Any, Any]]:
@@ -94,18 +94,18 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
     source, reading = model.input, model.settings.reading
     record: Mapping[Any, Any] | None
     if isinstance(x, Mapping):
-        record, given = x, x
+        record, original = x, x
         rows, _, task = source.read_one(x, task, model.population.labels, learning=False)
     else:
         x = tabular.one_row(x)
-        found = source.read(x, None if task is None else [task], model.population.labels)
-        rows, task = found.rows.to_csr(), found.task[0]
-        record, given = tabular.record_of(x), {}
+        records = source.read(x, None if task is None else [task], model.population.labels)
+        rows, task = records.rows.to_csr(), records.task[0]
+        record, original = tabular.record_of(x), {}
         if record is not None:
-            given = record
+            original = record
         elif not isinstance(x, Block):
             columns, values = tabular.entries_of(tabular.split_task(x, None, reading.task_column)[0])
-            given = dict(zip(source.entry_names(columns), values, strict=True))
+            original = dict(zip(source.entry_names(columns), values, strict=True))
     entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
     rows = Csr(rows.values[entries], rows.features[entries], rows.starts - rows.starts[0])
-    return rows, task, source.entry_names(rows.features.tolist(), record), given
+    return rows, task, source.entry_names(rows.features.tolist(), record), original

@@ -18,7 +18,7 @@ SCALE = spec.Setting(kind="text", choices=(*SCALES, None), must=f"be one of {', 
 
 @spec.with_constructor
 class TaskEstimator(OnlineEstimator):
-    """Base of estimators of tasks: which column is the task, and whether there may be new ones."""
+    """Base of estimators of tasks: the column of the task, and the treatment of new tasks."""
 
     _: KW_ONLY
     task_column: Hashable | None = None
@@ -27,7 +27,7 @@ class TaskEstimator(OnlineEstimator):
 
 @spec.with_constructor
 class LinearEstimator(OnlineEstimator):
-    """Base of estimators with a weight for each feature: how records are prepared, and where weights are kept."""
+    """Base of estimators with a weight for each feature: the preparation of records, the storage of weights."""
 
     _: KW_ONLY
     fit_intercept: bool = True

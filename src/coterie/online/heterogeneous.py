@@ -1,4 +1,4 @@
-"""Tasks with feature spaces of their own, all of whose instances are seen in every round (MMPERC)."""
+"""MMPERC: tasks with feature spaces of their own, each with an instance in every round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .fields import TaskEstimator
 
 @spec.estimator
 class HeterogeneousMultitaskPerceptron(TaskEstimator):
-    """A Perceptron a task, each in a feature space of its own, whose margins of one round are to agree (CCG08 §6).
+    """One Perceptron per task, each in a feature space of its own, with margins that are made to agree (CCG08 §6).
 
     In each round the instances of all K tasks are seen, x_1, ..., x_K of any sizes, one task i is active, and its label
     is predicted. With φ_k the instance x_k in its own part of the joint space, of dimension D, and φ their sum,
@@ -120,7 +120,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     @property
     def b_weights_(self) -> NDArray[np.float64]:
-        """The weight of each of several b for each task, shape (n_tasks, number of b); ones where there is one b."""
+        """Return the weight of each b for each task, shape (n_tasks, number of b); ones for a single b."""
         learner = self._fitted_model().learner
         if not isinstance(learner, Ensemble):
             return np.ones((len(self.tasks_), 1))
@@ -137,7 +137,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         return as_kernel(self.kernels)
 
     def _with_relation(self, relation: Any) -> Self:
-        """An unfitted model like this one, whose tasks agree by this relation: a baseline to compare with."""
+        """Return an unfitted copy with this relation between tasks, as a baseline."""
         return type(self)(**{**self.get_params(deep=False), "relation": relation})
 
     def __baselines__(self, seen: Any = None) -> dict[str, Any]:

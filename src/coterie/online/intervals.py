@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class PredictsIntervals:
-    """Mixin of online estimators whose learner has intervals."""
+    """Mixin of online estimators with intervals."""
 
     def predict_interval(self: Any, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
         """Intervals in which labels lie with probability ``level``, shape (n, 2); see the notes of the class.

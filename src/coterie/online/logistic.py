@@ -27,10 +27,10 @@ def logistic_with_intercepts(model: Any) -> MultitaskLogistic | None:
 
     None for a model with a kernel.
     """
-    given = model.get_params(deep=False)
-    if given.get("kernel") is not None:
+    parameters = model.get_params(deep=False)
+    if parameters.get("kernel") is not None:
         return None
-    return MultitaskLogistic(Intercepts(), **{name: given[name] for name in _IN_COMMON if name in given})
+    return MultitaskLogistic(Intercepts(), **{name: parameters[name] for name in _IN_COMMON if name in parameters})
 
 
 @spec.estimator
@@ -91,10 +91,10 @@ class MultitaskLogistic(LinearEstimator):
 
     def _with_intercepts(self) -> MultitaskLogistic:
         """An unfitted model like this one of all tasks, with a constant of each; bets give way to the default rate."""
-        made: MultitaskLogistic = self._with_relation(Intercepts())
-        if made.step == "coin":
-            made.step = MultitaskLogistic().step
-        return made
+        model: MultitaskLogistic = self._with_relation(Intercepts())
+        if model.step == "coin":
+            model.step = MultitaskLogistic().step
+        return model
 
     def _make_learner(self) -> LinearLearner:
         hypothesis: Any

@@ -18,7 +18,7 @@ def of_model(name: str) -> Any:
 
 @spec.with_constructor
 class MetaModel(OnlineEstimator):
-    """An estimator around ``model``, whose tasks, relation and reading of records are the model's."""
+    """Base of estimators around ``model``, with the model's tasks, relation and reading of records."""
 
     #: The class of the model that is taken where none is given.
     _usual: ClassVar[type[OnlineEstimator]]
@@ -32,21 +32,21 @@ class MetaModel(OnlineEstimator):
         """The model inside."""
         return self._usual() if self.model is None else self.model
 
-    def _nested(self, name: str, given: Any) -> Any:
-        return self._within if name == "model" and given is None else super()._nested(name, given)
+    def _nested(self, name: str, value: Any) -> Any:
+        return self._within if name == "model" and value is None else super()._nested(name, value)
 
     def _reading(self) -> InputOptions:
         reading: InputOptions = self._within._reading()
         return replace(reading, owner=type(self).__name__)
 
     def _with_relation(self, relation: Any) -> Self:
-        """An unfitted estimator like this one, whose tasks share by this relation."""
+        """Return an unfitted copy with this relation between tasks."""
         return self._with_model(self._within._with_relation(relation))
 
     def _with_intercepts(self) -> Self | None:
-        """An unfitted estimator like this one of all tasks, with a constant of each; None where there is none."""
-        made = self._within._with_intercepts()
-        return made and self._with_model(made)
+        """Return an unfitted copy of one model for all tasks with a constant of each; None if there is none."""
+        model = self._within._with_intercepts()
+        return model and self._with_model(model)
 
     def _mixed_model(self) -> Self:
         """Return an unfitted estimator like this one around a mixed model."""

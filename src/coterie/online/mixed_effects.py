@@ -53,11 +53,11 @@ class MixedEffectsEstimator(LinearEstimator):
 
     def _make_learner(self) -> BaseLearner:
         logistic, has_intercept = self._kind == "classifier", bool(self.fit_intercept)
-        kept = (1.0, 1.0)
+        factors = (1.0, 1.0)
         if self.half_life is not None:
             shared, own = (float(2.0 ** (-1.0 / half_life)) for half_life in half_lives(self.half_life))
-            kept = own, shared
-        prior = Prior(has_intercept * self.random_intercept_variance, self.random_slope_variance, *kept)
+            factors = own, shared
+        prior = Prior(has_intercept * self.random_intercept_variance, self.random_slope_variance, *factors)
         variances = has_intercept * self.intercept_variance, self.slope_variance
         if self.many_features == "raise":
             return MixedEffectsLearner(prior, logistic, variances, self._instead)

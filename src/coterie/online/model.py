@@ -233,7 +233,7 @@ class OnlineModel:
 
     @changing
     def replace(self, other: OnlineModel) -> None:
-        """Become what another model has learned, and forget all else."""
+        """Take over the state of another model."""
         self.parameters, self.settings = other.parameters, other.settings
         self.population, self.labels, self.input = other.population, other.labels, other.input
         self.weighing = other.weighing
@@ -263,7 +263,7 @@ class OnlineModel:
 
     @property
     def encoder(self) -> Any:
-        """The encoder by which records of files became rows; None where no file was read."""
+        """The encoder of records of files; None if no file was read."""
         return self.input.encoder
 
     @encoder.setter
@@ -567,13 +567,13 @@ class OnlineModel:
 
     @changing
     def skip_unlabelled(self, rounds: int = 1) -> None:
-        """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
+        """End rounds without labels: means and clocks go on, nothing is learned."""
         if self.fitted:
             self.population.skip(rounds)
 
     @changing
     def forget_tasks(self, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights; nothing is changed where one is not known, or cannot be dropped."""
+        """Drop tasks and their own weights: ValueError, and nothing changed, for one not known or that cannot be."""
         self.population.forget(tasks)
 
     # -- predicting -----------------------------------------------------------------------------------------------
@@ -600,7 +600,7 @@ class OnlineModel:
 
     @exclusive
     def predict_pending(self, block: Block) -> Rounds:
-        """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
+        """Predict a validated block before its labels come; margins are 0 before anything is learned."""
         n = len(block)
         moved, asked = np.zeros(n, bool), np.ones(n, bool)
         if not self.fitted:
@@ -620,14 +620,14 @@ class OnlineModel:
     def read_waiting(
         self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, learning: bool = True
     ) -> list[WaitingRow]:
-        """Read records, dictionaries, whose labels come later, without predicting them; see :meth:`predict_waiting`."""
+        """Read dictionaries with delayed labels without predicting them; see :meth:`predict_waiting`."""
         return self._waiting(xs, tasks, False, learning)
 
     @changing
     def predict_waiting(
         self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
     ) -> list[WaitingRow]:
-        """Predict records, dictionaries, whose labels come later; if ``learning``, features and scales count them.
+        """Predict dictionaries with delayed labels; if ``learning``, features and scales count them.
 
         Before anything is learned, and for records of several views, there are no rows: such records are read when
         their labels come. Under ``max_tasks`` a task is met when its label comes. Predictions are kept for learners
@@ -673,9 +673,9 @@ class OnlineModel:
         margins = []
         for _, places in groupby(range(len(waiting)), key=lambda k: waiting[k].shape):
             stretch = list(places)
-            some = slice(stretch[0], stretch[-1] + 1)
-            rows, predictions = joined_rows(waiting[some])
-            rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], predictions=predictions)
+            part = slice(stretch[0], stretch[-1] + 1)
+            rows, predictions = joined_rows(waiting[part])
+            rounds = self.learn(Records(rows, rows.width, whose[part]), y[part], predictions=predictions)
             margins.append(rounds.margin if rounds.own is None else rounds.own)
         return stacked(margins)
 
@@ -689,12 +689,12 @@ class OnlineModel:
     @exclusive
     def check_waiting(self, waiting: Sequence[WaitingRow]) -> None:
         """Refuse rows of a file that this model cannot have made: ValueError."""
-        if all(each.values is None and each.predictions is None for each in waiting):
+        if all(row.values is None and row.predictions is None for row in waiting):
             return
         require(self.fitted, "records wait that nothing can have predicted")
         like = self.predict_nothing()
-        for each in waiting:
-            each.check(self.state.features, like)
+        for row in waiting:
+            row.check(self.state.features, like)
 
     @exclusive
     def predict_nothing(self) -> Predictions | None:
@@ -842,7 +842,7 @@ _UNSEEN = np.array([-1])
 
 
 def _require_alike(before: BaseLearner, learner: BaseLearner, population: TaskRegistry, names: Sequence[str]) -> None:
-    """Refuse a learner whose models begin differently from those before: ValueError naming the parameters.
+    """Refuse a learner with other initial models than before: ValueError naming the parameters.
 
     The kinds and numbers of a model's beginning, and the relation's, stay in the state: other parameters would have no
     effect, and a file with both could not be loaded. Models of no record are compared, as they would be saved.

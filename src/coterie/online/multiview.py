@@ -39,7 +39,7 @@ IN_PARALLEL = "in parallel"
 
 @spec.with_constructor
 class _OfViews(OnlineEstimator):
-    """Base of the estimators of several views, whose records have no tasks."""
+    """Base of the estimators of several views, without tasks."""
 
     task_column = None
     new_task = "grow"
@@ -66,8 +66,8 @@ class _PerceptronsOfViews(_OfViews):
         """The weights of every view by its name, as they are outside; those that learn, not their mean."""
         model = self._fitted_model()
         with model.lock:
-            factor, found = model.label_encoder.factor, model.learner.weights(model.state)
-            return {name: factor * weights for name, weights in zip(model.state.names, found, strict=True)}
+            factor, lengths = model.label_encoder.factor, model.learner.weights(model.state)
+            return {name: factor * weights for name, weights in zip(model.state.names, lengths, strict=True)}
 
 
 @spec.estimator
@@ -339,7 +339,7 @@ class MultiCueClassifier(_OfViews):
 
 @spec.estimator
 class ParallelPerceptrons(_PerceptronsOfViews):
-    """A Perceptron for every view, each moving on its own mistakes, whose margins are added up (CCG08 §8).
+    """One Perceptron per view, each updated on its own mistakes; their margins are added (CCG08 §8).
 
     v_k += y x_k where y v_k · x_k <= 0, and margin = Σ_k v_k · x_k: the "trivial baseline" over which the paper could
     devise nothing with a significant advantage where all views share a label. A Perceptron on all views side by side
@@ -387,8 +387,8 @@ class ParallelPerceptrons(_PerceptronsOfViews):
 
     def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
-        found = _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
-        return {name: model for name, model in found.items() if name != IN_PARALLEL}
+        models = _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
+        return {name: model for name, model in models.items() if name != IN_PARALLEL}
 
 
 def kernels_of(kernels: Any) -> Any:
@@ -398,7 +398,7 @@ def kernels_of(kernels: Any) -> Any:
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
 
 
-def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
+def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **options: Any) -> dict[str, Any]:
     """Make the baselines of models of several views: ``"NAME alone"`` each, ``"in parallel"``, ``"side by side"``.
 
     A view that is absent from all of the records ``seen`` is not looked at alone.
@@ -407,12 +407,12 @@ def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **h
     there = present_in(seen, names)
     own = [None] * len(names) if kernels is None else by_view(kernels_of(kernels), names)
     alone: dict[str, Any] = {
-        f"{name}{ALONE}": OneView(OrthogonalMultiviewPerceptron(1.0, kernel, views=[name], **held), name, names)
+        f"{name}{ALONE}": OneView(OrthogonalMultiviewPerceptron(1.0, kernel, views=[name], **options), name, names)
         for name, kernel in zip(names, own, strict=True)
         if name in there
     }
-    added = {IN_PARALLEL: ParallelPerceptrons(kernels, views=views, **held)}
-    return alone | added | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **held)}
+    added = {IN_PARALLEL: ParallelPerceptrons(kernels, views=views, **options)}
+    return alone | added | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **options)}
 
 
 class OneView:
@@ -480,7 +480,7 @@ class _ShownOneView:
 
 
 def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hashable, tuple[Any, Any]]:
-    """The baselines for a stream of several views (FOR09 §4.2, CCG08 §8): what to learn, and from which records.
+    """Return the baselines of a stream of several views (FOR09 §4.2, CCG08 §8): estimators with their records.
 
     Parameters
     ----------
@@ -516,19 +516,19 @@ def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hasha
     """
     names = names_of(X, None)
     blocks = dict(X if isinstance(X, Mapping) else zip(names, X, strict=True))
-    given = None if kernels is None else kernels_of(kernels)
-    own = [None] * len(names) if given is None else by_view(given, names)
-    every = None if given is None else list(own)
-    found: dict[Hashable, tuple[Any, Any]] = {
+    view_kernels = None if kernels is None else kernels_of(kernels)
+    own = [None] * len(names) if view_kernels is None else by_view(view_kernels, names)
+    every = None if view_kernels is None else list(own)
+    baselines: dict[Hashable, tuple[Any, Any]] = {
         name: (OrthogonalMultiviewPerceptron(1.0, kernel), {name: blocks[name]})
         for name, kernel in zip(names, own, strict=True)
     }
-    found[IN_PARALLEL] = ParallelPerceptrons(every), blocks
-    one = joint if joint is not None else None if isinstance(given, (Mapping, list)) else given
+    baselines[IN_PARALLEL] = ParallelPerceptrons(every), blocks
+    one = joint if joint is not None else None if isinstance(view_kernels, (Mapping, list)) else view_kernels
     if every is None or one is None:
-        return found | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, every), blocks)}
+        return baselines | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, every), blocks)}
     whole = {SIDE_BY_SIDE: _side_by_side(list(blocks.values()))}
-    return found | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, one), whole)}
+    return baselines | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, one), whole)}
 
 
 def _side_by_side(blocks: list[Any]) -> Any:

@@ -69,7 +69,7 @@ class ModelPredictions:
 
     @property
     def decision(self) -> Margins:
-        """The margin of each record, columns as ``classes_`` where there are several."""
+        """The margin of each record; for many classes, columns as ``classes_``."""
         with self._model.lock:
             return self._labels.decision(self.margins)
 
@@ -81,7 +81,7 @@ class ModelPredictions:
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        """The variance of each record's margin, by what was learned."""
+        """The variance of each record's margin."""
         with self._model.lock:
             return np.asarray(self._model.learner.variances(self._model.state, self._run))
 
@@ -114,7 +114,7 @@ class ModelPredictions:
             return labels.shift + labels.factor * margins, labels.shift + labels.factor * ends
 
     def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """The prediction for each record, with intervals of that level where there are such."""
+        """Return the prediction for each record, with intervals of that level if the model has them."""
         with self._model.lock:
             labels, traits, task = self._labels, self._model.learner.traits, self._records.task
             if traits.has_intervals:

@@ -19,7 +19,7 @@ _NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 class LabelBudget(NamedTuple):
-    """At most ``labels`` in any ``window`` rounds, ``per_task`` of them for a task; None where there is no limit."""
+    """Limits of queries: ``labels`` per ``window`` rounds, ``per_task`` of them for a task; None without a limit."""
 
     labels: int | None
     window: int | None
@@ -43,7 +43,7 @@ class LabelBudget(NamedTuple):
             raise ValueError(f"window={self.window!r} limits nothing: give the budget or per_task that it is for")
 
     @property
-    def each(self) -> int:
+    def labels_per_task(self) -> int:
         """The most labels of a task."""
         if self.per_task is None:
             return _NO_LIMIT
@@ -53,17 +53,19 @@ class LabelBudget(NamedTuple):
 
     def limits(self) -> Any:
         """Nothing asked for yet, as compiled code takes it."""
-        total, held = _NO_LIMIT if self.labels is None else int(self.labels), np.zeros(0, np.int64)
+        total, no_tasks = _NO_LIMIT if self.labels is None else int(self.labels), np.zeros(0, np.int64)
         if self.labels is None and self.per_task is None:
             return Unlimited(_NO_LIMIT)
         if self.window is None:
-            return Ever(total, self.each, np.zeros(1, np.int64), held)
+            return Ever(total, self.labels_per_task, np.zeros(1, np.int64), no_tasks)
         ring = np.zeros(0, np.int64)
-        return Sliding(total, self.each, int(self.window), ring, ring.copy(), np.zeros(2, np.int64), held)
+        return Sliding(
+            total, self.labels_per_task, int(self.window), ring, ring.copy(), np.zeros(2, np.int64), no_tasks
+        )
 
 
 class Questions:
-    """The questions so far: a clock of rounds, and labels asked for by task where there are limits.
+    """The queries so far: a clock of rounds, and the number of labels asked for by task if there are limits.
 
     Parameters
     ----------
@@ -125,8 +127,8 @@ class Questions:
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The tasks as JSON data, and the arrays."""
         limits = _without_room(self.limits, len(self.tasks))
-        held = {name: array.copy() for name, array in limits._asdict().items() if isinstance(array, np.ndarray)}
-        return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **held}
+        saved = {name: array.copy() for name, array in limits._asdict().items() if isinstance(array, np.ndarray)}
+        return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **saved}
 
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Undo :meth:`dump`.
@@ -142,8 +144,8 @@ class Questions:
         self.clock = array_of(arrays, "clock", self.clock)
         require_counts("the clock of questions", self.clock, 1)
         own = [name for name, like in self.limits._asdict().items() if isinstance(like, np.ndarray)]
-        held = {name: array_of(arrays, name, getattr(self.limits, name)) for name in own}
-        self.limits = self.limits._replace(**held)
+        restored = {name: array_of(arrays, name, getattr(self.limits, name)) for name in own}
+        self.limits = self.limits._replace(**restored)
         self.limits.check(len(self.tasks))
 
 

@@ -1,4 +1,4 @@
-"""What an online model has learned as data with a JSON form and named arrays, and back."""
+"""Conversion of online models to data with a JSON form and named arrays, and back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def restore(model: OnlineModel, data: Mapping[str, Any], arrays: Arrays) -> None
     if not data:
         return
     of_records = ("encoder.", "preparation.")
-    own = {name: each for name, each in arrays.items() if not name.startswith(of_records)}
+    own = {name: array for name, array in arrays.items() if not name.startswith(of_records)}
     with model.lock:
         model.version += 1
         model.population.restore(data["state"], own, model.input.index_of(data))

@@ -41,7 +41,7 @@ def margin_variance(self: Any, X: Any, task: Any = None) -> NDArray[np.float64]:
 
 @spec.with_constructor
 class SecondOrderEstimator(TaskEstimator):
-    """Base of estimators with the covariances of all weights: what these are, and which form they are kept in."""
+    """Base of estimators with the covariances of all weights: their kind and their storage."""
 
     _rule: ClassVar[Any]
 
@@ -137,7 +137,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
 
 @spec.estimator
 class SecondOrderMultitaskRegressor(SecondOrderEstimator):
-    """Ridge regression for many tasks, exact after each record, with the variance of what it predicts.
+    """Ridge regression for many tasks, exact after each record, with the variances of its predictions.
 
     With φ the record x in the block of its task i and sums over all records so far, a prediction and its variance are
 

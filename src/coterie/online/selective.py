@@ -133,13 +133,13 @@ class SelectiveSampling(Parameters):
         """
         with self._lock:
             key = self._key(x, task)
-            held = self.__dict__.get("_open")
-            if held is None or held[0] != key:
-                self._open = held = (key, self._answer(x, task))
-            return bool(held[1])
+            question = self.__dict__.get("_open")
+            if question is None or question[0] != key:
+                self._open = question = (key, self._answer(x, task))
+            return bool(question[1])
 
     def wants_labels(self, X: Any, task: Any = None) -> Flags:
-        """Flags of the records whose labels are wanted, none being known meanwhile; every record is a round."""
+        """Flag the records to label, before any of their labels is known; every record is a round."""
         with self._lock:
             model = self._model
             tasks = model.input.read_tasks(X, task, model.population.labels)
@@ -153,7 +153,7 @@ class SelectiveSampling(Parameters):
 
     @property
     def rounds_(self) -> int:
-        """The number of rounds in which it was decided whether to ask."""
+        """The number of rounds so far."""
         return int(self._questions().clock[0])
 
     def _answer(self, x: Mapping[str, Any], task: Hashable) -> bool:
@@ -169,8 +169,8 @@ class SelectiveSampling(Parameters):
     def _key(self, x: Mapping[Any, Any], task: Hashable) -> str:
         """The same for equal records of the same task, in whatever order their features stand."""
         whose = spec.to_json(self._task_of(x, task))
-        held = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
-        return hashlib.blake2b(msgspec.json.encode([held, whose]), digest_size=16).hexdigest()
+        features = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
+        return hashlib.blake2b(msgspec.json.encode([features, whose]), digest_size=16).hexdigest()
 
     def _decided(self, tasks: NDArray[Any], margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:
         query_strategy = self._questions().query_strategy(self._chance(), tasks, asked)
@@ -178,7 +178,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(query_strategy.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
-        """End the rounds whose labels are not asked for, and return ``asked``; others end when their labels come."""
+        """End the rounds without queries, and return ``asked``; others end when their labels come."""
         self._model.skip_unlabelled(int(len(asked) - asked.sum()))
         return asked
 
@@ -231,8 +231,8 @@ class SelectiveSampling(Parameters):
         """Learn one record, its label asked for or not; a question that is open about it is then answered."""
         with self._lock:
             self.model.learn_one(x, y, task, sample_weight=sample_weight)
-            held = self.__dict__.get("_open")
-            if held is not None and held[0] == self._key(x, task):
+            question = self.__dict__.get("_open")
+            if question is not None and question[0] == self._key(x, task):
                 self.skip_unlabelled()
 
     def forget_task(self, task: Hashable) -> Self:
@@ -310,9 +310,9 @@ class SelectiveSampling(Parameters):
         """Everything there is to keep, as data with a JSON form and named arrays."""
         model, arrays = self.model.__dump__()
         questions, counts = self._questions().dump()
-        held = {f"model.{name}": array for name, array in arrays.items()}
-        held |= {f"questions.{name}": array for name, array in counts.items()}
-        return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, held
+        saved = {f"model.{name}": array for name, array in arrays.items()}
+        saved |= {f"questions.{name}": array for name, array in counts.items()}
+        return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, saved
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`__dump__`.
@@ -323,11 +323,11 @@ class SelectiveSampling(Parameters):
             If the data and the arrays are nothing that a model of these parameters can have learned.
         """
         self._check()
-        held = msgspec.convert(data, _Saved)
-        self.model.__restore__(held.model, strip_prefix(arrays, "model."))
-        self._questions().restore(held.questions, strip_prefix(arrays, "questions."))
-        if held.open is not None:
-            self._open = held.open
+        saved = msgspec.convert(data, _Saved)
+        self.model.__restore__(saved.model, strip_prefix(arrays, "model."))
+        self._questions().restore(saved.questions, strip_prefix(arrays, "questions."))
+        if saved.open is not None:
+            self._open = saved.open
         return self
 
     # -- inside ---------------------------------------------------------------------------------------------------
@@ -420,7 +420,7 @@ class _AskingModel:
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> Rounds:
-        """Predict the records of a block, and learn those whose labels are asked for.
+        """Predict the records of a block, and learn those queried.
 
         Raises
         ------
@@ -437,8 +437,8 @@ class _AskingModel:
         with self._taught.lock:
             if self._reads_raw(block):
                 return self._learn_raw(block, **options)
-            made: Rounds = self._taught.learn(block, **options | {"asking": query_strategy})
-            return made
+            update: Rounds = self._taught.learn(block, **options | {"asking": query_strategy})
+            return update
 
     def _reads_raw(self, block: Block) -> bool:
         """True if the records are read one by one; a model without a form takes the encoder of their files."""
@@ -475,10 +475,10 @@ class _AskingModel:
                 taught.skip_unlabelled()
                 continue
             before = entry.predictions if late or s < waited else None
-            made = taught.learn(entry.block, tasks=tasks, length=length, predictions=before)
-            tasks, moved[s] = (), made.updated[0]
-            if made.stored is not None and made.evicted is not None:
-                has_support, stored[s], evicted[s] = True, made.stored[0], made.evicted[0]
+            update = taught.learn(entry.block, tasks=tasks, length=length, predictions=before)
+            tasks, moved[s] = (), update.updated[0]
+            if update.stored is not None and update.evicted is not None:
+                has_support, stored[s], evicted[s] = True, update.stored[0], update.evicted[0]
         support = (stored, evicted) if has_support else (None, None)
         return Rounds(margin, moved, asked, *support)
 
@@ -490,7 +490,7 @@ class _AskingModel:
         self._taught.know_labels(block.y)
 
     def _decide(self, block: Block, t: int, raw: Any, decided: Flags | None = None) -> tuple[float, bool]:
-        """Predict record t and decide whether to ask for its label, if that is open; only then its scales learn."""
+        """Predict record t and decide on its query, unless it was decided; scales learn from queried records only."""
         taught, task = self._taught, block.tasks[t : t + 1]
         population, source = taught.population, taught.input
         records = source.read_raw(raw, task, learning=False)
@@ -517,12 +517,12 @@ class _AskingModel:
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 
     def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
-        """Predict records, dictionaries, whose labels come later, and decide which of them to ask for."""
+        """Predict dictionaries with delayed labels, and decide on their queries."""
         with self._taught.lock:
             return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
 
     def _predict_one_waiting(self, x: Any, task: Sequence[Hashable] | None) -> WaitingRow:
-        """Predict a record whose label comes later; its preparation learns from it if the label is asked for."""
+        """Predict a record with a delayed label; its preparation learns from it if it is queried."""
         taught = self._taught
         (row,) = taught.predict_waiting([x], task, always=True, learning=False)
         labels, predictions = taught.label_encoder, row.predictions
@@ -552,18 +552,20 @@ class _AskingModel:
         return np.concatenate(margins)
 
     def predict_pending(self, block: Block) -> Rounds:
-        """Predict a block whose labels come later, and decide which of them to ask for."""
+        """Predict a block with delayed labels, and decide on its queries."""
         with self._taught.lock:
             if block.y is not None and self._reads_raw(block):
                 self._check(block)
                 decided = [self._decide(block, t, raw) for t, raw in enumerate(block.raw or ())]
-                margin, asked = (np.array([each[k] for each in decided], kind) for k, kind in ((0, float), (1, bool)))
+                margin, asked = (
+                    np.array([decision[k] for decision in decided], kind) for k, kind in ((0, float), (1, bool))
+                )
                 return Rounds(margin, np.zeros(len(block), bool), asked)
             met = self._taught.predict_pending(block)
             return replace(met, queried=self._sampler._decided(block.tasks, met.margin))
 
     def wants_block(self, block: Block) -> Flags:
-        """Flags of the records of a validated block whose labels are wanted, as ``wants_labels`` has them."""
+        """Flag the records of a validated block to label, as ``wants_labels`` does."""
         with self._taught.lock:
             return self._sampler._ended(self.predict_pending(block).queried)
 
@@ -574,7 +576,7 @@ class _AskingModel:
 
 
 def is_askable(model: Any) -> bool:
-    """True for an online classifier of two classes whose records have one view each."""
+    """Return True for an online classifier of two classes with one view per record."""
     two = isinstance(model, OnlineEstimator) and model._kind == "classifier" and not model._many_classes
     return two and model._inner.input.has_tasks
 

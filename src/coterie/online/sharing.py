@@ -162,7 +162,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
             return np.asarray(mixture.expert_weights(model.state))
 
     def _with_relation(self, relation: Any) -> Any:
-        """The first member under one relation, of the named sets logistic: what learning the share is compared with."""
+        """Return the first member with one relation, as a baseline; of the named sets the logistic one."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_relation(relation))
@@ -180,18 +180,18 @@ class AdaptiveSharingClassifier(LinearEstimator):
         first = None if self.members is None or isinstance(self.members, str) else self.members[0]
         return first if isinstance(first, OnlineEstimator) else None
 
-    def _reading_alike(self, made: Any) -> Any:
+    def _reading_alike(self, model: Any) -> Any:
         """A model with records prepared as this mixture's are."""
         own = {"fit_intercept": self.fit_intercept, "scale": self.scale, "log": self.log}
-        known = () if made is None else made.get_params(False)
-        return made and made.set_params(**{name: held for name, held in own.items() if name in known})
+        known = () if model is None else model.get_params(False)
+        return model and model.set_params(**{name: value for name, value in own.items() if name in known})
 
     def _make_learner(self) -> Any:
         learners = [_learner_of(member) for member in self._named_members().values()]
         experts = None
         if self.members == "cheap":
             slow = len(self._slow_member)
-            experts = [*(each + (0.0,) * slow for each in CHEAP.values()), *[(0.0, 0.0, 1.0)] * slow]
+            experts = [*(shares + (0.0,) * slow for shares in CHEAP.values()), *[(0.0, 0.0, 1.0)] * slow]
         return make_ensemble(learners, experts, self.local)
 
     def _named_members(self) -> Mapping[str, Any]:
@@ -212,9 +212,9 @@ class AdaptiveSharingClassifier(LinearEstimator):
             if getattr(member, "class_weight", None) is not None:
                 raise ValueError(f"class_weight of a member is not used: give it to the mixture, and not to {member!r}")
         described = [_learner_described(member) for member in self.members]
-        for n, each in enumerate(described):
-            if each in described[:n]:
-                raise ValueError(f"members[{n}] is members[{described.index(each)}] again: {self.members[n]!r}")
+        for n, description in enumerate(described):
+            if description in described[:n]:
+                raise ValueError(f"members[{n}] is members[{described.index(description)}] again: {self.members[n]!r}")
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
 
     def _with_slow_member(self, members: Mapping[str, Any]) -> Members:
@@ -224,7 +224,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     @property
     def _slow_member(self) -> Members:
-        """The member that joins where labels come late."""
+        """Return the member that joins with delayed labels."""
         if self.delay < LATE:
             return {}
         return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, storage=self.storage), Pooled(), Logistic())}
@@ -239,13 +239,13 @@ def _learner_of(member: Any) -> Any:
 
 
 def _learner_described(member: Any) -> Any:
-    """The parameters that decide what a member learns, as comparable data; not those by which records are read."""
+    """Return the parameters of a member's learner as comparable data, without those for reading records."""
     if isinstance(member, Member):
         return spec.to_json(member)
-    given = {name: held for name, held in member.get_params(deep=False).items() if name not in _OF_READING}
-    if "relation" in given:
-        given["relation"] = member._relation_used
-    return [type(member).__name__, spec.to_json(given)]
+    parameters = {name: value for name, value in member.get_params(deep=False).items() if name not in _OF_READING}
+    if "relation" in parameters:
+        parameters["relation"] = member._relation_used
+    return [type(member).__name__, spec.to_json(parameters)]
 
 
 def relation_at(share: float) -> Any:

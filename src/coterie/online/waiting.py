@@ -22,28 +22,28 @@ class SavedPredictions(msgspec.Struct, array_like=True):
     members: list[SavedPredictions]
 
     @classmethod
-    def of(cls, predictions: Predictions) -> SavedPredictions:
+    def from_predictions(cls, predictions: Predictions) -> SavedPredictions:
         """Save the predictions of one record."""
         experts = None if predictions.experts is None else predictions.experts.tobytes()
         return cls(
             predictions.margins.tobytes(),
             predictions.margins.ndim > 1,
             experts,
-            [cls.of(each) for each in predictions.members],
+            [cls.from_predictions(member) for member in predictions.members],
         )
 
     def restored(self) -> Predictions:
-        """Undo :meth:`of`."""
+        """Undo :meth:`from_predictions`."""
         margins = np.frombuffer(self.margins).copy()  # compiled code takes arrays that it may write to
         experts = None if self.experts is None else np.frombuffer(self.experts)[:, None].copy()
-        members = tuple(each.restored() for each in self.members)
+        members = tuple(member.restored() for member in self.members)
         return Predictions(margins[None] if self.classes else margins, experts, members)
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """What two predictions must have in common to be learned together."""
+        """The form of the predictions; predictions of one form can be learned together."""
         experts = None if self.experts is None else len(self.experts)
-        return len(self.margins), self.classes, experts, tuple(each.shape for each in self.members)
+        return len(self.margins), self.classes, experts, tuple(member.shape for member in self.members)
 
 
 class WaitingRow(msgspec.Struct, array_like=True):
@@ -66,7 +66,7 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
     @property
     def shape(self) -> tuple[Any, ...] | None:
-        """What records must have in common to be learned together; None for one that is still to be read."""
+        """The form of the record; records of one form can be learned together. None before it is read."""
         if self.values is None:
             return None
         return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
@@ -84,25 +84,25 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
 def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]:
     """Save records that were predicted, one by one."""
-    made = []
+    saved_rows = []
     for t in range(rows.n_records):
         entries = slice(int(rows.starts[t]), int(rows.starts[t + 1]))
-        saved = None if predictions is None else SavedPredictions.of(predictions.cut(t, t + 1))
-        made.append(WaitingRow(rows.values[entries].tobytes(), rows.features[entries].tobytes(), saved))
-    return made
+        saved = None if predictions is None else SavedPredictions.from_predictions(predictions.cut(t, t + 1))
+        saved_rows.append(WaitingRow(rows.values[entries].tobytes(), rows.features[entries].tobytes(), saved))
+    return saved_rows
 
 
 def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]:
     """Restore records of one shape as rows, with their predictions."""
-    values = [np.frombuffer(each.values or b"") for each in waiting]
-    features = np.concatenate([np.frombuffer(each.features or b"", np.int32) for each in waiting])
-    starts = np.append(0, np.cumsum([len(each) for each in values]))
-    predictions = [each.predictions.restored() for each in waiting if each.predictions is not None]
+    values = [np.frombuffer(row.values or b"") for row in waiting]
+    features = np.concatenate([np.frombuffer(row.features or b"", np.int32) for row in waiting])
+    starts = np.append(0, np.cumsum([len(row) for row in values]))
+    predictions = [row.predictions.restored() for row in waiting if row.predictions is not None]
     return Csr(np.concatenate(values), features, starts), Predictions.concatenate(predictions) if predictions else None
 
 
 def is_like(predictions: Predictions, like: Predictions | None) -> bool:
-    """Tell whether predictions are finite, and of such a form, with as many classes as there are or fewer."""
+    """Return True if predictions are finite and of the form of ``like``, with as many classes or fewer."""
     if like is None or predictions.margins.ndim != like.margins.ndim or len(predictions.members) > len(like.members):
         return False
     experts = () if predictions.experts is None else np.shape(predictions.experts)

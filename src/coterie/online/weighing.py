@@ -27,8 +27,8 @@ from coterie.wording import listed
 BALANCED = "balanced"
 
 
-def sample_weights(given: Any, n: int, whole: bool = False) -> Floats | None:
-    """The weights given for n records, one each or one for all; None where none are.
+def sample_weights(sample_weight: Any, n: int, whole: bool = False) -> Floats | None:
+    """Check the weights of n records, one each or one for all; None without weights.
 
     ``whole`` says that these records are all there are.
 
@@ -38,12 +38,12 @@ def sample_weights(given: Any, n: int, whole: bool = False) -> Floats | None:
         For a weight that is negative, NaN, infinite or above a million, if there is not one a record, or if all records
         there are have weight zero.
     """
-    if given is None:
+    if sample_weight is None:
         return None
     try:
-        weights = np.array(given, np.float64)
+        weights = np.array(sample_weight, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must hold one number a record, got {given!r}") from None
+        raise ValueError(f"sample_weight must hold one number a record, got {sample_weight!r}") from None
     if weights.ndim == 0:
         weights = np.full(n, weights)
     if weights.shape != (n,):
@@ -59,13 +59,15 @@ def sample_weights(given: Any, n: int, whole: bool = False) -> Floats | None:
     return weights
 
 
-def check_class_weight(given: Any) -> None:
+def check_class_weight(class_weight: Any) -> None:
     """Refuse a ``class_weight`` that is not "balanced", None or a dictionary of weights in range: ValueError."""
-    if given is None or (isinstance(given, str) and given == BALANCED):
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return
-    if not isinstance(given, Mapping):
-        raise ValueError(f"class_weight must be a dictionary of label: weight, 'balanced' or None, got {given!r}")
-    for label, weight in given.items():
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight must be a dictionary of label: weight, 'balanced' or None, got {class_weight!r}"
+        )
+    for label, weight in class_weight.items():
         number = isinstance(weight, Decimal) or spec.is_number(weight)
         if not (number and 0 <= weight <= LARGEST_WEIGHT):
             raise ValueError(
@@ -141,13 +143,13 @@ class Weighing:
         return np.asarray(np.minimum(weights * of_records, LARGEST_WEIGHT))
 
     def _balanced(self, labels: Sequence[Hashable], places: NDArray[np.int64], weights: Floats, last: int) -> Floats:
-        made, counts = np.ones(len(places)), self.counts
+        balanced, counts = np.ones(len(places)), self.counts
         for t, (place, weight) in enumerate(zip(places[:last].tolist(), weights[:last].tolist(), strict=True)):
             if weight > 0.0:
                 label = labels[place]
                 counts[label] = counts.get(label, 0.0) + weight
-                made[t] = sum(counts.values()) / (len(counts) * counts[label])
-        return made
+                balanced[t] = sum(counts.values()) / (len(counts) * counts[label])
+        return balanced
 
     def to_saved(self) -> list[Any]:
         """The labels and how many of each there were, as data with a JSON form."""
@@ -155,9 +157,11 @@ class Weighing:
 
     @classmethod
     def restored(cls, class_weight: Any, data: Any) -> Weighing:
-        """Undo :meth:`to_saved`; ValueError for what no records lead to."""
+        """Restore label counts; ValueError if they are inconsistent."""
         require(isinstance(data, list) and len(data) == 2, "the numbers of labels are none")
         labels, counts = spec.labels_of(data[0]), data[1]
         fits = isinstance(counts, list) and len(counts) == len(labels) == len(set(labels))
-        require(fits and all(spec.is_number(each) and each > 0.0 for each in counts), "the numbers of labels are none")
+        require(
+            fits and all(spec.is_number(count) and count > 0.0 for count in counts), "the numbers of labels are none"
+        )
         return cls(class_weight, dict(zip(labels, map(float, counts), strict=True)))

@@ -1,1 +1,1 @@
-"""The round: what a learner is asked (:mod:`.contract`), and the learners that answer, each in a file of its own."""
+"""Learners: their contract (:mod:`.contract`), and a module for each kind."""

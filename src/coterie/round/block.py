@@ -22,7 +22,7 @@ BLOCK = 128
 
 
 class BlockLearner(Round):
-    """A learner whose model takes a block of records at once."""
+    """Base of learners that update their model by blocks of records."""
 
     def learn(self, state: State, run: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`.
@@ -79,7 +79,7 @@ def spans(n: int, m: int) -> Iterator[Span]:
 
 
 class BoundLearner(BlockLearner):
-    """A block learner whose model reads a relation by pairs of tasks.
+    """Base of block learners that read a relation by pairs of tasks.
 
     Parameters
     ----------

@@ -242,7 +242,7 @@ class Capabilities:
 
 
 class BaseLearner(ABC):
-    """Learn records in turn. A learner has parameters only; a state, which every method takes, is what it learns.
+    """Base of learners, which have parameters only; all they learn is in a state, an argument of every method.
 
     A state refers to the index of tasks that it began with, which others share. It knows the first tasks of the index,
     as many as it was last resized to. Every state has ``features``, ``rounds`` and ``nbytes``.
@@ -306,7 +306,7 @@ class BaseLearner(ABC):
         return
 
     def warn(self, state: Any) -> None:
-        """Warn of what a round has led to."""
+        """Warn of the consequences of a round."""
         return
 
     def can_refuse(self, state: Any) -> bool:
@@ -560,7 +560,7 @@ def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
 
 
 def learn_one_by_one(learner: BaseLearner, state: Any, run: Batch, y: Any) -> UpdateResult:
-    """Predict, decide and learn record by record, for a learner whose ``learn`` follows no query strategy."""
+    """Predict, decide and learn record by record, if the learner's ``learn`` follows no query strategy."""
     n, m, earlier, strategy = len(run.tasks), len(y), run.predictions, run.query_strategy
     plain = run._replace(query_strategy=QUERY_ALL, predictions=None)
     predictions = [None if earlier is None else earlier.cut(t, t + 1) for t in range(max(n - m, run.n_predicted))]

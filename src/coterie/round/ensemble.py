@@ -349,7 +349,7 @@ _TABLES = ("groups", "tasks", "largest")
 
 @dataclass
 class CompiledEnsembleState(EnsembleState):
-    """The state of an ensemble whose members' weights are slices of shared tables, and the model made of these."""
+    """The shared tables of a compiled ensemble, and the model of their slices."""
 
     shared: dict[str, SharedTable] = field(default_factory=dict)
     model: Any = None
@@ -362,7 +362,7 @@ class CompiledEnsembleState(EnsembleState):
 
 
 class CompiledEnsemble(CompiledLearner, Ensemble):
-    """An ensemble whose members learn in one compiled loop: see :mod:`coterie.numeric.primal.members`.
+    """An ensemble that learns in one compiled loop: see :mod:`coterie.numeric.primal.members`.
 
     Predictions, updates and files are to the last bit those of an :class:`Ensemble` of the same learners.
 
@@ -411,7 +411,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
     # -- tables
 
     def _share_tables(self, separate: EnsembleState) -> CompiledEnsembleState:
-        """Return the state whose shared tables have the weights of members that were separate, or all zero."""
+        """Return a state with shared tables, filled with the weights of separate members or with zeros."""
         state = CompiledEnsembleState(**vars(separate))
         models, rows = [member.model for member in state.members], self._rows(state)
         for name, owners in self._owners.items():

@@ -1,4 +1,4 @@
-"""The round of tasks with feature spaces of their own, all of whose instances are seen in every round (MMPERC)."""
+"""MMPERC: tasks with feature spaces of their own, each with an instance in every round."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class HeterogeneousLearner(BlockLearner):
         state.model, state.features = state.model.with_features(size.owner), size.features
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop nothing: what a round has taught depends on the instances of all tasks together."""
+        """Drop nothing: each update depends on the instances of all tasks."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Refuse to give a matrix: A is over features, and grows with the mistakes."""
@@ -115,9 +115,9 @@ class HeterogeneousLearner(BlockLearner):
         """Margins of the active tasks of rounds: O(D²) or O(m²) each; nothing is written."""
         margins, coupling = np.zeros(len(codes)), self._coupling(state)
         for first in range(0, len(codes), BLOCK):
-            some = codes[first : first + BLOCK]
-            n, numbers = len(some), state.rounds + first + np.arange(len(some))
-            X = self._instances(state, rows.cut(first, first + n), some, numbers)
+            part = codes[first : first + BLOCK]
+            n, numbers = len(part), state.rounds + first + np.arange(len(part))
+            X = self._instances(state, rows.cut(first, first + n), part, numbers)
             F, Q, *_ = state.model.products(coupling, X)
             margins[first : first + n] = margin_of.py_func(F[:n], F[n:], Q[:n, n:].diagonal(), Q[n:, n:].diagonal())  # type: ignore[attr-defined]
         return margins
@@ -135,14 +135,14 @@ class HeterogeneousLearner(BlockLearner):
         return self._coupling_of(state.labels)
 
     def _coupling_of(self, tasks: Sequence[Hashable]) -> Coupling:
-        """What is asked of these tasks, whose root takes O(K³), made once."""
-        held = self._held
-        if held is None or held[0] != tuple(tasks):
+        """Return the coupling of these tasks, cached because its root takes O(K³)."""
+        cached = self._held
+        if cached is None or cached[0] != tuple(tasks):
             M = None if self.relation is None else self.relation.relation_matrix(tasks)
             if M is not None:
                 M = positive_definite(M, f"the matrix of {self.relation!r}")
-            self._held = held = tuple(tasks), self.hypothesis.coupling(tasks, M)
-        return held[1]
+            self._held = cached = tuple(tasks), self.hypothesis.coupling(tasks, M)
+        return cached[1]
 
     def can_refuse(self, state: State) -> bool:
         return not all(kernel.trusted for kernel in self._coupling(state).kernels or ())
@@ -155,13 +155,13 @@ class HeterogeneousLearner(BlockLearner):
         n = len(run.tasks)
         places, coupling = span.places(n), self._coupling(state)
         X = self._instances(state, run.rows.take(places), run.tasks[places], state.rounds + places)
-        made = state.model.products(coupling, X)
+        products = state.model.products(coupling, X)
         learned, ahead = slice(span.first, span.last), slice(span.first + span.delay, n)
         course_through(
-            *(made.F.copy(), made.Q.copy(), y[learned], len(span), span.delay),
+            *(products.F.copy(), products.Q.copy(), y[learned], len(span), span.delay),
             *(moves.margins[ahead], moves.own[learned], moves.step_sizes[learned]),
         )
         moved = np.flatnonzero(moves.step_sizes[learned] > 0)
         if len(moved):
-            model = state.model.absorb(coupling, X.select(moved), y[learned][moved], made.select(moved))
+            model = state.model.absorb(coupling, X.select(moved), y[learned][moved], products.select(moved))
             state.model = model.to_primal(coupling) if self.hypothesis.outgrown(model) else model

@@ -121,13 +121,13 @@ class KernelLearner(BoundLearner):
         margins, size = np.zeros(len(codes)), int(model.support.counts[SIZE])
         if size == 0 or len(codes) == 0:
             return margins
-        support, given = model.points(), self._points(state, rows)
+        support, points = model.points(), self._points(state, rows)
         for first in range(0, len(codes), SPARSE_BLOCK):
-            some, found = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
-            values = np.zeros((len(some), size))
-            self.hypothesis.kernel.values(piece(given, first, first + len(some)), support, values)
+            part, part_margins = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
+            values = np.zeros((len(part), size))
+            self.hypothesis.kernel.values(piece(points, first, first + len(part)), support, values)
             work = work_with((values, NONE), (NONE, NONE), np.zeros((3, size)), 0)
-            while predict(readable(model), work, values, some, found) == COLUMN:
+            while predict(readable(model), work, values, part, part_margins) == COLUMN:
                 model = self._fetched(state, model, int(work.cursor[LACKED]))
         return margins
 
@@ -150,16 +150,16 @@ class KernelLearner(BoundLearner):
         return not self.hypothesis.kernel.trusted
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Turns) -> None:
-        given, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)
+        points, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)
         values = BlockValues(self.hypothesis, state.dense)
         while first < m:
             span = Span(first, min(first + values.most, m), len(run.tasks) - m)
-            first = self._learn_span(state, given, run.tasks, y, weights, span, moves, values)
+            first = self._learn_span(state, points, run.tasks, y, weights, span, moves, values)
 
     def _learn_span(
         self,
         state: State,
-        given: Points,
+        points: Points,
         codes: Codes,
         y: Margins,
         weights: Margins,
@@ -171,8 +171,8 @@ class KernelLearner(BoundLearner):
         first, delay, n = span.first, span.delay, len(span)
         paths, budget = self.adapter.paths(state.model.sharing), self.hypothesis.budget
         state.model = self.hypothesis.with_room(state.model, n, paths, state.known)
-        block, pending = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
-        work = values.work(state.model, block, pending if delay else piece(given, 0, 0))
+        block, pending = piece(points, first, first + n), piece(points, first + delay, first + delay + n)
+        work = values.work(state.model, block, pending if delay else piece(points, 0, 0))
         work.cursor[BORN] = state.rounds + first
         while True:
             why = walk(state.model.without_records(), work, codes, y, weights, first, n, delay, turns)
@@ -199,7 +199,7 @@ class KernelLearner(BoundLearner):
 
 
 def _why_not_dropped(hypothesis: Dual, relation: Any) -> str:
-    """The reason why no task can be dropped where a learned relation or a Forgetron's sums depend on all."""
+    """Return the reason why no task can be dropped: a learned relation or a Forgetron's sums; '' if there is none."""
     if not isinstance(hypothesis.budget.memory(relation.form), EvictionQueue):
         return ""
     return (

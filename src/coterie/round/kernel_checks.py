@@ -1,4 +1,4 @@
-"""Checks of kernel values where the kernel is not known to be positive semidefinite."""
+"""Checks of the values of kernels that may not be positive semidefinite."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def check_values(
     """
     size, own = values.shape[1], among.diagonal()
     rounds = np.concatenate([model.support.births[:size], block.rounds])
-    found = np.concatenate([values, among], axis=1)
+    all_values = np.concatenate([values, among], axis=1)
     lengths = np.concatenate([model.store.lengths[:size], own])
     with np.errstate(invalid="ignore", over="ignore"):
-        unlike, most, squares = _asymmetric(among), _most(own, lengths), found**2
+        unlike, most, squares = _asymmetric(among), _most(own, lengths), all_values**2
     for what, wrong in (
-        ("is not finite", ~np.isfinite(found)),
+        ("is not finite", ~np.isfinite(all_values)),
         ("is not positive semidefinite, k(x, x) < 0,", (own < 0)[:, None] & (rounds == block.rounds[:, None])),
         ("is not symmetric", np.concatenate([np.zeros((len(own), size), bool), unlike], axis=1)),
         ("is not positive semidefinite, k(x, z)² > k(x, x) k(z, z),", squares > most),

@@ -36,7 +36,7 @@ class BlockValues:
         self.memory, self.rows = np.zeros(0), NONE
 
     def work(self, model: Expansion, block: Points, pending: Points) -> Work:
-        """Compute all kernel values of a block, and of the records to predict meanwhile where labels come late."""
+        """Compute all kernel values of a block, and with delayed labels of the records to predict meanwhile."""
         size, width, n = int(model.support.counts[SIZE]), len(model.support.tasks), len(block.squares)
         support, kernel = model.points(), self.hypothesis.kernel
         own, later = self._room(n, width), _pending(pending, n, width)
@@ -52,7 +52,7 @@ class BlockValues:
         return work_with(own, later, self.rows, n)
 
     def _room(self, n: int, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return an (n, m) and an (n, n) array with arbitrary values: what is not written is not read."""
+        """Return an uninitialised (n, m) and (n, n) array; no entry is read before it is written."""
         first, both = n * m, n * (m + n)
         if self.memory.size < both:
             self.memory = np.zeros(both)
@@ -78,6 +78,6 @@ def work_with(own: Values, pending: Values, rows: NDArray[np.float64], n: int) -
 
 
 def _pending(records: Points, n: int, width: int) -> Values:
-    """Make room for the kernel values of the records to predict where labels come late."""
+    """Make room for the kernel values of the records to predict with delayed labels."""
     rows = len(records.squares) and n
     return np.zeros((rows, width)), np.zeros((rows, n))

@@ -138,7 +138,7 @@ class Round(BaseLearner):
 
 
 class CompiledLearner(BaseLearner):
-    """Base of learners whose rounds are one compiled loop; a state keeps the calls prepared for its model."""
+    """Base of learners with one compiled loop; a state keeps the calls prepared for its model."""
 
     compiled_rule: Any
 
@@ -341,7 +341,7 @@ class LinearLearner(CompiledLearner, Round):
 
 
 class ConfidenceLearner(LinearLearner):
-    """A learner of a hypothesis whose weights have variances, such as the diagonal AROW."""
+    """A learner with variances of weights, such as the diagonal AROW."""
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
         super().__init__(hypothesis, relation, rule)

@@ -46,7 +46,7 @@ from .linear import CompiledLearner, result_of
 
 
 class Prior(NamedTuple):
-    """Prior variances of a mixed-effects model, and what it forgets.
+    """Prior variances and decay of a mixed-effects model.
 
     ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
     ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
@@ -211,7 +211,7 @@ class MixedEffectsLearner(CompiledLearner):
     # -- what was learned ---------------------------------------------------------------------------------------------
 
     def weights(self, state: State) -> Floats:
-        """Return m + v of each task for records whose constant is 1, dense, 0 once the model has left."""
+        """Return m + v of each task for records with the constant 1, dense, 0 once the model has left."""
         weights, columns = np.zeros((state.known, state.features)), state.model.columns
         if len(columns):
             weights[:, columns[1:]] = state.model.coefficients(np.arange(state.known))[:, 1:]

@@ -1,4 +1,4 @@
-"""Learners under a fixed relation whose weights are the gradient of a potential at the sum of all moves."""
+"""Learners under a fixed relation; their weights are the gradient of a potential at the sum of all moves."""
 
 from __future__ import annotations
 
@@ -51,11 +51,13 @@ class PotentialLearner(BoundLearner):
         """Margins of records of tasks that nobody has seen, as if they had been known: O(K² d) a task."""
         margins, places = np.zeros(len(tasks)), dict.fromkeys(tasks)
         for task in places:
-            some = np.array([t for t, each in enumerate(tasks) if each == task])
+            rows_of_task = np.array([t for t, other in enumerate(tasks) if other == task])
             model = self._with_one(state, task)
-            found = np.zeros(len(some))
-            self._predict(model, _within(rows, state.features).take(some), np.full(len(some), state.known), found)
-            margins[some] = found
+            scores = np.zeros(len(rows_of_task))
+            self._predict(
+                model, _within(rows, state.features).take(rows_of_task), np.full(len(rows_of_task), state.known), scores
+            )
+            margins[rows_of_task] = scores
         return margins
 
     def _with_one(self, state: State, task: Hashable) -> Any:
@@ -68,12 +70,12 @@ class PotentialLearner(BoundLearner):
 
         Under equal parameters, as a copy has them, the state stays as it is to the last bit.
         """
-        made, held = self._resized(state, True), state.model
-        pairs = ((made.values, held.values), (made.weights, held.weights))
+        after, before = self._resized(state, True), state.model
+        pairs = ((after.values, before.values), (after.weights, before.weights))
         if not all(
             np.allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(one).max(initial=0.0)) for one, other in pairs
         ):
-            state.model = made
+            state.model = after
 
     def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
         for t, i in enumerate(codes.tolist()):
@@ -103,6 +105,6 @@ def _within(rows: Rows, features: int) -> Rows:
     """Drop features that the model has never had."""
     if isinstance(rows, Dense) or rows.width <= features:
         return rows
-    kept = rows.features < features
-    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
-    return Csr(rows.values[kept], rows.features[kept], starts)
+    is_known = rows.features < features
+    starts = np.concatenate([[0], np.cumsum(is_known)])[rows.starts]
+    return Csr(rows.values[is_known], rows.features[is_known], starts)

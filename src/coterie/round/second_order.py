@@ -87,10 +87,10 @@ class SecondOrderLearner(BoundLearner):
         )
 
     def deciding(self) -> Self:
-        """A learner whose margins have the right signs, though not the right size, computed without covariances."""
-        made = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
-        made.shrinks = False
-        return made
+        """Return a learner of margins with the right signs but the wrong size, computed without covariances."""
+        decider = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
+        decider.shrinks = False
+        return decider
 
     def _resized(self, state: State, changed: bool) -> Any:
         if state.model.solver == "primal":
@@ -137,14 +137,14 @@ class SecondOrderLearner(BoundLearner):
 
     def moments(self, state: State, rows: Rows, codes: Codes, with_variances: bool = True) -> tuple[Margins, Margins]:
         """Mean and, if asked for, variance (else 0) of the margins of records of known tasks."""
-        found = [np.zeros((2, 0))]
+        parts = [np.zeros((2, 0))]
         for first in range(0, len(codes), BLOCK):
-            some = codes[first : first + BLOCK]
-            X = self._points(state, rows.cut(first, first + len(some)), state.rounds + first)
-            between = self.adapter.between(state, some, state.model.tasks_of_rows)
-            pairs: Pairs = between, self.adapter.diagonal(state, some)
-            found.append(np.array(state.model.predict(self.hypothesis.kernel, X, some, pairs, with_variances)))
-        f, q = np.concatenate(found, axis=1)
+            part = codes[first : first + BLOCK]
+            X = self._points(state, rows.cut(first, first + len(part)), state.rounds + first)
+            between = self.adapter.between(state, part, state.model.tasks_of_rows)
+            pairs: Pairs = between, self.adapter.diagonal(state, part)
+            parts.append(np.array(state.model.predict(self.hypothesis.kernel, X, part, pairs, with_variances)))
+        f, q = np.concatenate(parts, axis=1)
         return f, q
 
     def moments_unseen(
@@ -158,12 +158,12 @@ class SecondOrderLearner(BoundLearner):
 
     def variances(self, state: State, run: Batch) -> Margins:
         """Variances of the margins of records, none below 0 by rounding."""
-        found = score_known_and_unseen(
+        variances = score_known_and_unseen(
             run,
             lambda rows, codes: self.moments(state, rows, codes)[1],
             lambda rows, tasks: self.moments_unseen(state, rows, tasks)[1],
         )
-        return np.maximum(found, 0.0)
+        return np.maximum(variances, 0.0)
 
     def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
         """Compute M_ii k(x, x), the variances of margins a priori, by the features from column ``first`` on.
@@ -209,10 +209,12 @@ class SecondOrderLearner(BoundLearner):
         codes = run.tasks[places]
         X = self._points(state, run.rows.take(places), state.rounds + span.first)
         X = X._replace(rounds=state.rounds + places)
-        made = state.model.forecast(self.hypothesis.kernel, X, codes, self._shares(state))
+        forecast = state.model.forecast(self.hypothesis.kernel, X, codes, self._shares(state))
         noise, weights = self._noise(X), weights_of(run.rows)[places]
         rule = self.rule
-        course = Course(made.f.copy(), made.Q.copy(), y, noise, weights, rule.threshold, rule.strict, rule.shrunk)
+        course = Course(
+            forecast.f.copy(), forecast.Q.copy(), y, noise, weights, rule.threshold, rule.strict, rule.shrunk
+        )
         ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
         course_through(
             course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.step_sizes[learned]
@@ -221,13 +223,13 @@ class SecondOrderLearner(BoundLearner):
         moved = np.flatnonzero(weights[: len(span)] > 0 if self.every else moves.step_sizes[learned] > 0)
         if len(moved):
             with np.errstate(divide="ignore"):  # records of no weight have not moved
-                self._absorb(state, X, codes, y, noise / weights, made, moved)
+                self._absorb(state, X, codes, y, noise / weights, forecast, moved)
 
     def _absorb(
-        self, state: State, X: Points, codes: Codes, y: Margins, noise: Margins, made: Forecast, moved: Codes
+        self, state: State, X: Points, codes: Codes, y: Margins, noise: Margins, forecast: Forecast, moved: Codes
     ) -> None:
         try:
-            model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], made.select(moved))
+            model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], forecast.select(moved))
         except ValueError as error:
             if not self.hypothesis.kernel.trusted:
                 raise

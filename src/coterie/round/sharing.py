@@ -346,7 +346,7 @@ class LearnedAdapter(RelationAdapter):
         return None, sharing
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Rescale the updates made while A_0 = I/K was of fewer tasks, whose lengths go by K.
+        """Rescale the updates made while A_0 = I/K was of fewer tasks; their lengths depend on K.
 
         One new task after the other is counted, so it makes no difference which of them come together.
         """
@@ -393,7 +393,7 @@ def adapt_relation(hypothesis: Any, relation: Any) -> Any:
 
 
 def count_all(state: State) -> None:
-    """Count all tasks that the state knows, also those whose records are still to come."""
+    """Count all tasks that the state knows, also those without records so far."""
     if state.coming is not NO_ARRIVALS:
         count_arrivals(state.coming._replace(rounds=state.rounds), state.known - 1, 0)
         state.coming = NO_ARRIVALS
@@ -433,7 +433,7 @@ def _select_entries(column: tuple[Codes, Floats], tasks: Codes) -> Floats:
 
 
 def mean_share(M: Matrix) -> Floats:
-    """Return the mean of what each task shares with the others, M taken to a unit diagonal."""
+    """Return the mean share of each task with the others, with M scaled to a unit diagonal."""
     own = np.diag(M)
     scale = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - (own > 0.0)) / max(len(M) - 1, 1))

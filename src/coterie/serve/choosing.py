@@ -386,7 +386,7 @@ class BanditEngine(Engine):
         """Predict a choice by the present model; a choice that the model refuses is refused with its reward."""
         with self.model_lock, suppress(ValueError, TypeError):
             predictions = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
-            return None if predictions is None else SavedPredictions.of(predictions)
+            return None if predictions is None else SavedPredictions.from_predictions(predictions)
         return None
 
     def _add_rewards(self, event: Event) -> Rewarded:

@@ -83,6 +83,6 @@ def half_lives(half_life: float | tuple[float, ...]) -> tuple[float, ...]:
         raise ValueError(
             f"half_life must be one number or two, of what is shared and of a task's own, got {half_life!r}"
         )
-    if not all(each > 0 for each in both):
+    if not all(length > 0 for length in both):
         raise ValueError(f"half_life must be positive, got {half_life!r}")
     return both
