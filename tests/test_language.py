@@ -25,22 +25,22 @@ CEILINGS = {
     "cli": (1, 2, 0, 82),
     "datasets": (0, 0, 0, 2),
     "evaluation": (1, 1, 0, 180),
-    "hypotheses": (3, 7, 0, 10),
+    "hypotheses": (0, 7, 0, 10),
     "inputs": (0, 0, 0, 318),
     "io": (1, 0, 0, 59),
-    "multiview": (42, 13, 0, 75),
+    "multiview": (0, 0, 0, 75),
     "numeric": (8, 2, 0, None),
-    "online": (84, 65, 0, 401),
+    "online": (0, 0, 0, 393),
     "relations": (0, 0, 0, 38),
     "report": (0, 0, 0, 12),
-    "round": (137, 71, 0, 289),
+    "round": (0, 0, 0, 272),
     "scale": (0, 0, 0, 42),
     "serve": (0, 0, 0, 150),
-    "wrappers": (2, 3, 0, 6),
+    "wrappers": (0, 2, 0, 6),
 }
 
 #: Names of classes and of modules that occur more than once.
-REPEATED_CLASSES, REPEATED_MODULES = 6, 17
+REPEATED_CLASSES, REPEATED_MODULES = 11, 36
 
 #: The most words of CONTRIBUTING.md, its code not counted.
 WORDS = 1800
