@@ -39,10 +39,10 @@ VW_DEFAULT, VW_BEST = "Vowpal Wabbit, default, crossed", "Vowpal Wabbit, best of
 
 PAGE = """# Accuracy on real data
 
-Written by `python -m bench.accuracy`. One pass, every prediction made before its label is seen; means over
-{} shuffles, the standard deviation over them behind ±. The logistic, adaptive and Vowpal Wabbit lines have one
-fixed setting each for all sets, but for Vowpal Wabbit's best of twelve (logistic and hinge loss, tasks ignored and
-crossed with every feature, rates 0.2, 0.5 and 1.5; 22 bits), chosen for each set afterwards.
+`python -m bench.accuracy` writes this page. One pass; each prediction is computed before its label is learned. Numbers are
+means over {} shuffles ± the standard deviation. Each row has one setting for all data sets. The exception is the best of
+twelve settings of Vowpal Wabbit, chosen for each data set afterwards: logistic and hinge loss, tasks ignored and crossed
+with every feature, rates 0.2, 0.5 and 1.5; 22 bits.
 
 ## Error, %
 
@@ -54,7 +54,7 @@ crossed with every feature, rates 0.2, 0.5 and 1.5; 22 bits), chosen for each se
 
 ## Ratios
 
-A ratio below one means fewer errors, or less loss, of ours. The mean is geometric over the sets.
+A ratio below one means that coterie has fewer errors, or less loss. The mean over the data sets is geometric.
 
 {}
 """
