@@ -60,6 +60,19 @@ def log(tmp_path):
     return write(tmp_path / "log.csv")
 
 
+@pytest.fixture
+def short_log(tmp_path):
+    return write(tmp_path / "log.csv", ROWS[:200])
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """What the command prints of the whole log as JSON, and the bandit that it writes."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    path = folder / "o.coterie"
+    return run_json("bandit", write(folder / "log.csv"), *ALL, "-q", "-o", path), path
+
+
 def write_vw(path, rows):
     """Rows as text of cb_adf."""
     examples = []
@@ -96,9 +109,9 @@ def write_dsjson(path, rows):
     return path
 
 
-def test_the_verdict_says_what_is_true(log):
+def test_the_verdict_says_what_is_true(evaluated):
     """The best of three offers by user is worth .65, the best single one .53, what was done some .30."""
-    result = run_json("bandit", log, *ALL, "-q")
+    result, _ = evaluated
     policies, gains = result["policies"], result["gains"]
     assert policies[DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS]))
     assert result["single"] == "coats"
@@ -120,6 +133,7 @@ def test_the_verdict_says_what_is_true(log):
 
 def test_it_prints_the_verdict_first_and_what_comes_next_last(log, tmp_path):
     said = run("bandit", log, *ALL, "-o", tmp_path / "o.coterie").stdout
+    few = write(tmp_path / "few.csv", ROWS[:100])
     assert re.match(
         r"Use a shared policy: \+0\.\d+ \(95 %\s+interval 0\.\d+ to 0\.\d+\) against what was\s+done, ", said
     )
@@ -128,8 +142,8 @@ def test_it_prints_the_verdict_first_and_what_comes_next_last(log, tmp_path):
     assert "600 choices of 12 tasks among 3 actions." in said
     assert "--policy" in said.splitlines()[-1]
     assert "may be too narrow" not in said
-    assert "Next: " in run("bandit", log, *ONE).stdout
-    assert run("bandit", log, *ONE, "-q").output == ""
+    assert "Next: " in run("bandit", few, *ONE).stdout
+    assert run("bandit", few, *ONE, "-q").output == ""
 
 
 def test_with_the_probability_of_what_was_shown_it_is_dr_and_says_so(log):
@@ -153,40 +167,40 @@ def by_hand(rows, known=True, weight=None):
     return bandit, policy_value(reward, shown, mu, np.array(pi), np.array(q), weight=weight)
 
 
-def test_each_row_is_evaluated_before_it_is_learned_and_the_bandit_written_has_learned_all(log, tmp_path):
-    result = run_json("bandit", log, *ALL, "-q", "-o", tmp_path / "o.coterie")
+def test_each_row_is_evaluated_before_it_is_learned_and_the_bandit_written_has_learned_all(evaluated):
+    result, path = evaluated
     bandit, value = by_hand(ROWS)
     found = result["policies"][SHARED]
     assert [found[each] for each in ("value", "low", "high")] == [value.value, value.low, value.high]
-    written = ct.load(tmp_path / "o.coterie")
+    written = ct.load(path)
     assert isinstance(written, ct.Bandit)
     assert written.n_rewards_ == 600
     x = {"hour": 5.0}
     assert written.scores(x, ACTIONS, "u1") == bandit.scores(x, ACTIONS, "u1")
-    assert result["output"] == str(tmp_path / "o.coterie")
+    assert result["output"] == str(path)
 
 
-def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
-    before = list(choices(seed=1))
+def test_a_saved_bandit_is_valued_as_it_is(short_log, tmp_path):
+    rows, before = ROWS[:200], list(choices(200, seed=1))
     bandit, _ = by_hand(before)
     bandit.save(tmp_path / "m.coterie")
     held = (tmp_path / "m.coterie").read_bytes()
-    result = run_json("bandit", log, *ALL, "-q", "--policy", tmp_path / "m.coterie")
+    result = run_json("bandit", short_log, *ALL, "-q", "--policy", tmp_path / "m.coterie")
     assert (tmp_path / "m.coterie").read_bytes() == held
-    x = [{"hour": float(row["hour"])} for row in ROWS]
-    given = {"actions": list(ACTIONS), "task": [row["user"] for row in ROWS], "probabilities": [MU] * len(ROWS)}
-    known = ct.bandits.BanditLog(x, [row["offer"] for row in ROWS], [row["click"] for row in ROWS], **given)
+    x = [{"hour": float(row["hour"])} for row in rows]
+    given = {"actions": list(ACTIONS), "task": [row["user"] for row in rows], "probabilities": [MU] * len(rows)}
+    known = ct.bandits.BanditLog(x, [row["offer"] for row in rows], [row["click"] for row in rows], **given)
     wanted = ct.off_policy(known, bandit, predicted=ct.Bandit())
     assert result["policies"][SAVED]["value"] == pytest.approx(wanted.value, rel=1e-12)
     assert result["policies"][SAVED]["low"] == pytest.approx(wanted.low, rel=1e-12)
     assert result["chosen"] == SAVED
     assert "unless it has learned from these rows" in result["sentences"][0]
-    assert "m.coterie" in run("bandit", log, *ALL, "--policy", tmp_path / "m.coterie").stdout
+    assert "m.coterie" in run("bandit", short_log, *ALL, "--policy", tmp_path / "m.coterie").stdout
 
 
-def test_a_bandit_that_was_written_is_a_model_for_other_commands(log, tmp_path):
+def test_a_bandit_that_was_written_is_a_model_for_other_commands(short_log, tmp_path):
     path = tmp_path / "o.coterie"
-    said = run("bandit", log, *ALL, "-o", path).stdout.splitlines()[-1]
+    said = run("bandit", short_log, *ALL, "-o", path).stdout.splitlines()[-1]
     assert re.fullmatch(
         rf"Model: {path} \([\d.]+ kB, 12 tasks\)\. Next, with a later log: coterie bandit FILE \.\.\. --policy {path}",
         said,
@@ -209,11 +223,12 @@ def test_a_policy_for_other_actions_is_refused(log, tmp_path):
         assert said in refusal
 
 
-def test_no_policy_knows_what_comes_after_a_row(log, tmp_path):
+def test_no_policy_knows_what_comes_after_a_row(short_log, tmp_path):
     """The last reward turned around changes no value before it, of the best single action neither."""
-    other = write(tmp_path / "other.csv", [*ROWS[:-1], ROWS[-1] | {"click": 1 - ROWS[-1]["click"]}])
+    *rows, last = ROWS[:200]
+    other = write(tmp_path / "other.csv", [*rows, last | {"click": 1 - last["click"]}])
     columns = LogColumns("user", "offer", "click", "p", features=("hour",))
-    one, two = (evaluate(read_log(path, columns)) for path in (log, other))
+    one, two = (evaluate(read_log(path, columns)) for path in (short_log, other))
     for name, curve in one.curves.items():
         assert curve[:-1].tolist() == two.curves[name][:-1].tolist()
     assert one.curves[DONE][-1] != two.curves[DONE][-1]
@@ -324,28 +339,25 @@ def test_actions_with_features_and_without_tasks(tmp_path):
 
 
 def test_rewards_that_never_come(tmp_path):
-    rows = [row | {"click": row["click"] or ""} for row in ROWS]
+    rows = [row | {"click": row["click"] or ""} for row in ROWS[:250]]
     path = write(tmp_path / "late.csv", rows)
     there = sum(bool(row["click"]) for row in rows)
     result = run_json("bandit", path, *ALL, "-q")
     assert (result["rows"], result["left_out"]["unrewarded"], result["policies"][DONE]["value"]) == (
         there,
-        600 - there,
+        250 - there,
         1.0,
     )
     result = run_json("bandit", path, *ALL, "-q", "--time", "at", "--window", "100m")
-    assert (result["rows"], result["left_out"]["window"]) == (
-        500,
-        100,
-    )  # the last hundred minutes, rewarded or not
-    assert result["policies"][DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS[:500]]))
-    assert result["zeros"] == 500 - sum(row["click"] for row in ROWS[:500])
+    assert (result["rows"], result["left_out"]["window"]) == (150, 100)  # the last hundred minutes, rewarded or not
+    assert result["policies"][DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS[:150]]))
+    assert result["zeros"] == 150 - sum(row["click"] for row in ROWS[:150])
     said = run("bandit", path, *ALL, "--time", "at", "--window", "100m").stdout
     assert f"{result['zeros']} rewards never came, and count as 0. 100 rows left out" in " ".join(said.split())
 
 
 def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
-    rows = [dict(row) for row in ROWS]
+    rows = [dict(row) for row in ROWS[:300]]
     for row in rows[:200]:
         if row["offer"] != "coats":
             half = {"shoes": 0.6, "hats": 0.4}

@@ -97,7 +97,7 @@ def test_where_nobody_gains_few_streams_have_a_task_called(base):
     """Both learners have the same expected loss in every record."""
     streams, called = 0, 0
     for seed in range(2):
-        stream = known.labels(seed, tasks=800, base=base)
+        stream = known.labels(seed, tasks=500, base=base)
         assert stream.truth.mean() == pytest.approx(RARE[base], rel=0.3)
         ours = known.drawn(stream, 100 + seed, off=0.3)
         theirs = known.as_good(stream, ours)
@@ -115,7 +115,7 @@ def test_where_nobody_gains_few_streams_of_numbers_have_a_task_called(noise):
     """Both predictions are as far from the true means, in each task on the same sides."""
     streams, called = 0, {"helped": 0, "hurt": 0}
     for seed in range(2):
-        stream = known.numbers(seed, tasks=800)
+        stream = known.numbers(seed, tasks=500)
         ours = known.off_by_task(stream, 100 + seed)
         theirs = known.as_good(stream, ours)
         for k in range(10):

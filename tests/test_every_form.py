@@ -1,0 +1,147 @@
+"""The same records in every form: tables, files, dictionaries at once and one by one, in pieces and late, learn the same."""
+
+import json
+from datetime import datetime, timedelta, timezone
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import coterie as ct
+from coterie.io.readers import read
+
+pytestmark = pytest.mark.filterwarnings("ignore:column 'flat' has the same value in the first")
+
+N = 90
+RNG = np.random.default_rng(1)
+USER = RNG.choice(["ann", "bob", "eve"], N).tolist()
+
+
+def with_gaps(values):
+    """The values as a list, of which two are missing."""
+    values = list(values)
+    values[5] = values[40] = None
+    return values
+
+
+AMOUNT, AGE, SHOP = with_gaps((2e4 * RNG.normal(size=N) + 5e4).round(2)), RNG.integers(18, 90, N).tolist(), ["n", "s"]
+SKEWED = with_gaps(np.exp(RNG.normal(4, 1.5, N)).round(3))
+SKEWED[20:22] = 0.0, -12.5
+FAR = RNG.normal(size=(N, 2))
+FAR[RNG.random(N) < 0.05, 1] = -1e9
+WHEN = [datetime(2023, 11, 1, 7) + timedelta(minutes=int(m)) for m in np.cumsum(RNG.integers(400, size=N))]
+ZONES = [timezone(timedelta(minutes=int(m))) for m in RNG.choice([-480, 0, 120, 330], N)]
+NUMBERS = {"amount": AMOUNT, "flat": [7.0] * N, "age": AGE}
+MIXED = NUMBERS | {"shop": with_gaps(RNG.choice(SHOP, N).tolist()), "vip": (RNG.random(N) < 0.3).tolist()}
+LABELS = np.where(np.array([amount or 0.0 for amount in AMOUNT]) + 1e4 * RNG.normal(size=N) > 5e4, "yes", "no")
+
+
+class Table(NamedTuple):
+    """Records by column, their labels, and options of the model and of the reader."""
+
+    columns: dict[str, list]
+    labels: Any = LABELS
+    options: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+    is_exact: bool = False  # where members add up features in the order in which they come, forms differ by rounding
+
+    @property
+    def model(self):
+        numbers = self.labels.dtype.kind == "f"
+        return (ct.AdaptiveSharingRegressor if numbers else ct.AdaptiveSharingClassifier)(**self.options)
+
+
+TABLES = {
+    "numbers": Table(NUMBERS),
+    "text and flags": Table(MIXED),
+    "numbers as labels": Table(MIXED, 0.1 * np.array(AGE) + 2.0 * np.array(MIXED["vip"]) + RNG.normal(size=N)),
+    "logarithms": Table({"amount": SKEWED, "age": AGE}, options={"log": ["amount"]}, is_exact=True),
+    "values that are wrong by far": Table({"x0": FAR[:, 0].tolist(), "x1": FAR[:, 1].tolist()}, is_exact=True),
+    "dates": Table({"age": AGE, "when": with_gaps(WHEN), "shop": RNG.choice(SHOP, N).tolist()}),
+    "times of several offsets": Table(
+        {"age": AGE, "when": [at.replace(tzinfo=zone) for at, zone in zip(WHEN, ZONES, strict=True)]}
+    ),
+}
+
+
+def records(columns):
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def as_text(columns):
+    """The columns with dates as text."""
+    return {
+        name: [value.isoformat() if isinstance(value, datetime) else value for value in values]
+        for name, values in columns.items()
+    }
+
+
+FORMS = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "Arrow": pa.table,
+    "dates as text": lambda columns: pd.DataFrame(as_text(columns)),
+    "array": lambda columns: pd.DataFrame(columns).to_numpy(float),
+}
+FILES = {
+    "csv": lambda columns, path: pd.DataFrame(as_text(columns)).to_csv(path, index=False),
+    "jsonl": lambda columns, path: path.write_text("".join(json.dumps(x) + "\n" for x in records(as_text(columns)))),
+    "parquet": lambda columns, path: parquet.write_table(pa.table(columns), path),
+}
+#: Arrays have numbers only, and columns of tables one offset.
+CASES = [
+    (name, form)
+    for name in TABLES
+    for form in (*FORMS, *FILES, "one by one", "in pieces")
+    if form != "array" or name in ("numbers", "logarithms", "values that are wrong by far")
+    if name != "times of several offsets" or form not in ("polars", "Arrow", "parquet")
+]
+
+
+def ask(model, X):
+    return getattr(model, "decision_function", model.predict)(X, task=USER)
+
+
+@cache
+def expected(name, delay):
+    """What is predicted before each label of dictionaries, and at the end."""
+    table, X = TABLES[name], records(TABLES[name].columns)
+    model = table.model
+    return ct.progressive_validation(model, X, table.labels, task=USER, delay=delay).margin, ask(model, X)
+
+
+def learned_from_file(table, form, delay, path):
+    """The trace and the model after a file, the reading of which makes blocks of seven records if labels are late."""
+    FILES[form](table.columns | {"user": USER, "label": table.labels.tolist()}, path)
+    options = {"label": "label", "task": "user", "scale": "auto", "block_rows": 7 if delay else 8192} | table.options
+    reader, model = read(path, **options), type(table.model)()
+    reader.require_labels(numbers=table.labels.dtype.kind == "f")
+    trace = ct.progressive_validation(model, reader, delay=delay)
+    model.encoder_ = reader.encoder
+    return trace, model
+
+
+@pytest.mark.parametrize(("name", "form"), CASES)
+def test_the_same_is_learned_in_every_form(name, form, tmp_path):
+    table, model = TABLES[name], TABLES[name].model
+    X, delay = records(table.columns), 9 * (form in ("polars", "dates as text", "jsonl", "csv"))
+    margin, predictions = expected(name, delay)
+    if form == "one by one":
+        for x, label, user in zip(X, table.labels.tolist(), USER, strict=True):
+            model.learn_one(x, label, user)
+    elif form == "in pieces":
+        model.partial_fit(pd.DataFrame(table.columns)[:40], table.labels[:40], task=USER[:40]).save(tmp_path / "m")
+        model = ct.load(tmp_path / "m").partial_fit(X[40:], table.labels[40:], task=USER[40:])
+    else:
+        if form in FILES:
+            trace, model = learned_from_file(table, form, delay, tmp_path / f"table.{form}")
+            X = records(as_text(table.columns))
+        else:
+            X = FORMS[form](table.columns)
+            trace = ct.progressive_validation(model, X, table.labels, task=USER, delay=delay)
+        np.testing.assert_allclose(trace.margin, margin, rtol=0.0 if table.is_exact else 1e-9)
+    np.testing.assert_allclose(ask(model, X), predictions, rtol=0.0 if table.is_exact else 1e-9)
