@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -14,7 +13,7 @@ from coterie.numeric.primal.mixed_effects import LIMIT
 from reference.adaptive_regression import AdaptiveRegression, run
 from reference.moments import inside, scales
 from streams import FORMS
-from terminal import refused, run_json
+from terminal import refused
 from terminal import run as command
 from test_altered_files import array, number, rewritten, said
 from test_forget_task import FORGOTTEN
@@ -86,44 +85,14 @@ COSTS = 0.1 * VISITS.age + 2.0 * VISITS.urgent + (WARDS == "a") + 0.1 * rng.stan
 ZEROS = pd.DataFrame(np.zeros((120, 130)), columns=[f"zero {j}" for j in range(130)])
 
 
-def from_file(write, suffix, folder):
-    """Learn the visits from a file by the command."""
-    path, model = folder / f"visits.{suffix}", folder / "model.coterie"
-    write(VISITS.assign(task=WARDS, cost=COSTS), path)
-    run_json("learn", path, "--label", "cost", "--task", "task", "--regression", "--output", model)
-    return ct.load(model)
-
-
-def one_by_one(records):
-    model = ct.AdaptiveSharingRegressor()
-    for x, y, task in zip(records, COSTS, WARDS, strict=True):
-        model.learn_one(x, y, task=task)
-    return model
-
-
-LEARNED = {
-    "frame": lambda folder: ct.AdaptiveSharingRegressor().fit(VISITS, COSTS, WARDS),
-    "frame with columns of zeros": lambda folder: ct.AdaptiveSharingRegressor().fit(
-        pd.concat([VISITS, ZEROS], axis=1), COSTS, WARDS
-    ),
-    "Arrow table": lambda folder: ct.AdaptiveSharingRegressor().fit(pa.Table.from_pandas(VISITS), COSTS, WARDS),
-    "dictionaries": lambda folder: ct.AdaptiveSharingRegressor().fit(VISITS.to_dict("records"), COSTS, WARDS),
-    "one by one": lambda folder: one_by_one(VISITS.to_dict("records")),
-    "CSV": lambda folder: from_file(lambda frame, path: frame.to_csv(path, index=False), "csv", folder),
-    "JSON Lines": lambda folder: from_file(
-        lambda frame, path: frame.to_json(path, orient="records", lines=True, double_precision=15), "jsonl", folder
-    ),
-    "Parquet": lambda folder: from_file(lambda frame, path: frame.to_parquet(path), "parquet", folder),
-}
-
-
-@pytest.mark.parametrize("form", LEARNED)
 @pytest.mark.filterwarnings("ignore:column 'zero")
-def test_members_learn_from_text_and_flags_in_every_form(form, tmp_path):
-    model, expected = LEARNED[form](tmp_path), LEARNED["dictionaries"](tmp_path)
-    np.testing.assert_allclose(model.member_weights_, expected.member_weights_, rtol=1e-7, atol=1e-9)
-    assert (model.member_weights_[4:] != 0.0).all()
-    np.testing.assert_allclose(model.state_.model.spread.ages, expected.state_.model.spread.ages, rtol=1e-7)
+def test_members_learn_from_text_and_flags_beside_many_zeros():
+    few, many = (
+        ct.AdaptiveSharingRegressor().fit(each, COSTS, WARDS) for each in (VISITS, pd.concat([VISITS, ZEROS], axis=1))
+    )
+    np.testing.assert_allclose(many.member_weights_, few.member_weights_, rtol=1e-7, atol=1e-9)
+    assert (few.member_weights_[4:] != 0.0).all()
+    np.testing.assert_allclose(many.state_.model.spread.ages, few.state_.model.spread.ages, rtol=1e-7)
 
 
 # -- however a stream is cut -------------------------------------------------------------------------------------------

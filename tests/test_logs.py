@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.io.readers import read
 from coterie.numeric.core.logs import signed_log, take_logs
 from terminal import refused, run, run_json
 
@@ -48,41 +45,6 @@ def test_the_logarithm_is_that_of_the_equation() -> None:
     values = np.array([[math.e - 1, 7.0], [1 - math.e, 7.0], [math.nan, 7.0]])
     take_logs(values, np.array([0]))
     np.testing.assert_allclose(values, [[1.0, 7.0], [-1.0, 7.0], [math.nan, 7.0]])
-
-
-@pytest.mark.parametrize("words", [True, False], ids=["words", "numbers"])
-def test_logarithms_are_the_same_in_files_frames_and_dictionaries_at_once_and_one_by_one(
-    words: bool, tmp_path: Path
-) -> None:
-    frame, path = table(words), file_of(tmp_path / "t.csv", words)
-    records = [{name: None if held != held else held for name, held in x.items()} for x in frame.to_dict("records")]
-    wanted = scores(ct.AdaptiveSharingClassifier(log=["amount"]).fit(frame, Y, task=TASK), frame)
-    assert np.abs(wanted - scores(ct.AdaptiveSharingClassifier().fit(frame, Y, task=TASK), frame)).max() > 0.01
-    arrow = pa.Table.from_pandas(frame, preserve_index=False)
-    named = ct.AdaptiveSharingClassifier(log="amount").fit(arrow, Y, task=TASK)
-    assert np.array_equal(scores(named, arrow), wanted)
-    named.save(tmp_path / "named.coterie")
-    assert np.array_equal(scores(ct.load(tmp_path / "named.coterie"), arrow), wanted)
-    single, mixed = ct.AdaptiveSharingClassifier(log=("amount",)), ct.AdaptiveSharingClassifier(log=("amount",))
-    for x, y, task in zip(records, Y, TASK, strict=True):
-        single.learn_one(x, y, task)
-    assert np.array_equal(scores(single, records), wanted)
-    assert single.decision_function_one(records[5], TASK[5]) == wanted[5]
-    mixed.partial_fit(frame[:100], Y[:100], task=TASK[:100]).partial_fit(records[100:], Y[100:], task=TASK[100:])
-    assert np.array_equal(scores(mixed, frame), wanted)
-    if not words:
-        array = ct.AdaptiveSharingClassifier(log=[0]).fit(frame.to_numpy(), Y, task=TASK)
-        assert np.array_equal(scores(array, frame.to_numpy()), wanted)
-    for rows in (7, 8192):
-        model = ct.AdaptiveSharingClassifier()
-        reading: dict[str, Any] = {"label": "sold", "task": "user", "scale": "auto", "log": "amount"}
-        reader = read(path, **reading, block_rows=rows)
-        ct.progressive_validation(model, reader)
-        model.__stream_model__().encoder = reader.encoder
-        assert np.array_equal(scores(model, frame), wanted)
-        assert [model.decision_function_one(x, task) for x, task in zip(records[:9], TASK, strict=False)] == list(
-            wanted[:9]
-        )
 
 
 def test_scaled_logarithms_are_the_scaled_column_of_logarithms() -> None:

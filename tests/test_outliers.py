@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -140,15 +139,3 @@ def test_a_block_its_records_and_any_pieces_are_the_same(tmp_path: Path) -> None
         single.learn_one(x, label, user)
     by_block = learned(ct.AdaptiveSharingClassifier(), RECORDS, Y, FEW)
     np.testing.assert_array_equal(single.decision_function(RECORDS, USERS), by_block.decision_function(RECORDS, USERS))
-
-
-def test_files_are_the_same(tmp_path: Path) -> None:
-    file = tmp_path / "t.csv"
-    pd.DataFrame(RECORDS).assign(user=USERS, label=Y[:FEW].astype(int)).to_csv(file, index=False)
-    wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), ROWS, Y[:FEW].astype(int), task=USERS).margin
-    columns = {"label": "label", "task": "user", "scale": "auto"}
-    for rows in (1, 64, FEW):
-        predictions = ct.progressive_validation(
-            ct.AdaptiveSharingClassifier(), ct.read(file, **columns, block_rows=rows)
-        )
-        np.testing.assert_array_equal(predictions.margin, wanted)

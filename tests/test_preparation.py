@@ -8,14 +8,10 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.evaluation.learning import TOGETHER, learn
-from coterie.expressions import LearnerExpression
-from coterie.io.readers import read
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:column 'flat' has the same value in the first"),
@@ -38,36 +34,6 @@ Y = np.where(np.array([amount or 0.0 for amount in NUMBERS["amount"]]) + RNG.nor
 
 def records(columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-FORMS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table, "dictionaries": records}
-tables = pytest.mark.parametrize("columns", [NUMBERS, MIXED], ids=["numbers", "mixed"])
-
-
-def of_file(columns, folder, **said):
-    """The learner of the command line, after the table as CSV."""
-    path = folder / "table.csv"
-    pd.DataFrame(columns | {"user": USER, "label": Y}).to_csv(path, index=False)
-    reader = read(path, label="label", task="user", scale="auto", **said)
-    return learn(reader, {TOGETHER: LearnerExpression(None)}, alone=True)
-
-
-@tables
-def test_a_table_is_the_same_as_a_file_a_frame_and_dictionaries(columns, tmp_path):
-    """But for rounding: mixed effects add up features in the order in which they are first other than 0."""
-    outcome = of_file(columns, tmp_path)
-    expected = outcome.model.decision_function(records(columns), task=USER)
-    forms = FORMS if columns is MIXED else FORMS | {"array": lambda held: pd.DataFrame(held).to_numpy()}
-    for form in forms.values():
-        model, X = ct.AdaptiveSharingClassifier(), form(columns)
-        trace = ct.progressive_validation(model, X, Y, task=USER)
-        np.testing.assert_allclose(trace.margin, outcome.trace.margin, rtol=1e-9)
-        np.testing.assert_allclose(model.decision_function(X, task=USER), expected, rtol=1e-9)
-    one = ct.AdaptiveSharingClassifier()
-    for x, label, user in zip(records(columns), Y.tolist(), USER, strict=True):
-        one.learn_one(x, label, user)
-    predictions = [one.decision_function_one(x, user) for x, user in zip(records(columns), USER, strict=True)]
-    np.testing.assert_allclose(predictions, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("form", [lambda held: pd.DataFrame(held).to_numpy(float), records], ids=["array", "records"])
