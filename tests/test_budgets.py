@@ -51,7 +51,7 @@ DENSE = [("polynomial", "dense"), ("linear", "dense")]
 SPARSE = [(kernel, form) for kernel in KERNELS for form in ("csr", "dictionaries")]
 QUICK = {"levels": [NEAR[0], ("gaussian", "csr")], "columns": NEAR[:1], "graph": [("linear", "csr")]}
 SLOW = {"levels": [], "columns": NEAR[1:] + DENSE + SPARSE[:1], "graph": NEAR[:1] + DENSE[:1] + SPARSE}
-IN_PLAIN = {"levels": BUDGETS, "columns": ("forgetron",), "graph": ()}
+IN_PLAIN = {"levels": BUDGETS, "columns": (), "graph": ()}
 
 
 def form_of(name):

@@ -103,7 +103,7 @@ GOING_ON = [
     "--learner MultitaskPerceptron(average=True,storage='sparse')",
     "--learner MultitaskLogistic(Independent()) --ignore id --scale standard",
     "--learner MultitaskPerceptron(MeanRegularized(b=5),average=True) --scale standard",
-    "--learner MultitaskAROW() --text title --bits 8",
+    "--learner MultitaskLogistic() --text title --bits 8",
     "--scale unit --text title --bits 8",
 ]
 

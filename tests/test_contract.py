@@ -278,6 +278,7 @@ SPARSE = ("kernel", "kernel Forgetron")
 SELDOM = (
     *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing members"),
     *("sharing cheap", "spectral primed", "log det trace", "batch optimal inverse", "every rounds", "primed auto"),
+    *("batch optimal", "covariance inverse", "divergence", "primed by b"),
 )
 EVERY_LEARNER = LEARNERS | ROUNDED
 

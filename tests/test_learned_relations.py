@@ -37,7 +37,10 @@ WITH_STEP = ("logdet", "logdet, large", "von Neumann", "covariance, inverse")
 WITHOUT = ("logdet", "covariance", "batch optimal", "between")
 #: Laws whose steps, unless normalised, leave the positive matrices.
 OUTGROWN = ("logdet, large", "covariance, inverse")
+#: The quickest of them to compile, which the others share most code with, are in the plain run.
+SELDOM = ("covariance, inverse", "batch optimal", "between")
 PLAIN = {*((name, True) for name in WITH_STEP), *((name, False) for name in WITHOUT)}
+PLAIN -= {(name, step) for name in SELDOM for step in (True, False)}
 
 
 def changed(relation, **fields):
@@ -130,7 +133,8 @@ def test_a_relation_revised_once_a_pass(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "step_norm"), [("logdet", False), ("von Neumann", True), ("covariance", False), ("batch optimal", False)]
+    ("name", "step_norm"),
+    [("logdet", False), ("von Neumann", True), ("covariance", False), slow("batch optimal", False)],
 )
 def test_without_priming_from_the_first_mistake(name, step_norm):
     relation, update = LAWS[name]
@@ -149,9 +153,10 @@ GIVEN = B @ B.T + np.eye(K)
 
 @pytest.mark.parametrize(
     ("relation", "A", "epoch"),
-    [slow(ct.HalfUpdate(), (K + 1) * np.eye(K) - 1, 0.5), (ct.relations.Interaction(GIVEN, tasks=range(K)), GIVEN, 20)],
+    [(ct.HalfUpdate(), (K + 1) * np.eye(K) - 1, 0.5), (ct.relations.Interaction(GIVEN, tasks=range(K)), GIVEN, 20)],
     ids=["half", "given"],
 )
+@pytest.mark.slow
 def test_a_relation_that_is_known_after_priming(relation, A, epoch):
     X, y, task = stream(3)
     run = omtl.omtl(X, y, task, omtl.fixed(A), n_tasks=K, epoch=epoch if epoch > 1 else epoch * len(y))
@@ -262,13 +267,14 @@ def test_tasks_are_independent_while_primed_whenever_they_come(start, rule):
         np.testing.assert_allclose(primed.state_.model.relation.gram.products, primed.coef_ @ primed.coef_.T)
 
 
+@pytest.mark.slow
 def test_the_smallest_case_of_a_task_that_comes_while_primed():
     model = ct.MultitaskPerceptron(ct.relations.Primed(ct.HalfUpdate(), 4), fit_intercept=False)
     trace = ct.progressive_validation(model, np.ones((4, 1)), [1, 1, -1, -1], task=[0, 1, 0, 0])
     assert trace.margin.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
-@pytest.mark.parametrize("name", WITHOUT)
+@pytest.mark.parametrize("name", [slow(name) if name in SELDOM else name for name in WITHOUT])
 def test_a_late_task_is_learned_as_by_the_literal_form(name):
     relation, update = LAWS[name]
     X, y, task = stream(17, n=160)
@@ -397,6 +403,7 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation):
     np.testing.assert_array_equal(model.relation_matrix_, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [1.0, 0.5])
 def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
     """exp(-eta W'W) is 0 where records are long: A⁻¹ would be infinite."""

@@ -139,8 +139,8 @@ def test_within_a_window_no_reward_is_a_reward_of_zero():
 
 
 def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
-    engine = BanditEngine(ct.Bandit(actions=ACTIONS, floor=0.02))  # so that 1,500 rewards tell
-    for k in range(1500):
+    engine = BanditEngine(ct.Bandit(actions=ACTIONS, floor=0.02))  # so that 800 rewards tell
+    for k in range(800):
         (each,) = chosen(engine, float(k), offer(k)).choices
         rewarded(engine, float(k), **{each.id: reward_of(each.task, each.action)})
     predictions = engine.live.report()
@@ -149,7 +149,7 @@ def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
     assert predictions["gain"]["low"] > 0.0
     assert abs(predictions["gain"]["value"] - (ours["value"] - pooled["value"])) < 1e-9
     assert abs(ours["value"] - engine.counts.value) < 0.02  # no reward was late: it is what was done
-    assert predictions["sentence"].startswith("Over 1,500 rewards sharing is worth 0.")
+    assert predictions["sentence"].startswith("Over 800 rewards sharing is worth 0.")
     assert predictions["sentence"].endswith(" more than one model for all.")
     assert 0.0 < predictions["choices"]["exploration"] < 0.5
     assert len(predictions["curve"]["n"]) <= 400

@@ -12,6 +12,7 @@ from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, JournalRecord, Record
 from coterie.serve.service import Service
+from slow import slow
 from states import digest, reloaded
 from test_serve import rebuilt
 from test_serve_damage import kill
@@ -69,6 +70,10 @@ LEARNERS = {
 }
 
 
+#: These compile what few others use.
+SELDOM = ("learned", "learned in a mixture", "arow")
+
+
 def delayed(begin, X, task, y, delay):
     """What a stream learns whose labels come so late."""
     model = begin()
@@ -102,7 +107,10 @@ def in_frames(events, frames):
     return [joined[k : k + 5] for k in range(0, len(joined), 5)]
 
 
-@pytest.mark.parametrize(("name", "delay"), [("adaptive", 1), ("adaptive", 80), *((name, 25) for name in LEARNERS)])
+@pytest.mark.parametrize(
+    ("name", "delay"),
+    [("adaptive", 1), ("adaptive", 80), *(slow(name, 25) if name in SELDOM else (name, 25) for name in LEARNERS)],
+)
 def test_late_labels_are_learned_as_in_a_stream(name, delay, tmp_path):
     """Bit by bit, in frames however they are, and with a restart in the middle."""
     begin, numbers, classes = LEARNERS[name]
