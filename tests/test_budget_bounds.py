@@ -48,8 +48,8 @@ def in_order(trace, U):
 @pytest.mark.parametrize("size", [84, 300])
 def test_theorem_2(name, noise, size):
     relation, M = RELATIONS[name]
-    for seed in range(4):
-        X, y, task, truths = stream(seed, 1500, noise)
+    for seed in range(2):
+        X, y, task, truths = stream(seed, 1000, noise)
         trace = run(relation, ct.budgets.Forgetron(size), X, y, task)
         longest = np.sqrt((size + 1) / np.log(size + 1)) / (4 * np.sqrt(M[0, 0]))
         for length in (longest, longest / 2):

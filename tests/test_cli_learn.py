@@ -120,6 +120,7 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     """Wherever records are cut, and though users come one after the other."""
     records = [each | {"user": f"u{min(int(each['user'][1:]), t // 40)}"} for t, each in enumerate(rows(200))]
     options = [each for each in options.split() if write is write_jsonl or each not in ("--ignore", "id")]
+    options += [] if "--bits" in options else ["--bits", "8"]
     named = {"names": (*NUMBERS, "title")} if "title" in options else {}
     suffix = "csv" if write is write_csv else "jsonl"
     for end in (33, 150):

@@ -135,8 +135,8 @@ def test_intervals_hold_on_known_truth(K, n, slopes, noise):
         model = ct.MultitaskMixedEffectsRegressor(
             1.0 / noise**2, max(slopes, 0.1) ** 2 / noise**2, scale="none", intercept_variance=100.0
         )
-        for first in range(0, n, 50):
-            part = slice(first, first + 50)
+        for first in range(0, n, 100):
+            part = slice(first, first + 100)
             if first >= 200:
                 for level, flags in inside_.items():
                     low, high = model.predict_interval(X[part], task=task[part], level=level).T
