@@ -265,7 +265,7 @@ def test_a_run_that_dies_again_and_again_ends(unkilled, tmp_path):
 ON_RAY = """
 import sys, coterie as ct
 path, folder, workers = sys.argv[1:]
-given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "bits": 8, "common_start": 100, "alone": True}
+given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
 learner = ct.AdaptiveSharingClassifier()
 ct.scale.learn(path, learner, workers=int(workers), output=folder, save_every="8000", warn=print, **given)
 """
@@ -307,7 +307,8 @@ def test_actors_and_drivers_that_are_killed_on_ray_go_on_to_the_same_bits(here, 
     path, folder = write(tmp_path / "records.csv"), tmp_path / "m"
     header, _, lines = path.read_text().partition("\n")
     path.write_text("\n".join([header, lines * 200]))
-    scale.learn(str(path), ct.AdaptiveSharingClassifier(), workers=2, output=tmp_path / "whole", **RUNNING)
+    reading = RUNNING | {"bits": 18}  # so that learning takes long enough to be killed
+    scale.learn(str(path), ct.AdaptiveSharingClassifier(), workers=2, output=tmp_path / "whole", **reading)
     with learn_on_ray(path, folder) as driving:
         assert kill_while_it_saves(driving, folder, 2) == 2
         driving.kill()
