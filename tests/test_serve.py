@@ -536,10 +536,10 @@ def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch,
         service = Service(folder, make, segment=1500)
         monkeypatch.setattr(os, name, failing)
         try:
-            for each in range(12):
+            for each in range(20):
                 service.observe([record(rng, f"{each}")])
                 acknowledged.append(f"{each}")
-                if each % 5 == 4:
+                if each % 8 == 7:
                     with suppress(OSError):
                         service.snapshot()
         except ClosedError:
