@@ -12,6 +12,16 @@ Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
+#: Data with a JSON form, such as the document of a model file; and the arrays beside it, by name.
+Json: TypeAlias = dict[str, Any]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+#: A named tuple of arrays and of other such tuples: a model, or a part of one, as compiled code takes it.
+Tree: TypeAlias = Any
+
+#: A part that describes a learner: a relation, a rule, a hypothesis, a kernel, a potential or a budget.
+Part: TypeAlias = Any
+
 #: One row a task or a record, or one row and one column a task.
 Matrix: TypeAlias = NDArray[np.float64]
 
@@ -68,8 +78,18 @@ Records: TypeAlias = ArrayLike | AnySparseMatrix | Frame | Sequence[Mapping[str,
 #: Records of several views: a block of records for each, in their order or by name.
 ViewBlocks: TypeAlias = Sequence[Records] | Mapping[str, Records]
 
+#: Records of one vector or of several views.
+Inputs: TypeAlias = Records | ViewBlocks
+
 #: Labels or numbers to learn: one a record, or a row of several a record.
-Labels: TypeAlias = ArrayLike | Frame | Column
+Labels: TypeAlias = ArrayLike | Frame | Column | Sequence[Hashable]
 
 #: The task of each record, any hashable labels.
 Tasks: TypeAlias = ArrayLike | Column | Sequence[Hashable]
+
+#: An object with the methods of scikit-learn's estimators; and several by name, such as baselines.
+Estimator: TypeAlias = Any
+Estimators: TypeAlias = dict[str, Any]
+
+#: One record: its features by name, or several views of it by name.
+OneRecord: TypeAlias = Mapping[Any, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from coterie.round.contract import Batch, InputShape, Margins
 from coterie.round.kernel import KernelLearner
 from coterie.round.linear import empty_moves
 from coterie.rules import PassiveAggressive
+from coterie.types import Json, Part
 
 from .learner import FEWEST, ViewMoves, by_view, compiled_rule
 from .members import MembersRound, MembersState
@@ -46,7 +46,7 @@ class CueState(MembersState):
 class CueLearner(MembersRound):
     """A kernel learner a view, and a linear learner of their margins above them."""
 
-    def __init__(self, kernels: Any, eta: float, rule: PassiveAggressive) -> None:
+    def __init__(self, kernels: Part, eta: float, rule: PassiveAggressive) -> None:
         hinge = compiled_rule(rule)
         if not isinstance(hinge, ShortestStep):
             raise TypeError(f"rule must be PassiveAggressive, got {rule!r}")
@@ -132,12 +132,12 @@ class CueLearner(MembersRound):
         super().skip(state, rounds)
         state.rounds += rounds
 
-    def dump(self, state: CueState) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: CueState) -> tuple[Json, Arrays]:
         """The state as plain JSON data and named arrays."""
         data, arrays = super().dump(state)
         return data, {"weights": state.weights.copy()} | arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CueState:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> CueState:
         """Undo :meth:`dump`; the index is of the names of the views."""
         learners = self._learners(tasks.labels)
         saved, members = self.restored(data, arrays, learners, [Index([0]) for _ in learners])

@@ -10,11 +10,11 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.index import Index
@@ -36,6 +36,7 @@ from coterie.round.contract import (
     Capabilities,
     Features,
     InputShape,
+    LearnerState,
     Margins,
     Predictions,
     RoundCount,
@@ -44,6 +45,7 @@ from coterie.round.contract import (
 from coterie.round.linear import empty_moves, result_of
 from coterie.rules import Rule
 from coterie.state import nbytes_of
+from coterie.types import Json, Part, Tree
 
 from .norms import Norm, SpectralNorm, exponent_of
 from .records import ViewRecords
@@ -60,7 +62,7 @@ STRETCH, POINTS = 1024, 64
 class ViewState:
     """The state of a learner of views: a tree of named arrays, the views, and how wide each is."""
 
-    model: Any
+    model: Tree
     names: list[Hashable]
     widths: tuple[int, ...]
     dense: bool
@@ -81,7 +83,7 @@ class ViewState:
 class _Saved(msgspec.Struct):
     """The data that :meth:`_NormLearner.dump` returns beside the arrays."""
 
-    shape: dict[str, Any]
+    shape: Json
     widths: list[Features]
     dense: bool
     rounds: RoundCount
@@ -91,8 +93,8 @@ class ViewMoves(NamedTuple):
     """The outcome of a batch; ``lengths[i]`` are those of the weights of K views after ``ends[i]`` of the records."""
 
     moves: Moves
-    ends: Any
-    lengths: Any
+    ends: ArrayLike
+    lengths: ArrayLike
 
 
 class ViewRound(BaseLearner):
@@ -108,24 +110,24 @@ class ViewRound(BaseLearner):
     )
 
     @abstractmethod
-    def score(self, state: Any, records: ViewRecords) -> Margins:
+    def score(self, state: LearnerState, records: ViewRecords) -> Margins:
         """Margins of records; nothing is written."""
 
     @abstractmethod
-    def _learn(self, state: Any, records: ViewRecords, y: Margins) -> ViewMoves:
+    def _learn(self, state: LearnerState, records: ViewRecords, y: Margins) -> ViewMoves:
         """Predict and learn records, as many as there are labels."""
 
-    def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
+    def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
         """Accept any task: there is one."""
 
-    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop nothing: there are no tasks."""
 
-    def predict(self, state: Any, run: Batch) -> Predictions:
+    def predict(self, state: LearnerState, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
         return Predictions(self.score(state, run.rows))
 
-    def learn(self, state: Any, run: Batch, y: Margins) -> UpdateResult:
+    def learn(self, state: LearnerState, run: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`.
 
         Raises
@@ -137,7 +139,7 @@ class ViewRound(BaseLearner):
         views = names, np.array(ends, np.int64), np.array(lengths, np.float64).reshape(-1, len(names))
         return result_of(moves, run, len(y))._replace(views=views)
 
-    def weights(self, state: Any) -> list[NDArray[np.float64]]:
+    def weights(self, state: LearnerState) -> list[NDArray[np.float64]]:
         """The weights that learn, view by view.
 
         Raises
@@ -147,11 +149,11 @@ class ViewRound(BaseLearner):
         """
         raise AttributeError("a model with kernels has support vectors, not a weight for every feature")
 
-    def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+    def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """A⁻¹ of the one task, 1."""
         return np.ones((1, 1))
 
-    def share(self, state: Any) -> NDArray[np.float64]:
+    def share(self, state: LearnerState) -> NDArray[np.float64]:
         """The share of the one task, which has no other to share with: 0."""
         return np.zeros(1)
 
@@ -159,7 +161,7 @@ class ViewRound(BaseLearner):
 class _NormLearner(ViewRound):
     """Base of the learners under a norm: the rule, and states in files."""
 
-    def __init__(self, norm: Norm, rule: Any, average: bool) -> None:
+    def __init__(self, norm: Norm, rule: Part, average: bool) -> None:
         self.norm = norm
         self._rule, self._mean = compiled_rule(rule), int(average)
         if not norm.compiled and not isinstance(self._rule, MistakeStep):
@@ -192,13 +194,13 @@ class _NormLearner(ViewRound):
         state.model.potential.clock[0] += rounds
         state.rounds += rounds
 
-    def dump(self, state: ViewState) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: ViewState) -> tuple[Json, Arrays]:
         """The state as plain JSON data and named arrays."""
         shape, arrays = flatten(require_held(state.model.to_saved(state.widths)))
         saved = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
         return saved | {"rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ViewState:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ViewState:
         """Undo :meth:`dump`; the index is of the names of the views.
 
         Raises
@@ -310,7 +312,7 @@ class KernelViewLearner(_NormLearner):
         If the norm is none that has a dual form.
     """
 
-    def __init__(self, norm: Norm, kernels: Any, rule: Any, average: bool) -> None:
+    def __init__(self, norm: Norm, kernels: Part, rule: Part, average: bool) -> None:
         if norm.inner != 2.0:
             raise ValueError(f"kernels go with inner=2 only, products being all they know, got inner={norm.inner!r}")
         super().__init__(norm, rule, average)
@@ -321,7 +323,7 @@ class KernelViewLearner(_NormLearner):
         linear = isinstance(self.kernels, PlainProduct) and self.kernels.plain
         return super()._rank(widths) if linear else len(widths)
 
-    def _kernels_for(self, names: Sequence[Hashable]) -> list[Any]:
+    def _kernels_for(self, names: Sequence[Hashable]) -> list[Part]:
         """The kernels as the norm takes them: one a view, or one a pair of views of one space."""
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
         return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
@@ -416,7 +418,7 @@ class KernelViewLearner(_NormLearner):
         return margins
 
 
-def by_view(kernels: Any, names: Sequence[Hashable]) -> list[Any]:
+def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
     """The kernel of each view, of one for all, a list in their order, or a mapping by name.
 
     Raises
@@ -434,7 +436,7 @@ def by_view(kernels: Any, names: Sequence[Hashable]) -> list[Any]:
     return [kernels] * len(names)
 
 
-def by_pair(kernels: Mapping[Any, Any], names: Sequence[Hashable]) -> list[Any]:
+def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[Hashable]) -> list[Part]:
     """The kernel of each pair of views, (0, 0), (0, 1), ..., (1, 1), ..., of a mapping by pairs of names.
 
     Raises
@@ -444,7 +446,7 @@ def by_pair(kernels: Mapping[Any, Any], names: Sequence[Hashable]) -> list[Any]:
     """
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i:]]
     known = set(map(frozenset, pairs))
-    by_names: dict[frozenset[Hashable], Any] = {}
+    by_names: dict[frozenset[Hashable], Part] = {}
     for key, kernel in kernels.items():
         if not (isinstance(key, tuple) and len(key) == 2 and frozenset(key) in known):
             raise ValueError(f"kernel names {key!r}: give one for each pair of the views {', '.join(map(repr, names))}")
@@ -461,7 +463,7 @@ def by_pair(kernels: Mapping[Any, Any], names: Sequence[Hashable]) -> list[Any]:
 class Turned:
     """The kernel of two views in the other order: k(z, x) for k(x, z)."""
 
-    kernel: Any
+    kernel: Part
 
     @property
     def trusted(self) -> bool:
@@ -478,7 +480,7 @@ class Turned:
         return np.asarray(self.kernel.diagonal(X))
 
 
-def require_sizes(kernels: Sequence[Any], names: Sequence[Hashable], widths: Sequence[int]) -> None:
+def require_sizes(kernels: Sequence[Part], names: Sequence[Hashable], widths: Sequence[int]) -> None:
     """Refuse kernels of pairs of views of different sizes, unless they are functions of two arrays: ValueError."""
     K = len(names)
     for a, b in itertools.combinations(range(K if len(kernels) > K else 0), 2):
@@ -503,7 +505,7 @@ def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
         )
 
 
-def compiled_rule(rule: Any) -> MistakeStep | ShortestStep:
+def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
     """The rule as compiled code takes it: a step at a mistake, or one that reaches a margin.
 
     Raises
@@ -534,7 +536,7 @@ def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
             )
 
 
-def _is_shaped_by(norm: Any, potential: Any, r: int) -> bool:
+def _is_shaped_by(norm: Part, potential: Tree, r: int) -> bool:
     """Return True if this norm computes the factor from the products learned."""
     return np.allclose(potential.shaped(norm.gradient, r), potential.factor)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from coterie.index import Index
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, group_by_prefix
-from coterie.round.contract import RoundCount
+from coterie.round.contract import BaseLearner, LearnerState, RoundCount
+from coterie.types import Json
 
 from .learner import ViewRound
 
@@ -21,7 +21,7 @@ from .learner import ViewRound
 class MembersState:
     """A state for every view."""
 
-    members: list[Any]
+    members: list[LearnerState]
     names: list[Hashable]
     dense: bool
 
@@ -44,7 +44,7 @@ class MembersState:
 class Saved(msgspec.Struct):
     """The data that :meth:`MembersRound.dump` returns beside the arrays."""
 
-    members: list[dict[str, Any]]
+    members: list[Json]
     dense: bool
     rounds: RoundCount
 
@@ -53,19 +53,19 @@ class MembersRound(ViewRound):
     """Base of learners with one learner per view."""
 
     @abstractmethod
-    def of_views(self, state: Any) -> Sequence[Any]:
+    def of_views(self, state: LearnerState) -> Sequence[BaseLearner]:
         """The learner of each view."""
 
-    def pairs(self, state: Any) -> list[tuple[Any, Any]]:
+    def pairs(self, state: LearnerState) -> list[tuple[BaseLearner, LearnerState]]:
         """The learner of each view with its state."""
         return list(zip(self.of_views(state), state.members, strict=True))
 
-    def skip(self, state: Any, rounds: int) -> None:
+    def skip(self, state: LearnerState, rounds: int) -> None:
         """End rounds that have no labels: they count for the mean of the weights."""
         for learner, member in self.pairs(state):
             learner.skip(member, rounds)
 
-    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
         """The state as plain JSON data and named arrays."""
         data, arrays_of_members = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
         arrays = {f"view{k}.{name}": array for k, own in enumerate(arrays_of_members) for name, array in own.items()}
@@ -73,8 +73,8 @@ class MembersRound(ViewRound):
 
     @staticmethod
     def restored(
-        data: dict[str, Any], arrays: Arrays, learners: Sequence[Any], indices: Sequence[Index]
-    ) -> tuple[Saved, list[Any]]:
+        data: Json, arrays: Arrays, learners: Sequence[BaseLearner], indices: Sequence[Index]
+    ) -> tuple[Saved, list[LearnerState]]:
         """Restore the learners' states, each with the index of its tasks; return them after the saved data."""
         saved, own = msgspec.convert(data, Saved), group_by_prefix(arrays)
         require(len(saved.members) == len(learners), f"{len(saved.members)} learners are kept of {len(learners)} views")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from coterie.numeric.views.one_space import DenseMatrix, SparseMatrix, empty_mat
 from coterie.numeric.views.own_spaces import Flat
 from coterie.numeric.views.potentials import Beyond, Group, Schatten, Spectral
 from coterie.potentials import checked, require_potential
+from coterie.types import Part
 
 #: Singular values on which a gauge is tried.
 _SIZES = np.array([0.0, 0.25, 1.0, 1.0, 3.0])
@@ -108,7 +109,7 @@ class SpectralNorm(_OfOneSpace):
 
     compiled: ClassVar[bool] = False
 
-    gauge: Any
+    gauge: Part
 
     def __post_init__(self) -> None:
         require_potential(self.gauge, "gauge")

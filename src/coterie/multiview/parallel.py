@@ -16,6 +16,7 @@ from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays
 from coterie.numeric.views.forms import alone
 from coterie.round.contract import Batch, InputShape, Margins
+from coterie.types import Json, Part
 
 from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewState, by_view, compiled_rule
 from .members import MembersRound, MembersState
@@ -38,7 +39,7 @@ class ParallelState(MembersState):
 class ParallelLearner(MembersRound):
     """A Perceptron a view, linear or with a kernel, by the same rule."""
 
-    def __init__(self, kernels: Any, rule: Any, average: bool) -> None:
+    def __init__(self, kernels: Part, rule: Part, average: bool) -> None:
         compiled_rule(rule)
         self.kernels, self.rule, self.average = kernels, rule, average
 
@@ -106,7 +107,7 @@ class ParallelLearner(MembersRound):
         """The weights that learn, view by view."""
         return [learner.weights(member)[0] for learner, member in self.pairs(state)]
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ParallelState:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ParallelState:
         """Undo :meth:`dump`; the index is of the names of the views.
 
         Raises

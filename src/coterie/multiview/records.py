@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.core.records import Csr
+from coterie.round.contract import AnyRows
+from coterie.types import Json, OneRecord
 
 from .vocabularies import Vocabulary, concatenated
 
@@ -20,7 +22,7 @@ from .vocabularies import Vocabulary, concatenated
 class ViewRecords:
     """Records of several views, checked: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``."""
 
-    rows: Any
+    rows: AnyRows
     present: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -94,14 +96,14 @@ class Views:
         if self.words is not None:
             self.widths = list(sizes)
 
-    def records(self, records: Sequence[Mapping[Hashable, Any]], resize: bool) -> ViewRecords:
+    def records(self, records: Sequence[OneRecord], resize: bool) -> ViewRecords:
         """Read dictionaries of dictionaries; with ``resize`` new features get columns."""
         view_records = self.read(records, lambda k, features: self._encode(k, features, resize))
         if resize and self.words is not None:
             self.widths = [len(words) for words in self.words]
         return view_records
 
-    def read(self, records: Sequence[Mapping[Hashable, Any]], row: Callable[[int, Any], Csr]) -> ViewRecords:
+    def read(self, records: Sequence[OneRecord], row: Callable[[int, Any], Csr]) -> ViewRecords:
         """Dictionaries of dictionaries, ``row`` reading those of a view; one without a key, or None, is absent."""
         K = len(self)
         present = np.zeros((len(records), K), bool)
@@ -115,12 +117,12 @@ class Views:
                     present[t, k], parts[t * K + k] = True, _in_order_of_features(row(k, features))
         return ViewRecords(concatenated(parts), present)
 
-    def _encode(self, k: int, features: Mapping[str, Any], resize: bool) -> Csr:
+    def _encode(self, k: int, features: OneRecord, resize: bool) -> Csr:
         if self.words is None:
             raise ValueError("the model learned from arrays: give blocks, not dictionaries of features")
         return self.words[k].record(features, resize)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The views as data for :func:`views_from_json`."""
         words = self.words or []
         shared = len(words) > 1 and all(vocabulary is words[0] for vocabulary in words)
@@ -137,7 +139,7 @@ class _Saved(msgspec.Struct):
     shared: bool
 
 
-def views_from_json(data: Mapping[str, Any]) -> Views:
+def views_from_json(data: Json) -> Views:
     """The views that gave these data.
 
     Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -19,6 +19,7 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import PLAIN, read
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr
+from coterie.types import Json, OneRecord
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Vocabulary:
     (array([2.5, 1. ]), array([0, 1], dtype=int32))
     """
 
-    def __init__(self, names: Iterable[Any] = ()) -> None:
-        self.numbers: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    def __init__(self, names: Iterable[Hashable] = ()) -> None:
+        self.numbers: dict[Hashable, int] = {name: j for j, name in enumerate(names)}
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -51,7 +52,7 @@ class Vocabulary:
         while len(self.numbers) > names:
             self.numbers.popitem()
 
-    def record(self, features: Mapping[str, Any], resize: bool) -> Csr:
+    def record(self, features: OneRecord, resize: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""
         plain = self._plain(features, resize) if type(features) is dict else None
         if plain is not None:
@@ -63,7 +64,7 @@ class Vocabulary:
         columns = places[places >= 0]
         return Csr(values[places >= 0], columns, one_record(len(columns)))
 
-    def columns(self, names: Iterable[Any]) -> NDArray[np.int32]:
+    def columns(self, names: Iterable[Hashable]) -> NDArray[np.int32]:
         """The columns of names, -1 of those that have none."""
         return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
@@ -76,7 +77,7 @@ class Vocabulary:
             known = read(features, self.numbers, values, columns)
         return None if known < 0 else Csr(values[:known], columns[:known], one_record(known))
 
-    def add(self, names: Iterable[Any]) -> list[Any]:
+    def add(self, names: Iterable[Hashable]) -> list[Hashable]:
         """Give columns to the names that have none, which are returned."""
         known, new = self.numbers, []
         for name in names:
@@ -87,11 +88,11 @@ class Vocabulary:
                 new.append(name)
         return new
 
-    def records(self, features: Sequence[Mapping[str, Any]], resize: bool) -> Csr:
+    def records(self, features: Sequence[OneRecord], resize: bool) -> Csr:
         """Several records, in order."""
         return concatenated([self.record(record, resize) for record in features])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The vocabulary as data for :func:`vocabulary_from_json`, which does not restore second columns."""
         return {"names": [name for name in self.numbers if type(name) is not SecondColumn]}
 
@@ -112,7 +113,7 @@ class _Named(msgspec.Struct, forbid_unknown_fields=True):
     names: list[Any]
 
 
-def vocabulary_from_json(data: Mapping[str, Any]) -> Vocabulary:
+def vocabulary_from_json(data: Json) -> Vocabulary:
     """The vocabulary that gave these data.
 
     Raises
@@ -141,7 +142,7 @@ def one_record(entries: int) -> NDArray[np.int64]:
     return np.array([0, entries], np.int64)
 
 
-def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
+def _numbers(features: OneRecord) -> tuple[Iterable[str], NDArray[np.float64]]:
     """Names and finite values of a dictionary's features."""
     values = features.values()
     try:
@@ -152,7 +153,7 @@ def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.flo
     return _mixed_numbers(features)
 
 
-def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
+def _mixed_numbers(features: OneRecord) -> tuple[Iterable[str], NDArray[np.float64]]:
     pairs = [
         (f"{name}={value}", 1.0) if isinstance(value, str) else (name, usable_number(name, value))
         for name, value in features.items()
@@ -160,7 +161,7 @@ def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[
     return [name for name, _ in pairs], np.array([value for _, value in pairs], np.float64)
 
 
-def usable_number(name: Any, value: Any) -> float:
+def usable_number(name: Hashable, value: Any) -> float:
     """Convert a feature's value to a number: ValueError if it is none, not finite or too large."""
     if not _is_usable(value):
         raise ValueError(f"feature {name!r} must be a finite number or a string, got {value!r}")

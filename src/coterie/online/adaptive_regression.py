@@ -17,9 +17,11 @@ from coterie.round.linear import LinearLearner
 from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
 from coterie.round.regression import RegressionLearner
 from coterie.rules import Squared
+from coterie.types import Part
 
 from .fields import SCALE, LinearEstimator
 from .intervals import PredictsIntervals
+from .model import LabelKind
 from .regression import MultitaskRegressor
 
 #: The gradient members by name: their relations, and the length of their steps relative to ``step``.
@@ -137,7 +139,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
         with model.lock:
             return np.asarray(learner.member_weights(model.state))
 
-    def _with_relation(self, relation: Any) -> MultitaskRegressor:
+    def _with_relation(self, relation: Part) -> MultitaskRegressor:
         """An unfitted gradient member under one relation: a baseline for learning the share."""
         return MultitaskRegressor(relation, **{**self.get_params(deep=False), "max_tasks": None})
 
@@ -145,7 +147,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
         """An unfitted gradient member of all tasks, with a constant of each: a baseline for learning the share."""
         return self._with_relation(Intercepts())
 
-    def _label_kind(self) -> Any:
+    def _label_kind(self) -> LabelKind:
         return partial(Targets, tolerance=Squared().tolerance)
 
     def _make_learner(self) -> RegressionLearner:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import DiagonalAROW, FullCovariance
@@ -13,6 +13,7 @@ from coterie.round.contract import BaseLearner
 from coterie.round.linear import ConfidenceLearner
 from coterie.round.second_order import SecondOrderLearner
 from coterie.rules import AROW
+from coterie.types import Part
 from coterie.wrappers import with_half_life
 
 from .fields import LinearEstimator
@@ -72,11 +73,11 @@ class MultitaskAROW(LinearEstimator):
     array(['spam', 'ham'], dtype='<U4')
     """
 
-    relation: Any = None
+    relation: Part = None
     r: float = 10.0
     covariance: Literal["diagonal", "full"] = "diagonal"
     _: KW_ONLY
-    rule: Any = None
+    rule: Part = None
     half_life: float | tuple[float, float] | None = None
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
@@ -91,7 +92,7 @@ class MultitaskAROW(LinearEstimator):
         hypothesis = DiagonalAROW(self.r, storage=self.storage)
         return ConfidenceLearner(with_half_life(hypothesis, self.half_life), relation, rule)
 
-    def _whole(self, relation: Any, rule: Any) -> SecondOrderLearner:
+    def _whole(self, relation: Part, rule: Part) -> SecondOrderLearner:
         if self.half_life is not None:
             raise ValueError(f"half_life needs covariance='diagonal', got half_life={self.half_life!r}")
         if self.storage not in ("auto", "dense"):

@@ -9,28 +9,29 @@ from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from coterie import persistence, spec
+from coterie import persistence, spec, types
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.explanation import Explanation, Weights
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
-from coterie.inputs.labels import Labels, TwoLabels
+from coterie.inputs.labels import TwoLabels
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
-from coterie.round.contract import BaseLearner
+from coterie.round.contract import BaseLearner, LearnerState
 from coterie.settings import check_fields
+from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, OneRecord, Part, Tasks
 
 from .explaining import explain, largest_weights, weights_of
-from .model import OnlineModel, Settings
+from .model import LabelKind, OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
 from .saving import restore, saved
 from .weighing import check_class_weight
 
 
-def baselines_of(model: Any) -> dict[str, Any]:
+def baselines_of(model: Estimator) -> Estimators:
     """The baselines of a comparison with a model of tasks, by name."""
     baselines = {"independent": model._with_relation(Independent()), "pooled": model._with_relation(Pooled())}
     intercepts = model._with_intercepts()
@@ -67,7 +68,7 @@ class _Available:
         return self._method.__get__(instance, owner)
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def _has_probabilities(estimator: Estimator) -> bool:
     return estimator._kind == "classifier" and estimator._model.learner.traits.log_odds is not None
 
 
@@ -117,7 +118,7 @@ class OnlineEstimator(Parameters):
     new_task: str
     max_tasks: int | None = None
     class_weight: Any = None
-    relation: Any
+    relation: Part
     #: True for estimators that learn how much tasks share, and warn where records come without a task.
     _expects_tasks: bool = False
 
@@ -139,7 +140,7 @@ class OnlineEstimator(Parameters):
     def _make_learner(self) -> BaseLearner:
         """The learner that the parameters describe."""
 
-    def _label_kind(self) -> Callable[[Any], Labels]:
+    def _label_kind(self) -> LabelKind:
         """A function that makes the labels' kind from its saved data, or from None: two classes."""
         return TwoLabels
 
@@ -161,7 +162,7 @@ class OnlineEstimator(Parameters):
         return InputOptions(type(self).__name__, self.task_column, expects_tasks=self._expects_tasks)
 
     @property
-    def _relation_used(self) -> Any:
+    def _relation_used(self) -> Part:
         """The relation between tasks: half of every update is shared if none is given."""
         return HalfUpdate() if self.relation is None else self.relation
 
@@ -204,11 +205,11 @@ class OnlineEstimator(Parameters):
         self._check_fitted()
         return self._model.predict(block).of_block(level, all_labels)
 
-    def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def __dump__(self) -> tuple[Json, Arrays]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         return saved(self._model) if self._fitted else ({}, {})
 
-    def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Undo :meth:`__dump__`."""
         restore(self._model, data, arrays)
         return self
@@ -249,11 +250,11 @@ class OnlineEstimator(Parameters):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        task: Any = None,
+        X: Inputs,
+        y: types.Labels,
+        task: Tasks | None = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         n_passes: int | Literal["auto"] = 1,
     ) -> Self:
         """Forget everything and learn from X, y in order.
@@ -301,13 +302,13 @@ class OnlineEstimator(Parameters):
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
-        task: Any = None,
-        classes: Any = None,
+        X: Inputs,
+        y: types.Labels | None = None,
+        task: Tasks | None = None,
+        classes: types.Labels | None = None,
         *,
         tasks: Sequence[Hashable] | None = None,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Go on learning from X, y in order.
 
@@ -329,7 +330,7 @@ class OnlineEstimator(Parameters):
         self._model.learn(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
         return self
 
-    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+    def predict(self, X: Inputs, task: Tasks | None = None) -> Array:
         """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
 
         Raises
@@ -342,7 +343,7 @@ class OnlineEstimator(Parameters):
         return self._model.predict(X, task).labels
 
     @_classifiers
-    def decision_function(self, X: Any, task: Any = None) -> Margins:
+    def decision_function(self, X: Inputs, task: Tasks | None = None) -> Margins:
         """The margin of each record, positive for ``classes_[1]``: w_task · x. Nothing is learned.
 
         Of more than two classes, shape (n, n_classes), columns in the order of ``classes_``.
@@ -357,7 +358,7 @@ class OnlineEstimator(Parameters):
         return self._model.predict(X, task).decision
 
     @_probabilities
-    def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
         """The probability of each class, shape (n, n_classes), columns in the order of ``classes_``.
 
         With ``class_weight`` it is no rate: that for label frequencies changed by the weights (docs/labels.md).
@@ -370,14 +371,16 @@ class OnlineEstimator(Parameters):
         self._check_fitted()
         return self._model.predict(X, task).probabilities
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Inputs, y: types.Labels, task: Tasks | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the share of records predicted right, R² for numbers, with weights if any."""
         return self._model.label_encoder.score(self.predict(X, task), y, sample_weight)
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
     def learn_one(
-        self, x: Mapping[Any, Any], y: Any, task: Hashable = None, *, sample_weight: float | None = None
+        self, x: OneRecord, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None
     ) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come.
 
@@ -386,13 +389,13 @@ class OnlineEstimator(Parameters):
         inner = self._inner
         (self._model if inner.fast_path is None else inner).learn_one(x, y, task, sample_weight)
 
-    def predict_one(self, x: Mapping[Any, Any], task: Hashable = None) -> Any:
+    def predict_one(self, x: OneRecord, task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
         inner = self._inner
         return (self._model if inner.fast_path is None else inner).predict_one(x, task)
 
     @_probabilities
-    def predict_proba_one(self, x: Mapping[Any, Any], task: Hashable = None) -> dict[Any, float]:
+    def predict_proba_one(self, x: OneRecord, task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record given as a dictionary; empty before anything is learned."""
         model = self._model
         with model.lock:
@@ -406,7 +409,7 @@ class OnlineEstimator(Parameters):
             return dict(zip(labels.ordered, probabilities[0].tolist(), strict=True))
 
     @_classifiers
-    def decision_function_one(self, x: Mapping[Any, Any], task: Hashable = None) -> float:
+    def decision_function_one(self, x: OneRecord, task: Hashable = None) -> float:
         """The margin of one record given as a dictionary; 0.0 before anything is learned."""
         return float(self._model.decide_one(x, task)) if self._fitted else 0.0
 
@@ -499,11 +502,13 @@ class OnlineEstimator(Parameters):
         self._check_fitted()
         return largest_weights(self._model, task, n, spread)
 
-    def learn_many(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None) -> None:
+    def learn_many(
+        self, X: Inputs, y: types.Labels, task: Tasks | None = None, *, sample_weight: ArrayLike | None = None
+    ) -> None:
         """Learn a block of records in order: :meth:`partial_fit` under River's name."""
         self.partial_fit(X, y, task, sample_weight=sample_weight)
 
-    def predict_many(self, X: Any, task: Any = None) -> Any:
+    def predict_many(self, X: Inputs, task: Tasks | None = None) -> Any:
         """:meth:`predict` under River's name: of a frame of pandas a series with its index, else an array.
 
         Before anything is learned it is what :meth:`predict_one` gives for each record.
@@ -513,7 +518,7 @@ class OnlineEstimator(Parameters):
         return tabular.indexed_as(X, np.full(tabular.count(X), self._model.label_encoder.unlearned))
 
     @_probabilities
-    def predict_proba_many(self, X: Any, task: Any = None) -> Any:
+    def predict_proba_many(self, X: Inputs, task: Tasks | None = None) -> Any:
         """:meth:`predict_proba` under River's name: of a frame of pandas a frame, a column for each label."""
         if self._fitted or not self._inner.input.has_tasks:
             return tabular.indexed_as(X, self.predict_proba(X, task), self.classes_)
@@ -574,12 +579,12 @@ class OnlineEstimator(Parameters):
             return {"records learned": f"{self.state_.rounds:,}"} | super()._facts() | named
 
     @property
-    def state_(self) -> Any:
+    def state_(self) -> LearnerState:
         """All that is learned."""
         return self._fitted_model().state
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Array:
         """The labels seen, the negative one first."""
         model = self._fitted_model()
         if self._kind != "classifier":
@@ -611,7 +616,7 @@ class OnlineEstimator(Parameters):
         return weights if source.constant is None else np.delete(weights, source.constant, axis=-1)
 
     @property
-    def intercept_(self) -> NDArray[Any]:
+    def intercept_(self) -> Array:
         """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added.
 
         Where names are hashed, the weights of the constant are a column of ``coef_``; those of mixed effects are here.
@@ -662,7 +667,7 @@ class OnlineEstimator(Parameters):
 
     # -- beside other models --------------------------------------------------------------------------------------
 
-    def _with_relation(self, relation: Any) -> Any:
+    def _with_relation(self, relation: Part) -> Estimator:
         """Return an unfitted copy with this relation between tasks, as a baseline.
 
         It has no ``max_tasks``: a model that forgets its tasks is no measure of what they learn by themselves.
@@ -671,11 +676,11 @@ class OnlineEstimator(Parameters):
         unbounded = {"max_tasks": None} if "max_tasks" in parameters else {}
         return type(self)(**{**parameters, "relation": relation, **unbounded})
 
-    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """The baselines of a comparison with this model: one per task, one for all, and that with tasks' constants."""
         return baselines_of(self)
 
-    def _with_intercepts(self) -> Any:
+    def _with_intercepts(self) -> Estimator:
         """An unfitted model of all tasks with a constant of each, by adaptive gradients: a baseline to compare with.
 
         It reads records as this model does. None where there is none: a kernel, and features of a task's own, leave no
@@ -683,7 +688,7 @@ class OnlineEstimator(Parameters):
         """
         return None
 
-    def _mixed_model(self) -> Any:
+    def _mixed_model(self) -> Estimator:
         """Return an unfitted mixed model with random intercepts that reads records as this model does: a baseline."""
         from coterie import online  # by its name there: the modules of estimators import this one
 

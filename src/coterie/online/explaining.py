@@ -14,6 +14,7 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.numeric.core.records import Csr
 from coterie.round.contract import Batch
+from coterie.types import Array, OneRecord
 
 from .model import OnlineModel
 
@@ -21,7 +22,7 @@ from .model import OnlineModel
 _NOBODY, MOST_WEIGHTS = "", 20_000_000
 
 
-def weights_of(model: OnlineModel) -> NDArray[Any]:
+def weights_of(model: OnlineModel) -> Array:
     """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
     with model.lock:
         if not model.learner.traits.has_tasks:
@@ -87,12 +88,12 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
     return np.asarray(np.mean([_unit_margins(model, i) for i in range(n_tasks)], axis=0))
 
 
-def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], Mapping[Any, Any]]:
+def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], OneRecord]:
     """One record given in any form as entries, its task, names of the entries, and values as given."""
     if not model.learner.traits.has_tasks:
         raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
     source, reading = model.input, model.settings.reading
-    record: Mapping[Any, Any] | None
+    record: OneRecord | None
     if isinstance(x, Mapping):
         record, original = x, x
         rows, _, task = source.read_one(x, task, model.population.labels, learning=False)

@@ -16,6 +16,7 @@ from coterie.kernels import as_kernel
 from coterie.round.contract import BaseLearner
 from coterie.round.ensemble import Ensemble, EnsembleState
 from coterie.round.heterogeneous import HeterogeneousLearner
+from coterie.types import Estimators, Inputs, Part
 
 from .fields import TaskEstimator
 
@@ -95,10 +96,10 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     """
 
     b: float | Sequence[float] = 1.0
-    kernels: Any = None
+    kernels: Part = None
     _: KW_ONLY
     solver: Literal["auto", "primal", "dual"] = "auto"
-    relation: Any = None
+    relation: Part = None
 
     def _make_input(self) -> InstancesInput:
         return InstancesInput()
@@ -114,7 +115,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver), self._relation_used)
 
     @property
-    def _relation_used(self) -> Any:
+    def _relation_used(self) -> Part:
         """The relation; None if all tasks are alike."""
         return self.relation
 
@@ -126,7 +127,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
             return np.ones((len(self.tasks_), 1))
         return learner.expert_weights(self.state_)
 
-    def _kernels_of(self, tasks: Sequence[Hashable]) -> Any:
+    def _kernels_of(self, tasks: Sequence[Hashable]) -> Part:
         """The kernels as the hypothesis takes them."""
         if self.kernels is None:
             return None
@@ -136,11 +137,11 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
             return tuple(map(as_kernel, self.kernels))
         return as_kernel(self.kernels)
 
-    def _with_relation(self, relation: Any) -> Self:
+    def _with_relation(self, relation: Part) -> Self:
         """Return an unfitted copy with this relation between tasks, as a baseline."""
         return type(self)(**{**self.get_params(deep=False), "relation": relation})
 
-    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """An independent Perceptron a task; there can be no model for all, their features being different ones."""
         return {"independent": type(self)(**{**self.get_params(deep=False), "b": 0.0, "relation": None})}
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.types import Inputs, OneRecord, Tasks
+
 
 class PredictsIntervals:
     """Mixin of online estimators with intervals."""
 
-    def predict_interval(self: Any, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
+    def predict_interval(self: Any, X: Inputs, task: Tasks | None = None, level: float = 0.9) -> NDArray[np.float64]:
         """Intervals in which labels lie with probability ``level``, shape (n, 2); see the notes of the class.
 
         Parameters
@@ -36,9 +38,7 @@ class PredictsIntervals:
         intervals: NDArray[np.float64] = self._model.predict(X, task).intervals(level)[1]
         return intervals
 
-    def predict_interval_one(
-        self: Any, x: Mapping[Any, Any], task: Hashable = None, level: float = 0.9
-    ) -> tuple[float, float]:
+    def predict_interval_one(self: Any, x: OneRecord, task: Hashable = None, level: float = 0.9) -> tuple[float, float]:
         """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
         self._check_fitted()
         low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()

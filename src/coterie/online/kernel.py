@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
 from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import Independent
+from coterie.round.contract import BaseLearner
 from coterie.round.kernel import KernelLearner
+from coterie.types import Part
 
 from .fields import TaskEstimator
 
@@ -71,13 +73,13 @@ class MultitaskKernelPerceptron(TaskEstimator):
     (20, True)
     """
 
-    kernel: Any = None
-    relation: Any = None
-    budget: Any = None
+    kernel: Part = None
+    relation: Part = None
+    budget: Part = None
     _: KW_ONLY
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
-    def _make_learner(self) -> Any:
+    def _make_learner(self) -> BaseLearner:
         kernel = Gaussian() if self.kernel is None else as_kernel(self.kernel)
         budget = Unbounded() if self.budget is None else self.budget
         if not hasattr(budget, "gram"):

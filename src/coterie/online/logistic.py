@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting
 from coterie.relations import Intercepts
 from coterie.round.linear import LinearLearner
 from coterie.rules import Logistic
+from coterie.types import Estimator, Part
 from coterie.wrappers import with_half_life
 
 from .fields import LinearEstimator
@@ -22,7 +23,7 @@ _IN_COMMON = (
 )
 
 
-def logistic_with_intercepts(model: Any) -> MultitaskLogistic | None:
+def logistic_with_intercepts(model: Estimator) -> MultitaskLogistic | None:
     """An unfitted logistic regression of all tasks with a constant of each, which reads records as ``model`` does.
 
     None for a model with a kernel.
@@ -83,7 +84,7 @@ class MultitaskLogistic(LinearEstimator):
     {False: 0.26, True: 0.74}
     """
 
-    relation: Any = None
+    relation: Part = None
     step: float | Literal["coin"] = 0.7
     _: KW_ONLY
     half_life: float | tuple[float, float] | None = None
@@ -97,8 +98,8 @@ class MultitaskLogistic(LinearEstimator):
         return model
 
     def _make_learner(self) -> LinearLearner:
-        hypothesis: Any
-        step: Any = self.step
+        hypothesis: Part
+        step: Part = self.step
         if step == "coin":
             hypothesis = CoinBetting(storage=self.storage)
         elif isinstance(step, str):

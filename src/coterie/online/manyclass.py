@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from coterie import spec
-from coterie.inputs.labels import Labels, ManyLabels
+from coterie.inputs.labels import ManyLabels
 from coterie.round.classes import OneAgainstRest
 from coterie.round.contract import BaseLearner
 
 from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic
 from .meta import MetaModel
+from .model import LabelKind
 from .weighing import check_class_weight
 
 
@@ -69,5 +69,5 @@ class OneVsRest(MetaModel):
     def _make_learner(self) -> BaseLearner:
         return OneAgainstRest(self._within._make_learner())
 
-    def _label_kind(self) -> Callable[[Any], Labels]:
+    def _label_kind(self) -> LabelKind:
         return ManyLabels

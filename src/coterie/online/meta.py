@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from coterie import spec
 from coterie.inputs.input import InputOptions
+from coterie.types import Estimator, Part
 
 from .estimator import OnlineEstimator
 
@@ -22,13 +23,13 @@ class MetaModel(OnlineEstimator):
 
     #: The class of the model that is taken where none is given.
     _usual: ClassVar[type[OnlineEstimator]]
-    model: Any = None
+    model: Estimator = None
 
     task_column, new_task, relation = of_model("task_column"), of_model("new_task"), of_model("relation")
     max_tasks, class_weight = of_model("max_tasks"), of_model("class_weight")
 
     @property
-    def _within(self) -> Any:
+    def _within(self) -> Estimator:
         """The model inside."""
         return self._usual() if self.model is None else self.model
 
@@ -39,7 +40,7 @@ class MetaModel(OnlineEstimator):
         reading: InputOptions = self._within._reading()
         return replace(reading, owner=type(self).__name__)
 
-    def _with_relation(self, relation: Any) -> Self:
+    def _with_relation(self, relation: Part) -> Self:
         """Return an unfitted copy with this relation between tasks."""
         return self._with_model(self._within._with_relation(relation))
 
@@ -52,5 +53,5 @@ class MetaModel(OnlineEstimator):
         """Return an unfitted estimator like this one around a mixed model."""
         return self._with_model(self._within._mixed_model())
 
-    def _with_model(self, model: Any) -> Self:
+    def _with_model(self, model: Estimator) -> Self:
         return type(self)(**{**self.get_params(deep=False), "model": model})

@@ -15,11 +15,13 @@ from coterie.round.contract import BaseLearner
 from coterie.round.linear import LinearLearner
 from coterie.round.mixed_effects import MixedEffectsLearner, Prior, SuccessionLearner
 from coterie.rules import Logistic, Squared
+from coterie.types import Estimator, Part
 from coterie.wrappers import half_lives, with_half_life
 
 from .fields import SCALE, LinearEstimator
 from .intervals import PredictsIntervals
 from .logistic import MultitaskLogistic
+from .model import LabelKind
 from .regression import MultitaskRegressor
 from .second_order import margin_variance
 
@@ -30,7 +32,7 @@ STEPS = {"regressor": 0.3, "classifier": 0.7}
 _IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_task", "half_life", "class_weight")
 
 
-def _in_common(model: Any) -> dict[str, Any]:
+def _in_common(model: Estimator) -> dict[str, Any]:
     return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
 
 
@@ -68,7 +70,7 @@ class MixedEffectsEstimator(LinearEstimator):
     margin_variance = margin_variance
 
     @classmethod
-    def _as_baseline(cls, model: Any) -> Self:
+    def _as_baseline(cls, model: Estimator) -> Self:
         """Return an unfitted mixed model with random intercepts that reads records as ``model`` does.
 
         Beyond the limit of features it goes on by gradients.
@@ -180,11 +182,11 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
             squares, count = model.state.model.noise
             return float(model.label_encoder.factor**2 * squares / count)
 
-    def _with_relation(self, relation: Any) -> MultitaskRegressor:
+    def _with_relation(self, relation: Part) -> MultitaskRegressor:
         """An unfitted gradient learner under a relation: a baseline to compare with."""
         return MultitaskRegressor(relation, **_in_common(self))
 
-    def _label_kind(self) -> Any:
+    def _label_kind(self) -> LabelKind:
         return partial(Targets, tolerance=Squared().tolerance)
 
 
@@ -262,6 +264,6 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     intercept_variance: float = spec.field(default=4.0, at_least=0)
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
-    def _with_relation(self, relation: Any) -> MultitaskLogistic:
+    def _with_relation(self, relation: Part) -> MultitaskLogistic:
         """An unfitted logistic regression under a relation: a baseline to compare with."""
         return MultitaskLogistic(relation, **_in_common(self))

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import groupby
 from threading import RLock
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from coterie import types
 from coterie.evaluation.stream_model import Asking, Margins, Rounds, joined_rounds, stacked
 from coterie.evaluation.trace import ViewWeights
 from coterie.index import Index, check_no_collisions, distinct_labels, occurring
@@ -31,15 +32,17 @@ from coterie.inputs.preprocessing import Learning, runs_of
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.asking import QUERY_ALL
-from coterie.round.contract import BaseLearner, Batch, InputShape, Predictions, UpdateResult
+from coterie.round.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
 from coterie.round.task_registry import TaskRegistry
+from coterie.types import Inputs, OneRecord, Tasks, Tree
 
 from .fast_path import FastPath
 from .predictions import ModelPredictions
 from .waiting import WaitingRow, joined_rows, waiting_rows
 from .weighing import Weighing, check_class_weight_names, sample_weights
 
-Arrays = dict[str, NDArray[Any]]
+#: Makes a label encoder of its saved data, or of None.
+LabelKind: TypeAlias = Callable[[Any], Labels]
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: The refusal of weights for a learner that cannot weigh records.
@@ -116,7 +119,7 @@ class Settings:
 
     learner: BaseLearner
     decider: BaseLearner
-    labels: Callable[[Any], Labels]
+    labels: LabelKind
     reading: InputOptions
     new_task: str
     max_tasks: int | None = None
@@ -140,7 +143,7 @@ class _Labelled:
     """
 
     records: Records
-    y: Any
+    y: types.Labels
     weights: NDArray[np.float64] | None
     learned: NDArray[np.bool_] | None = None
     labels: Labels | None = None
@@ -246,7 +249,7 @@ class OnlineModel:
         return self.state is not None
 
     @property
-    def state(self) -> Any:
+    def state(self) -> LearnerState:
         """The learner's state; None before the first record."""
         population = self.__dict__.get("population")
         return None if population is None else population.state
@@ -277,13 +280,13 @@ class OnlineModel:
     @changing
     def learn(
         self,
-        X: Any,
-        y: Any = None,
-        task: Any = None,
+        X: Inputs | Records | Block,
+        y: types.Labels | None = None,
+        task: Tasks | None = None,
         *,
         tasks: Sequence[Hashable] | None = None,
-        classes: Any = None,
-        weights: Any = None,
+        classes: types.Labels | None = None,
+        weights: ArrayLike | None = None,
         late: int = 0,
         whole: bool = False,
         passes: int = 1,
@@ -335,7 +338,15 @@ class OnlineModel:
             learn = self._learn_some_late if late else self._learn_some
             return learn(batch, tasks, late, length, predictions)
 
-    def _read(self, X: Any, y: Any, task: Any, classes: Any, weights: Any, whole: bool) -> _Labelled:
+    def _read(
+        self,
+        X: Inputs | Records | Block,
+        y: types.Labels,
+        task: Tasks | None,
+        classes: types.Labels | None,
+        weights: ArrayLike | None,
+        whole: bool,
+    ) -> _Labelled:
         """Read records to learn: ValueError if they are refused."""
         labels, is_validated = self._labels_copied(), isinstance(X, Records | Block)
         if isinstance(X, Records):
@@ -368,7 +379,9 @@ class OnlineModel:
             labels.require_whole()
         return batch
 
-    def _read_block(self, block: Block, y: Any, task: Any, weights: Any) -> tuple[Records, Any, Any]:
+    def _read_block(
+        self, block: Block, y: types.Labels, task: Tasks | None, weights: ArrayLike | None
+    ) -> tuple[Records, Any, Any]:
         """Return records, labels and weights of a block: ValueError without labels, or with other arguments."""
         if block.y is None:
             raise ValueError("records without labels can be predicted, not learned")
@@ -376,7 +389,7 @@ class OnlineModel:
             raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
         return self.input.read_block(block, not self.fitted), block.y, block.weight
 
-    def learned_records(self, X: Any, y: Any, weights: Any) -> Learning:
+    def learned_records(self, X: Inputs, y: types.Labels, weights: ArrayLike | None) -> Learning:
         """Flag the records that are learned: those with both their own weight and their label's weight above 0."""
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
@@ -384,7 +397,7 @@ class OnlineModel:
         own = None if weights is None else sample_weights(weights, tabular.count(X))
         return learned if own is None else learned & (own > 0.0)
 
-    def know_labels(self, y: Any) -> None:
+    def know_labels(self, y: types.Labels) -> None:
         """Register the labels of records, of which some may not be asked for; ValueError for a third of two."""
         labels = self._labels_copied()
         labels.values(y)
@@ -420,7 +433,7 @@ class OnlineModel:
         self.learner.refuse_rows(self.state, records.rows)
         self.labels, self.weighing = labels, weighing  # nothing is refused any more
         encoded = labels.learn(values, last, weights)
-        strategy: Any = QUERY_ALL if asking is None else asking(len(population) + len(new))
+        strategy: Tree = QUERY_ALL if asking is None else asking(len(population) + len(new))
         run = Batch(records.rows, codes, (), predictions, strategy)
         if is_bounded:
             update = population.learn_bounded(run, encoded.y, records.task, self.input.size(records))
@@ -549,7 +562,14 @@ class OnlineModel:
             population.validate_and_register(tasks, size, coming)
 
     @exclusive
-    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None, whole: bool = False) -> Block:
+    def as_block(
+        self,
+        X: Inputs,
+        y: types.Labels,
+        task: Tasks | None = None,
+        weights: ArrayLike | None = None,
+        whole: bool = False,
+    ) -> Block:
         """Validate records given in any form, for :meth:`learn`; ``whole`` as there."""
         with transaction(self):
             labels = self._labels_copied()
@@ -579,12 +599,12 @@ class OnlineModel:
     # -- predicting -----------------------------------------------------------------------------------------------
 
     @exclusive
-    def predict(self, X: Any, task: Any = None) -> ModelPredictions:
+    def predict(self, X: Inputs | Block, task: Tasks | None = None) -> ModelPredictions:
         """The predictions of records, or of a validated block: margins, labels, probabilities and others are views."""
         return ModelPredictions(self, self.input.read(X, task, self.population.labels))
 
     @exclusive
-    def margin_variances(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+    def margin_variances(self, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
         """Compute the variance of each record's margin; features that no record had count with their prior variance."""
         predictions = self.predict(X, task)
         undo, known = self.input.snapshot(self.fitted), self.state.features
@@ -612,20 +632,20 @@ class OnlineModel:
     # -- labels that come one by one, and late ----------------------------------------------------------------------
 
     @exclusive
-    def require_labels(self, y: Sequence[Any]) -> None:
+    def require_labels(self, y: Sequence[Hashable]) -> None:
         """Refuse labels that cannot be learned: ValueError."""
         self._labels_copied().values(y)
 
     @changing
     def read_waiting(
-        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, learning: bool = True
+        self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None, learning: bool = True
     ) -> list[WaitingRow]:
         """Read dictionaries with delayed labels without predicting them; see :meth:`predict_waiting`."""
         return self._waiting(xs, tasks, False, learning)
 
     @changing
     def predict_waiting(
-        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
+        self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
     ) -> list[WaitingRow]:
         """Predict dictionaries with delayed labels; if ``learning``, features and scales count them.
 
@@ -641,7 +661,7 @@ class OnlineModel:
         return self._waiting(xs, tasks, always or self.learner.traits.mixes, learning)
 
     def _waiting(
-        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
+        self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
     ) -> list[WaitingRow]:
         population, source = self.population, self.input
         if not self.fitted or not isinstance(source, Input):
@@ -661,7 +681,7 @@ class OnlineModel:
     def learn_waiting(
         self,
         waiting: Sequence[WaitingRow],
-        y: Sequence[Any],
+        y: Sequence[Hashable],
         tasks: Sequence[Hashable] | None,
     ) -> Margins:
         """Learn records that :meth:`predict_waiting` read, by the predictions of then.
@@ -704,7 +724,7 @@ class OnlineModel:
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, task: Hashable = None, weight: Any = None) -> None:
+    def learn_one(self, x: OneRecord, y: Hashable, task: Hashable = None, weight: float | None = None) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are registered as they come."""
         lock = self.lock
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
@@ -727,7 +747,9 @@ class OnlineModel:
         finally:
             lock.release()
 
-    def _encode_one(self, y: Any, weight: Any = None) -> tuple[Labels, Weighing, Any, NDArray[np.float64] | None]:
+    def _encode_one(
+        self, y: Hashable, weight: float | None = None
+    ) -> tuple[Labels, Weighing, Any, NDArray[np.float64] | None]:
         """Return the labels and their weighing after one more label, the label encoded, and the record's weight."""
         class_weight = self.settings.class_weight
         if weight is None and class_weight is None:
@@ -773,7 +795,7 @@ class OnlineModel:
         self.fast_path = None if call is None else FastPath(self.version, population, call)
 
     @changing
-    def predict_and_learn_one(self, x: Any, y: Any, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: OneRecord, y: Hashable, task: Hashable) -> Margins:
         """Predict and then learn one record, a dictionary; return the margin predicted, an array of one entry or row.
 
         The same bits as by a block of the record, in a tenth of the time.
@@ -789,7 +811,7 @@ class OnlineModel:
             self._update_one(row, number, labels, self.weighing, labels.value(y), None)
         return np.asarray(margin)[None]
 
-    def predict_one(self, x: Any, task: Hashable = None) -> Any:
+    def predict_one(self, x: OneRecord, task: Hashable = None) -> Any:
         """Return the label of one record; None, or 0.0 for numbers, before anything is learned."""
         lock = self.lock
         lock.acquire()
@@ -806,11 +828,11 @@ class OnlineModel:
             lock.release()
 
     @exclusive
-    def decide_one(self, x: Any, task: Hashable = None) -> Any:
+    def decide_one(self, x: OneRecord, task: Hashable = None) -> Any:
         """Return the margin of one record on the scale of the labels; the model is fitted."""
         return self._decide_one(x, task, self.learner)
 
-    def _decide_one(self, x: Any, task: Hashable, learner: BaseLearner) -> Any:
+    def _decide_one(self, x: OneRecord, task: Hashable, learner: BaseLearner) -> Any:
         """Return the margin of one record on the scale of the labels, which may have a new task or new features."""
         path, labels, population = self.fast_path, self.label_encoder, self.population
         margin = math.nan if path is None or path.version != self.version else path.score(x, task)
@@ -829,7 +851,7 @@ class OnlineModel:
         return labels.shift + labels.factor * margin
 
     @exclusive
-    def read_one(self, x: Any, task: Hashable) -> ModelPredictions:
+    def read_one(self, x: OneRecord, task: Hashable) -> ModelPredictions:
         """Return the predictions of one record given as a dictionary, each view of it having one entry."""
         row, width, task = self.input.read_one(x, task, self.population.labels, learning=False)
         return ModelPredictions(self, Records(row, width, tabular.objects([task])))

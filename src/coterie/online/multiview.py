@@ -14,9 +14,9 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from coterie import spec
+from coterie import spec, types
 from coterie.evaluation.comparison import ALONE, SIDE_BY_SIDE
 from coterie.evaluation.stream_model import StreamModel
 from coterie.inputs.block import Block
@@ -30,6 +30,7 @@ from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
 from coterie.multiview.parallel import ParallelLearner
 from coterie.round.contract import BaseLearner, Margins
 from coterie.rules import PassiveAggressive, Perceptron
+from coterie.types import Estimator, Estimators, Inputs, OneRecord, Part, Tasks
 
 from .estimator import OnlineEstimator
 
@@ -138,11 +139,11 @@ class MultiviewPerceptron(_PerceptronsOfViews):
     """
 
     p: float | Literal["auto"] = 2.0
-    kernel: Any = None
+    kernel: Part = None
     average: bool = False
     _: KW_ONLY
-    rule: Any = None
-    gauge: Any = None
+    rule: Part = None
+    gauge: Part = None
 
     def _make_input(self) -> ViewInput:
         return ViewInput(one_space=True)
@@ -160,7 +161,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
             raise ValueError("kernel cannot be precomputed: it is needed between different views too")
         return KernelViewLearner(norm, kernel, rule, self.average)
 
-    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
         kernels = self.kernel
         if isinstance(kernels, Mapping):  # of the pairs of views, those of each with itself
@@ -241,11 +242,11 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     """
 
     p: float | Literal["auto"] = 2.0
-    kernels: Any = None
+    kernels: Part = None
     average: bool = False
     _: KW_ONLY
     inner: float = 2.0
-    rule: Any = None
+    rule: Part = None
     beyond_span: float = 0.0
 
     def _make_learner(self) -> BaseLearner:
@@ -255,7 +256,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
             return ViewLearner(norm, rule, self.average)
         return KernelViewLearner(norm, kernels_of(self.kernels), rule, self.average)
 
-    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
         return _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
@@ -313,15 +314,15 @@ class MultiCueClassifier(_OfViews):
     (True, True)
     """
 
-    kernels: Any = None
+    kernels: Part = None
     eta: float = 0.1
-    rule: Any = None
+    rule: Part = None
 
     def _make_learner(self) -> BaseLearner:
         kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
         return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
 
-    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
         return _baselines_of(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
 
@@ -376,29 +377,29 @@ class ParallelPerceptrons(_PerceptronsOfViews):
     {'a': [1.0], 'b': [0.0, 0.5]}
     """
 
-    kernels: Any = None
+    kernels: Part = None
     average: bool = False
     _: KW_ONLY
-    rule: Any = None
+    rule: Part = None
 
     def _make_learner(self) -> BaseLearner:
         kernels = None if self.kernels is None else kernels_of(self.kernels)
         return ParallelLearner(kernels, Perceptron() if self.rule is None else self.rule, self.average)
 
-    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
         models = _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
         return {name: model for name, model in models.items() if name != IN_PARALLEL}
 
 
-def kernels_of(kernels: Any) -> Any:
+def kernels_of(kernels: Part) -> Part:
     """Kernel parts for kernels given as parts, names or functions: one, a list, or a dictionary by view."""
     if hasattr(kernels, "items"):
         return {name: as_kernel(kernel) for name, kernel in kernels.items()}
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
 
 
-def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **options: Any) -> dict[str, Any]:
+def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **options: Any) -> dict[str, Any]:
     """Make the baselines of models of several views: ``"NAME alone"`` each, ``"in parallel"``, ``"side by side"``.
 
     A view that is absent from all of the records ``seen`` is not looked at alone.
@@ -426,7 +427,7 @@ class OneView:
     1
     """
 
-    def __init__(self, model: Any, name: Hashable, names: list[Hashable]) -> None:
+    def __init__(self, model: Estimator, name: Hashable, names: list[Hashable]) -> None:
         self.model, self.name, self.names = model, name, names
 
     def __stream_model__(self) -> _ShownOneView:
@@ -448,7 +449,9 @@ class _ShownOneView:
     def __init__(self, model: StreamModel, name: Hashable, names: list[Hashable]) -> None:
         self._model, self._name, self._names = model, name, names
 
-    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
+    def as_block(
+        self, X: Inputs, y: types.Labels, task: Tasks | None = None, weights: ArrayLike | None = None
+    ) -> Block:
         """Validate records of all views as a block of the one."""
         return self._model.as_block(self._only(X), y, task, weights)
 
@@ -456,7 +459,7 @@ class _ShownOneView:
         """As that of the model."""
         return self._model.learn(block, **options)
 
-    def predict_and_learn_one(self, x: Any, y: Any, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: OneRecord, y: Hashable, task: Hashable) -> Margins:
         """As a block of one record."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
 
@@ -479,7 +482,7 @@ class _ShownOneView:
         return {self._name: X[self._name] if isinstance(X, Mapping) else X[self._names.index(self._name)]}
 
 
-def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hashable, tuple[Any, Any]]:
+def view_baselines(X: Any, kernels: Part = None, joint: Part = None) -> dict[Hashable, tuple[Any, Any]]:
     """Return the baselines of a stream of several views (FOR09 §4.2, CCG08 §8): estimators with their records.
 
     Parameters

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import PotentialWeights
 from coterie.potentials import PNorm
+from coterie.round.contract import BaseLearner
 from coterie.round.potential import PotentialLearner
+from coterie.types import Part
 
 from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
@@ -60,13 +62,13 @@ class PNormMultitaskPerceptron(TaskEstimator):
     [132, 7]
     """
 
-    relation: Any = None
+    relation: Part = None
     p: float | Literal["auto"] = "auto"
     transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
 
     _with_intercepts = logistic_with_intercepts
 
-    def _make_learner(self) -> Any:
+    def _make_learner(self) -> BaseLearner:
         return PotentialLearner(PotentialWeights(PNorm(self.p), self.transformation), self._relation_used)
 
     @property

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from coterie import spec
+from coterie import spec, types
 from coterie.evaluation.progressive import ProgressiveRun, length_of
 from coterie.evaluation.trace import weighted_mean
 from coterie.inputs.block import Block
+from coterie.types import Array, Inputs, Tasks
 
 from .model import OnlineModel
 
@@ -38,7 +39,9 @@ class Tried(NamedTuple):
     model: OnlineModel
 
 
-def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, most: int) -> OnlineModel:
+def learn_passes(
+    model: OnlineModel, X: Inputs, y: types.Labels, task: Tasks | None, weights: ArrayLike | None, most: int
+) -> OnlineModel:
     """Learn all records there are in several passes, and return the model after the best number of them.
 
     The model goes over the first nine tenths again and again. After each pass a copy goes on to the last tenth, and the
@@ -89,7 +92,7 @@ def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, mo
     return best.model
 
 
-def _mixing_arrays(model: OnlineModel) -> list[NDArray[Any]]:
+def _mixing_arrays(model: OnlineModel) -> list[Array]:
     """Return the arrays of the model that are to be learned from each record once."""
     return [array for learner, state in model.learner.walk(model.state) for array in learner.mixing_arrays(state)]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import LinearWeights
 from coterie.round.linear import LinearLearner
 from coterie.rules import Perceptron
+from coterie.types import Part
 from coterie.wrappers import Averaged, with_half_life
 
 from .fields import LinearEstimator
@@ -87,8 +88,8 @@ class MultitaskPerceptron(LinearEstimator):
     True
     """
 
-    relation: Any = None
-    rule: Any = None
+    relation: Part = None
+    rule: Part = None
     average: bool = False
     _: KW_ONLY
     fit_intercept: bool = False

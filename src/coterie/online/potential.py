@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import PotentialWeights
 from coterie.potentials import PNorm
+from coterie.round.contract import BaseLearner
 from coterie.round.potential import PotentialLearner
+from coterie.types import Part
 
 from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
@@ -63,15 +65,15 @@ class PotentialMultitaskPerceptron(TaskEstimator):
     [132, 8]
     """
 
-    potential: Any = None
-    relation: Any = None
+    potential: Part = None
+    relation: Part = None
     transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
     rate: float = 1.0
     _: KW_ONLY
 
     _with_intercepts = logistic_with_intercepts
 
-    def _make_learner(self) -> Any:
+    def _make_learner(self) -> BaseLearner:
         potential = PNorm() if self.potential is None else self.potential
         hypothesis = PotentialWeights(potential, self.transformation, self.rate)
         return PotentialLearner(hypothesis, self._relation_used)

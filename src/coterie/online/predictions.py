@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
-from coterie.round.contract import BaseLearner, Batch, Predictions
+from coterie.round.contract import AnyRows, BaseLearner, Batch, Predictions
+from coterie.types import Array, Estimator
 
 if TYPE_CHECKING:
     from coterie.inputs.labels import Labels
@@ -31,7 +32,7 @@ class ModelPredictions:
         The records.
     """
 
-    def __init__(self, model: Any, records: Records) -> None:
+    def __init__(self, model: Estimator, records: Records) -> None:
         self._model, self._records = model, records
 
     @property
@@ -74,7 +75,7 @@ class ModelPredictions:
             return self._labels.decision(self.margins)
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> Array:
         """The predicted label of each record, for which the sign of margins is enough."""
         with self._model.lock:
             return np.asarray(self._labels.labels(self._by(self._model.settings.decider)))
@@ -85,7 +86,7 @@ class ModelPredictions:
         with self._model.lock:
             return np.asarray(self._model.learner.variances(self._model.state, self._run))
 
-    def prior_variances(self, rows: Any, first: int) -> NDArray[np.float64]:
+    def prior_variances(self, rows: AnyRows, first: int) -> NDArray[np.float64]:
         """Compute the variance of margins a priori, by the features of ``rows`` from column ``first`` on."""
         with self._model.lock:
             run = self._model.population.make_batch(rows, self._records.task)

@@ -14,6 +14,7 @@ from coterie.numeric.core.arrays import Dropped, enlarged, roomy
 from coterie.numeric.core.checks import require, require_counts
 from coterie.numeric.primal.asking import Ever, QueryStrategy, Sliding, Unlimited
 from coterie.numeric.trees import array_of
+from coterie.types import Array, Arrays, Json, Tree
 
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 
@@ -51,7 +52,7 @@ class LabelBudget(NamedTuple):
             return max(int(self.per_task * (self.labels or 0)), 1)
         return int(self.per_task)
 
-    def limits(self) -> Any:
+    def limits(self) -> Tree:
         """Nothing asked for yet, as compiled code takes it."""
         total, no_tasks = _NO_LIMIT if self.labels is None else int(self.labels), np.zeros(0, np.int64)
         if self.labels is None and self.per_task is None:
@@ -87,17 +88,17 @@ class Questions:
         return isinstance(self.limits, Ever) and bool(self.limits.count[0] >= self.limits.total)
 
     def query_strategy(
-        self, query_probability: Any, tasks: Sequence[Hashable] | NDArray[Any], asked: Any = None
+        self, query_probability: Tree, tasks: Sequence[Hashable] | Array, asked: Any = None
     ) -> QueryStrategy:
         """The asker for a run of records of these tasks; the first may have been decided before."""
         distinct, places = distinct_labels(tasks)
         return self.asker_of(query_probability, self._numbers(distinct)[places], asked)
 
-    def asker_of_one(self, query_probability: Any, task: Hashable) -> QueryStrategy:
+    def asker_of_one(self, query_probability: Tree, task: Hashable) -> QueryStrategy:
         """The asker for one record."""
         return self.asker_of(query_probability, self._numbers([task]))
 
-    def asker_of(self, query_probability: Any, owner: NDArray[np.int64], asked: Any = None) -> QueryStrategy:
+    def asker_of(self, query_probability: Tree, owner: NDArray[np.int64], asked: Any = None) -> QueryStrategy:
         """The asker for a run of records, given the numbers of their tasks in ``tasks``."""
         self.limits = _make_room(self.limits, len(self.tasks), len(owner))
         answer = np.full(len(owner), -1, np.int8)
@@ -124,13 +125,13 @@ class Questions:
             ring = (first + np.arange(length)) % max(len(self.limits.owners), 1)
             self.limits.owners[ring] = dropped.renumbered(self.limits.owners[ring])
 
-    def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def dump(self) -> tuple[Json, Arrays]:
         """The tasks as JSON data, and the arrays."""
         limits = _without_room(self.limits, len(self.tasks))
         saved = {name: array.copy() for name, array in limits._asdict().items() if isinstance(array, np.ndarray)}
         return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **saved}
 
-    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, data: Json, arrays: Arrays) -> None:
         """Undo :meth:`dump`.
 
         Raises
@@ -149,7 +150,7 @@ class Questions:
         self.limits.check(len(self.tasks))
 
 
-def _make_room(limits: Any, tasks: int, rounds: int) -> Any:
+def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
     """The limits with room to count so many tasks, and the labels of so many more rounds."""
     if not hasattr(limits, "held"):
         return limits
@@ -160,7 +161,7 @@ def _make_room(limits: Any, tasks: int, rounds: int) -> Any:
     return limits if need <= len(limits.rounds) else _with_ring(limits, roomy(len(limits.rounds), need))
 
 
-def _without_room(limits: Any, tasks: int) -> Any:
+def _without_room(limits: Tree, tasks: int) -> Tree:
     """The limits without unused room: so many tasks, and the labels in the window, the oldest first."""
     if not hasattr(limits, "held"):
         return limits

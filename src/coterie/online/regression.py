@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
@@ -12,9 +12,11 @@ from coterie.inputs.labels import Targets
 from coterie.relations import Intercepts
 from coterie.round.linear import LinearLearner
 from coterie.rules import Squared
+from coterie.types import Part
 from coterie.wrappers import Averaged, with_half_life
 
 from .fields import LinearEstimator
+from .model import LabelKind
 
 
 @spec.estimator
@@ -81,8 +83,8 @@ class MultitaskRegressor(LinearEstimator):
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
-    relation: Any = None
-    loss: Any = None
+    relation: Part = None
+    loss: Part = None
     step: float = 0.3
     average: bool = False
     targets: Literal["standardise", "as they are"] = "standardise"
@@ -90,10 +92,10 @@ class MultitaskRegressor(LinearEstimator):
     half_life: float | tuple[float, float] | None = None
 
     @property
-    def _loss(self) -> Any:
+    def _loss(self) -> Part:
         return Squared() if self.loss is None else self.loss
 
-    def _label_kind(self) -> Any:
+    def _label_kind(self) -> LabelKind:
         return partial(Targets, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
 
     def _with_intercepts(self) -> MultitaskRegressor:
@@ -106,7 +108,7 @@ class MultitaskRegressor(LinearEstimator):
         loss = self._loss
         if not hasattr(loss, "tolerance"):
             raise TypeError(f"loss must be Squared(), Absolute() or EpsilonInsensitive(), got {loss!r}")
-        hypothesis: Any = LinearWeights(storage=self.storage)
+        hypothesis: Part = LinearWeights(storage=self.storage)
         if loss.move == "gradient":
             hypothesis = AdaptiveGradient(self.step, storage=self.storage)
         hypothesis = with_half_life(hypothesis, self.half_life)

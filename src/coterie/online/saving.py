@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from coterie.types import Json
+
 from .model import Arrays, OnlineModel
 from .weighing import BALANCED, Weighing
 
 
-def saved(model: OnlineModel) -> tuple[dict[str, Any], Arrays]:
+def saved(model: OnlineModel) -> tuple[Json, Arrays]:
     """Everything there is to keep, as data with a JSON form and named arrays."""
     with model.lock:
         if model.state is None:

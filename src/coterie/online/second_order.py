@@ -17,13 +17,15 @@ from coterie.relations import Intercepts
 from coterie.round.contract import BaseLearner
 from coterie.round.second_order import SecondOrderLearner
 from coterie.rules import SecondOrder, Squared
+from coterie.types import Inputs, Part, Tasks
 
 from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
+from .model import LabelKind
 from .regression import MultitaskRegressor
 
 
-def margin_variance(self: Any, X: Any, task: Any = None) -> NDArray[np.float64]:
+def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
     """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
 
     It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was. Features
@@ -43,11 +45,11 @@ def margin_variance(self: Any, X: Any, task: Any = None) -> NDArray[np.float64]:
 class SecondOrderEstimator(TaskEstimator):
     """Base of estimators with the covariances of all weights: their kind and their storage."""
 
-    _rule: ClassVar[Any]
+    _rule: ClassVar[Part]
 
-    relation: Any = None
+    relation: Part = None
     ridge: float = 1.0
-    kernel: Any = None
+    kernel: Part = None
     _: KW_ONLY
     solver: Literal["auto", "primal", "dual"] = "auto"
 
@@ -121,7 +123,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     [89, 32]
     """
 
-    _rule: ClassVar[Any] = SecondOrder()
+    _rule: ClassVar[Part] = SecondOrder()
 
     _with_intercepts = logistic_with_intercepts
 
@@ -200,9 +202,9 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     """
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    _rule: ClassVar[Any] = Squared()
+    _rule: ClassVar[Part] = Squared()
 
-    def _label_kind(self) -> Any:
+    def _label_kind(self) -> LabelKind:
         return partial(Targets, standardised=False)
 
     def _with_intercepts(self) -> MultitaskRegressor | None:

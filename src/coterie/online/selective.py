@@ -6,16 +6,16 @@ import copy
 import hashlib
 import warnings
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from coterie import persistence, spec
+from coterie import persistence, spec, types
 from coterie.asking import Margin
 from coterie.evaluation.stream_model import BlockPredictions, Margins, Rounds
 from coterie.index import distinct_labels
@@ -26,6 +26,7 @@ from coterie.numeric.trees import strip_prefix
 from coterie.parameters import Parameters
 from coterie.round.contract import Predictions
 from coterie.settings import check_fields
+from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, OneRecord, Part, Tasks, Tree
 
 from .estimator import OnlineEstimator
 from .model import OnlineModel
@@ -40,8 +41,8 @@ Flags = NDArray[np.bool_]
 class _Saved(msgspec.Struct):
     """The data that :meth:`SelectiveSampling.__dump__` returns."""
 
-    model: dict[str, Any]
-    questions: dict[str, Any]
+    model: Json
+    questions: Json
     open: tuple[str, bool] | None
 
 
@@ -112,8 +113,8 @@ class SelectiveSampling(Parameters):
     ...     model.learn_one(record, "spam", task="ann")
     """
 
-    model: Any
-    ask: Any = None
+    model: Estimator
+    ask: Part = None
     budget: int | None = None
     window: int | None = None
     per_task: int | float | None = None
@@ -123,7 +124,7 @@ class SelectiveSampling(Parameters):
 
     # -- questions ------------------------------------------------------------------------------------------------
 
-    def wants_label(self, x: Mapping[str, Any], task: Hashable = None) -> bool:
+    def wants_label(self, x: OneRecord, task: Hashable = None) -> bool:
         """True if the label of a record is wanted; a round passes, unless this is the question asked last.
 
         The latest question stays open until :meth:`learn_one` brings its label, :meth:`skip_unlabelled` ends it, labels
@@ -138,7 +139,7 @@ class SelectiveSampling(Parameters):
                 self._open = question = (key, self._answer(x, task))
             return bool(question[1])
 
-    def wants_labels(self, X: Any, task: Any = None) -> Flags:
+    def wants_labels(self, X: Inputs, task: Tasks | None = None) -> Flags:
         """Flag the records to label, before any of their labels is known; every record is a round."""
         with self._lock:
             model = self._model
@@ -156,23 +157,23 @@ class SelectiveSampling(Parameters):
         """The number of rounds so far."""
         return int(self._questions().clock[0])
 
-    def _answer(self, x: Mapping[str, Any], task: Hashable) -> bool:
+    def _answer(self, x: OneRecord, task: Hashable) -> bool:
         margin = np.array([self.model.decision_function_one(x, task)])
         whose = self._task_of(x, task)
         query_strategy = self._questions().asker_of_one(self._chance(), whose)
         decide_all(query_strategy, self._codes([whose]), margin, 0, 1)
         return bool(self._ended(query_strategy.answer > 0)[0])
 
-    def _task_of(self, x: Mapping[Any, Any], task: Hashable) -> Hashable:
+    def _task_of(self, x: OneRecord, task: Hashable) -> Hashable:
         return self._model.input.split_one(x, task, self._model.population.labels)[1]
 
-    def _key(self, x: Mapping[Any, Any], task: Hashable) -> str:
+    def _key(self, x: OneRecord, task: Hashable) -> str:
         """The same for equal records of the same task, in whatever order their features stand."""
         whose = spec.to_json(self._task_of(x, task))
         features = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
         return hashlib.blake2b(msgspec.json.encode([features, whose]), digest_size=16).hexdigest()
 
-    def _decided(self, tasks: NDArray[Any], margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:
+    def _decided(self, tasks: Array, margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:
         query_strategy = self._questions().query_strategy(self._chance(), tasks, asked)
         decide_all(query_strategy, self._codes(tasks), margins, 0, len(margins))
         return np.asarray(query_strategy.answer > 0)
@@ -186,7 +187,7 @@ class SelectiveSampling(Parameters):
         model = self._model
         return np.asarray(model.population.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
-    def _chance(self, n_tasks: int | None = None) -> Any:
+    def _chance(self, n_tasks: int | None = None) -> Tree:
         """The chance of asking for the tasks known, or for so many, updated from a relation that is learned."""
         ask, model = self._ask, self._model
         known = len(model.population)
@@ -204,11 +205,11 @@ class SelectiveSampling(Parameters):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        task: Any = None,
+        X: Inputs,
+        y: types.Labels,
+        task: Tasks | None = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         n_passes: int | Literal["auto"] = 1,
     ) -> Self:
         """Forget everything, questions too, and learn from X, y: all labels given are learned."""
@@ -218,7 +219,7 @@ class SelectiveSampling(Parameters):
             self.__dict__.pop("questions_", None)
             return self
 
-    def partial_fit(self, X: Any, y: Any, task: Any = None, *args: Any, **kwargs: Any) -> Self:
+    def partial_fit(self, X: Inputs, y: types.Labels, task: Tasks | None = None, *args: Any, **kwargs: Any) -> Self:
         """Go on learning from X, y as the model does: all labels given are learned."""
         with self._lock:
             self.model.partial_fit(X, y, task, *args, **kwargs)
@@ -226,7 +227,7 @@ class SelectiveSampling(Parameters):
             return self
 
     def learn_one(
-        self, x: Mapping[str, Any], y: Hashable, task: Hashable = None, *, sample_weight: float | None = None
+        self, x: OneRecord, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None
     ) -> None:
         """Learn one record, its label asked for or not; a question that is open about it is then answered."""
         with self._lock:
@@ -253,11 +254,11 @@ class SelectiveSampling(Parameters):
 
     # -- the model's ----------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+    def predict(self, X: Inputs, task: Tasks | None = None) -> Array:
         """The predicted labels, as the model gives them."""
         return np.asarray(self.model.predict(X, task))
 
-    def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
+    def predict_one(self, x: OneRecord, task: Hashable = None) -> Any:
         """The label of one record, as the model gives it."""
         return self.model.predict_one(x, task)
 
@@ -294,7 +295,7 @@ class SelectiveSampling(Parameters):
         self._check()
         return _AskingModel(self)
 
-    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """The baselines of the wrapped model, which learn from all labels."""
         return self.model.__baselines__(seen)  # type: ignore[no-any-return]
 
@@ -306,7 +307,7 @@ class SelectiveSampling(Parameters):
         """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path, self._lock)
 
-    def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def __dump__(self) -> tuple[Json, Arrays]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         model, arrays = self.model.__dump__()
         questions, counts = self._questions().dump()
@@ -314,7 +315,7 @@ class SelectiveSampling(Parameters):
         saved |= {f"questions.{name}": array for name, array in counts.items()}
         return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, saved
 
-    def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Undo :meth:`__dump__`.
 
         Raises
@@ -333,7 +334,7 @@ class SelectiveSampling(Parameters):
     # -- inside ---------------------------------------------------------------------------------------------------
 
     @property
-    def _ask(self) -> Any:
+    def _ask(self) -> Part:
         return Margin() if self.ask is None else self.ask
 
     @property
@@ -355,7 +356,7 @@ class SelectiveSampling(Parameters):
             raise ValueError(
                 f"max_tasks={self.model.max_tasks} cannot be had with selective sampling: leave one of them out"
             )
-        relation: Any = getattr(self.model, "relation", None)
+        relation: Part = getattr(self.model, "relation", None)
         if self._ask.learned and getattr(relation, "form", None) != "learned":
             raise TypeError(
                 f"RelationRow() asks by the row of a learned relation (LogDet, Covariance, ...), and {self.model!r} "
@@ -403,7 +404,9 @@ class _AskingModel:
         if encoder is None or own is None or encoder.source != "columns":  # else its own learned what was asked for
             self._taught.encoder = encoder
 
-    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
+    def as_block(
+        self, X: Inputs, y: types.Labels, task: Tasks | None = None, weights: ArrayLike | None = None
+    ) -> Block:
         """Validate records given in any form, for :meth:`learn`; nothing is learned from them."""
         taught = self._taught
         with taught.lock:
@@ -431,7 +434,7 @@ class _AskingModel:
         if block.y is None:
             raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
 
-        def query_strategy(n_tasks: int) -> Any:
+        def query_strategy(n_tasks: int) -> Tree:
             return sampler._questions().query_strategy(sampler._chance(n_tasks), block.tasks, block.asked)
 
         with self._taught.lock:
@@ -512,16 +515,16 @@ class _AskingModel:
         self._waiting.append(_Waiting(piece, predictions))
         return float(margin[0]), asked
 
-    def predict_and_learn_one(self, x: Any, y: Any, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: OneRecord, y: Hashable, task: Hashable) -> Margins:
         """As a block of one record."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 
-    def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
+    def predict_waiting(self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
         """Predict dictionaries with delayed labels, and decide on their queries."""
         with self._taught.lock:
             return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
 
-    def _predict_one_waiting(self, x: Any, task: Sequence[Hashable] | None) -> WaitingRow:
+    def _predict_one_waiting(self, x: OneRecord, task: Sequence[Hashable] | None) -> WaitingRow:
         """Predict a record with a delayed label; its preparation learns from it if it is queried."""
         taught = self._taught
         (row,) = taught.predict_waiting([x], task, always=True, learning=False)
@@ -535,7 +538,7 @@ class _AskingModel:
         return row
 
     def learn_waiting(
-        self, waiting: Sequence[WaitingRow], y: Sequence[Any], tasks: Sequence[Hashable] | None
+        self, waiting: Sequence[WaitingRow], y: Sequence[Hashable], tasks: Sequence[Hashable] | None
     ) -> Margins:
         """Learn records that :meth:`predict_waiting` predicted, of which some labels were asked for."""
         taught, margins = self._taught, []
@@ -575,12 +578,12 @@ class _AskingModel:
         return self._sampler._questions().spent
 
 
-def is_askable(model: Any) -> bool:
+def is_askable(model: Estimator) -> bool:
     """Return True for an online classifier of two classes with one view per record."""
     two = isinstance(model, OnlineEstimator) and model._kind == "classifier" and not model._many_classes
     return two and model._inner.input.has_tasks
 
 
-def base_model(model: Any) -> Any:
+def base_model(model: Estimator) -> Estimator:
     """The model that learns every label it is given: the wrapped one of a selective sampler, else the model itself."""
     return model.model if isinstance(model, SelectiveSampling) else model

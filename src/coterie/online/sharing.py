@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
+from coterie.round.contract import BaseLearner
 from coterie.round.ensemble import Member, make_ensemble
 from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
 from coterie.rules import AROW, Logistic
+from coterie.types import Estimator, Part
 from coterie.wording import nearest
 
 from .estimator import OnlineEstimator
@@ -157,18 +159,18 @@ class AdaptiveSharingClassifier(LinearEstimator):
     def sharing_weights_(self) -> NDArray[np.float64]:
         """The weights of the members at each task of ``tasks_``, in the order of ``members_``."""
         model = self._fitted_model()
-        mixture: Any = model.learner
+        mixture: Part = model.learner
         with model.lock:
             return np.asarray(mixture.expert_weights(model.state))
 
-    def _with_relation(self, relation: Any) -> Any:
+    def _with_relation(self, relation: Part) -> Estimator:
         """Return the first member with one relation, as a baseline; of the named sets the logistic one."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_relation(relation))
         return MultitaskLogistic(relation, **{name: getattr(self, name) for name in _SHARED})
 
-    def _with_intercepts(self) -> Any:
+    def _with_intercepts(self) -> Estimator:
         """One model of all tasks with a constant of each, as the first member has it, of the named sets logistic."""
         first = self._first_estimator
         if first is not None:
@@ -180,13 +182,13 @@ class AdaptiveSharingClassifier(LinearEstimator):
         first = None if self.members is None or isinstance(self.members, str) else self.members[0]
         return first if isinstance(first, OnlineEstimator) else None
 
-    def _reading_alike(self, model: Any) -> Any:
+    def _reading_alike(self, model: Estimator) -> Estimator:
         """A model with records prepared as this mixture's are."""
         own = {"fit_intercept": self.fit_intercept, "scale": self.scale, "log": self.log}
         known = () if model is None else model.get_params(False)
         return model and model.set_params(**{name: value for name, value in own.items() if name in known})
 
-    def _make_learner(self) -> Any:
+    def _make_learner(self) -> BaseLearner:
         learners = [_learner_of(member) for member in self._named_members().values()]
         experts = None
         if self.members == "cheap":
@@ -230,7 +232,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, storage=self.storage), Pooled(), Logistic())}
 
 
-def _learner_of(member: Any) -> Any:
+def _learner_of(member: Estimator) -> BaseLearner:
     if isinstance(member, Prior):
         return MixedEffectsLearner(member, logistic=True)
     if isinstance(member, Member):
@@ -238,7 +240,7 @@ def _learner_of(member: Any) -> Any:
     return member._make_learner() if isinstance(member, OnlineEstimator) else member
 
 
-def _learner_described(member: Any) -> Any:
+def _learner_described(member: Estimator) -> Any:
     """Return the parameters of a member's learner as comparable data, without those for reading records."""
     if isinstance(member, Member):
         return spec.to_json(member)
@@ -248,7 +250,7 @@ def _learner_described(member: Any) -> Any:
     return [type(member).__name__, spec.to_json(parameters)]
 
 
-def relation_at(share: float) -> Any:
+def relation_at(share: float) -> Part:
     """The relation M = (1 - s) I + s 11' of that share."""
     known = {0.0: Independent(), 0.5: HalfUpdate(), 1.0: Pooled()}
     return known.get(share) or MeanRegularized(share=share)

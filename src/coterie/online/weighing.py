@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from coterie import spec
+from coterie import spec, types
 from coterie.index import distinct_labels
 from coterie.inputs.labels import Labels
 from coterie.numeric.core.checks import require
@@ -26,8 +26,11 @@ from coterie.wording import listed
 
 BALANCED = "balanced"
 
+#: The weights of labels: one for each, "balanced", or None without.
+ClassWeight: TypeAlias = Mapping[Hashable, float] | str | None
 
-def sample_weights(sample_weight: Any, n: int, whole: bool = False) -> Floats | None:
+
+def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False) -> Floats | None:
     """Check the weights of n records, one each or one for all; None without weights.
 
     ``whole`` says that these records are all there are.
@@ -59,7 +62,7 @@ def sample_weights(sample_weight: Any, n: int, whole: bool = False) -> Floats | 
     return weights
 
 
-def check_class_weight(class_weight: Any) -> None:
+def check_class_weight(class_weight: ClassWeight) -> None:
     """Refuse a ``class_weight`` that is not "balanced", None or a dictionary of weights in range: ValueError."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return
@@ -75,7 +78,7 @@ def check_class_weight(class_weight: Any) -> None:
             )
 
 
-def check_class_weight_names(class_weight: Any, labels: Labels, complete: bool) -> None:
+def check_class_weight_names(class_weight: ClassWeight, labels: Labels, complete: bool) -> None:
     """Refuse a ``class_weight`` of labels that the stream does not have.
 
     Parameters
@@ -126,11 +129,11 @@ class Weighing:
     def __init__(self, class_weight: Any = None, counts: Mapping[Hashable, float] | None = None) -> None:
         self.class_weight, self.counts = class_weight, dict(counts or {})
 
-    def under(self, class_weight: Any) -> Weighing:
+    def under(self, class_weight: ClassWeight) -> Weighing:
         """A copy with these weights of labels, which keeps the counts of labels if they are "balanced"."""
         return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
 
-    def weigh(self, y: Any, own: Floats | None, last: int) -> Floats | None:
+    def weigh(self, y: types.Labels, own: Floats | None, last: int) -> Floats | None:
         """Return the weights of records with labels y, counting the first ``last``; None if all have weight 1."""
         if self.class_weight is None:
             return own
@@ -156,7 +159,7 @@ class Weighing:
         return [list(self.counts), list(self.counts.values())]
 
     @classmethod
-    def restored(cls, class_weight: Any, data: Any) -> Weighing:
+    def restored(cls, class_weight: ClassWeight, data: Any) -> Weighing:
         """Restore label counts; ValueError if they are inconsistent."""
         require(isinstance(data, list) and len(data) == 2, "the numbers of labels are none")
         labels, counts = spec.labels_of(data[0]), data[1]

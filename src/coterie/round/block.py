@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.state import State
+from coterie.types import Part, Tree
 
 from .contract import Batch, Capabilities, Codes, InputShape, Margins, UpdateResult
 from .linear import Round, empty_moves, named_by, result_of
@@ -41,15 +41,15 @@ class BlockLearner(Round):
         """End rounds without labels: nothing changes but the number of rounds."""
         state.rounds += rounds
 
-    def _to_saved(self, state: State) -> Any:
+    def _to_saved(self, state: State) -> Tree:
         return state.model.to_saved(state.known)
 
-    def _moves(self, n: int) -> Any:
+    def _moves(self, n: int) -> Tree:
         """Return arrays for the outcome of n rounds: the margins predicted, and the updates."""
         return empty_moves(n)
 
     @abstractmethod
-    def _learn(self, state: State, run: Batch, y: Margins, moves: Any) -> None:
+    def _learn(self, state: State, run: Batch, y: Margins, moves: Tree) -> None:
         """Learn as many records as there are labels; the number of rounds stays the same."""
 
 
@@ -94,7 +94,7 @@ class BoundLearner(BlockLearner):
         If the hypothesis cannot learn under the relation, or it is none; both are named.
     """
 
-    def __init__(self, hypothesis: Any, relation: Any) -> None:
+    def __init__(self, hypothesis: Part, relation: Part) -> None:
         self.adapter = adapt_relation(hypothesis, relation)
         self.hypothesis, self.relation = hypothesis, relation
         self.traits = Capabilities(
@@ -140,26 +140,26 @@ class BoundLearner(BlockLearner):
         tasks = np.arange(state.known)
         return np.asarray(self.adapter.between(state, tasks, tasks))
 
-    def _first_model(self, sharing: Any, features: int, dense: bool) -> Any:
+    def _first_model(self, sharing: Tree, features: int, dense: bool) -> Tree:
         """Return the model of no record."""
         return self.hypothesis.start(sharing, features, dense)
 
     @abstractmethod
-    def _resized(self, state: State, changed: bool) -> Any:
+    def _resized(self, state: State, changed: bool) -> Tree:
         """Return the model with room for the tasks and features of the state; ``changed`` if M of known tasks did."""
 
     @abstractmethod
-    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Tree:
         """Return the model without the rows of dropped tasks and of groups that have no task any more."""
 
-    def _to_saved(self, state: State) -> Any:
+    def _to_saved(self, state: State) -> Tree:
         return super()._to_saved(state)._replace(sharing=self.adapter.to_saved(state))
 
-    def _restored(self, model: Any, tasks: Index) -> tuple[Any, Any]:
+    def _restored(self, model: Tree, tasks: Index) -> tuple[Tree, Tree]:
         own, sharing = self.adapter.restore(model.sharing, tasks)
         return model._replace(sharing=sharing), own
 
-    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
         return (self._first_model(self.adapter.blank(), 1, dense),)
 
     def _check(self, state: State) -> None:

@@ -19,14 +19,26 @@ from numpy.typing import NDArray
 from coterie.index import Index
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, group_by_prefix, join_numbered, strip_prefix
+from coterie.numeric.weights.table import Weights
+from coterie.types import Json
 
-from .contract import BaseLearner, Batch, InputShape, Margins, MetaLearner, Predictions, UpdateResult
+from .contract import (
+    AnyRows,
+    BaseLearner,
+    Batch,
+    InputShape,
+    LearnerState,
+    Margins,
+    MetaLearner,
+    Predictions,
+    UpdateResult,
+)
 
 
 class _Saved(msgspec.Struct):
     """The data that :meth:`OneAgainstRest.dump` returns in addition to the arrays."""
 
-    classes: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
+    classes: Annotated[list[Json], msgspec.Meta(min_length=1)]
 
 
 @dataclass
@@ -74,7 +86,7 @@ class OneAgainstRest(MetaLearner):
         self.learner = learner
         self.traits = replace(learner.traits, asks=False, has_variances=False, has_intervals=False)
 
-    def pairs(self, state: ClassesState) -> Iterable[tuple[BaseLearner, Any]]:
+    def pairs(self, state: ClassesState) -> Iterable[tuple[BaseLearner, LearnerState]]:
         """Return the learner with the state of each class, and with that of the spare learner."""
         return [(self.learner, inner) for inner in state.all]
 
@@ -98,11 +110,11 @@ class OneAgainstRest(MetaLearner):
         steps = np.max([update.steps for update in updates], axis=0)
         return UpdateResult(_combine([update.predictions for update in updates], len(run.tasks)), own, steps)
 
-    def predict_one(self, state: ClassesState, rows: Any, i: int) -> Margins:
+    def predict_one(self, state: ClassesState, rows: AnyRows, i: int) -> Margins:
         """Return the margins of one record of the known task i, one per class."""
         return np.array([self.learner.predict_one(inner, rows, i) for inner in state.members])
 
-    def learn_one(self, state: ClassesState, rows: Any, i: int, y: NDArray[np.bool_]) -> None:
+    def learn_one(self, state: ClassesState, rows: AnyRows, i: int, y: NDArray[np.bool_]) -> None:
         """Learn one record of the known task i with these memberships."""
         self._add_classes(state, len(y))
         for inner, sign in zip(state.all, [*np.where(y, 1.0, -1.0), -1.0], strict=True):
@@ -119,15 +131,15 @@ class OneAgainstRest(MetaLearner):
         for learner, inner in self.pairs(state):
             learner.rebind(inner)
 
-    def linear_part(self, state: ClassesState, run: Batch, record: Any = None) -> Margins:
+    def linear_part(self, state: ClassesState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the part of margins that is a weighted sum of features, class by class."""
         return _columns([self.learner.linear_part(inner, run, record) for inner in state.members], len(run.tasks))
 
-    def weights(self, state: ClassesState) -> NDArray[np.floating[Any]]:
+    def weights(self, state: ClassesState) -> Weights:
         """Return the weights that predictions use, shape (classes, tasks, features)."""
         return np.array([self.learner.weights(inner) for inner in state.members])
 
-    def intercepts(self, state: ClassesState) -> NDArray[np.floating[Any]]:
+    def intercepts(self, state: ClassesState) -> Weights:
         """Return the constant part of each task's margins, shape (classes, tasks) or (classes, 1)."""
         return np.array([np.atleast_1d(self.learner.intercepts(inner)) for inner in state.members])
 
@@ -143,12 +155,12 @@ class OneAgainstRest(MetaLearner):
         """Return the number of classes."""
         return len(state.members)
 
-    def dump(self, state: ClassesState) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: ClassesState) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = zip(*(self.learner.dump(inner) for inner in state.all), strict=True)
         return {"classes": list(data)}, join_numbered("classes", arrays)
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ClassesState:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ClassesState:
         """Undo :meth:`dump`.
 
         Raises

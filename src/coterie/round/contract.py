@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -23,9 +23,16 @@ from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.asking import QUERY_ALL, decide_all
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
 from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
+from coterie.types import Array, Json, Tree
 from coterie.types import Codes as Codes
 
 Margins = NDArray[np.float64]
+
+#: The state of a learner, of the class that its :meth:`BaseLearner.init` returns.
+LearnerState: TypeAlias = Any
+
+#: Records in a form of compiled code: :data:`coterie.numeric.core.records.Rows`, or those of several views.
+AnyRows: TypeAlias = Any
 
 #: Numbers in the document of a model file.
 Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
@@ -116,11 +123,11 @@ class Batch(NamedTuple):
         Decides which labels are asked for; the others are not read.
     """
 
-    rows: Any
+    rows: AnyRows
     tasks: Codes
     unseen: Sequence[Hashable] = ()
     predictions: Predictions | None = None
-    query_strategy: Any = QUERY_ALL
+    query_strategy: Tree = QUERY_ALL
 
     @property
     def n_predicted(self) -> int:
@@ -253,32 +260,32 @@ class BaseLearner(ABC):
     # -- tasks and features
 
     @abstractmethod
-    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> Any:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
         """Return the state before the first round; ``length`` rounds will come in all, if that is known."""
 
     @abstractmethod
-    def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
+    def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that the relation cannot have: ValueError naming the first."""
 
     @abstractmethod
-    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
+    def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first ``tasks`` tasks of the index and for records of this width; all or nothing.
 
         Without ``counted``, M counts a new task only from its first record on.
         """
 
     @abstractmethod
-    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks, given by their labels, and their own weights; the last tasks get their numbers."""
 
     # -- rounds
 
     @abstractmethod
-    def predict(self, state: Any, run: Batch) -> Predictions:
+    def predict(self, state: LearnerState, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
 
     @abstractmethod
-    def learn(self, state: Any, run: Batch, y: Any) -> UpdateResult:
+    def learn(self, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
         """Predict and learn: of n records and m labels, record s is learned after record s + n - m was predicted.
 
         So labels are n - m rounds late. They are -1.0 and 1.0, numbers, or memberships of classes of shape
@@ -286,102 +293,102 @@ class BaseLearner(ABC):
         """
 
     @abstractmethod
-    def skip(self, state: Any, rounds: int) -> None:
+    def skip(self, state: LearnerState, rounds: int) -> None:
         """End rounds without labels: clocks advance, nothing else changes."""
 
-    def predict_one(self, state: Any, rows: Any, i: int) -> Any:
+    def predict_one(self, state: LearnerState, rows: AnyRows, i: int) -> Any:
         """Return the margin, or the margins, of one record of the known task i."""
         return self.predict(state, Batch(rows, np.array([i]))).margins[0]
 
-    def learn_one(self, state: Any, rows: Any, i: int, y: Any) -> None:
+    def learn_one(self, state: LearnerState, rows: AnyRows, i: int, y: Any) -> None:
         """Learn one record of the known task i."""
         self.learn(state, Batch(rows, np.array([i])), np.asarray(y)[None])
 
-    def bind_call(self, state: Any, records: PlainRecords) -> BoundCall | None:
+    def bind_call(self, state: LearnerState, records: PlainRecords) -> BoundCall | None:
         """Return compiled calls for dictionaries, bound to the model; None without such calls, or until they pay."""
         return None
 
-    def release(self, state: Any) -> None:
+    def release(self, state: LearnerState) -> None:
         """Release the calls that were prepared for single records, because the state is about to change."""
         return
 
-    def warn(self, state: Any) -> None:
+    def warn(self, state: LearnerState) -> None:
         """Warn of the consequences of a round."""
         return
 
-    def can_refuse(self, state: Any) -> bool:
+    def can_refuse(self, state: LearnerState) -> bool:
         """Return True if a record may be refused while it is learned, as by kernels and potentials of users."""
         return False
 
-    def refuse_rows(self, state: Any, rows: Any) -> None:
+    def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
         """Refuse records that cannot be learned: ValueError, and nothing is changed."""
         return
 
-    def rebind(self, state: Any) -> None:
+    def rebind(self, state: LearnerState) -> None:
         """Continue a state that was learned under other parameters: ValueError if that cannot be."""
         return
 
-    def update_query_strategy(self, state: Any, query_probability: Any) -> None:
+    def update_query_strategy(self, state: LearnerState, query_probability: Tree) -> None:
         """Update the part of a query probability that comes from a learned relation."""
         return
 
     # -- learned parameters
 
-    def weights(self, state: Any) -> Any:
+    def weights(self, state: LearnerState) -> Any:
         """Return the weights that predictions use, one row per task, dense."""
         raise NotImplementedError
 
-    def intercepts(self, state: Any) -> Any:
+    def intercepts(self, state: LearnerState) -> Any:
         """Return the constant part of each task's margins in addition to the weights; 0.0 if there is none."""
         return 0.0
 
-    def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+    def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Return A⁻¹ on the paper's scale for the tasks known, or for the numbers ``among`` them."""
         raise NotImplementedError
 
-    def share(self, state: Any) -> NDArray[np.float64]:
+    def share(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the shared part of each task's updates: 0 for independent tasks, 1 for one model of all."""
         raise NotImplementedError
 
-    def linear_part(self, state: Any, run: Batch, record: Any = None) -> Margins:
+    def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the part of margins that is a weighted sum of a record's features, and a constant.
 
         If such sums have a factor that depends on the record, it is that of the row ``record`` of the first task.
         """
         return np.zeros(len(run.tasks)) if self.traits.beyond_features else self.predict(state, run).margins
 
-    def variances(self, state: Any, run: Batch) -> NDArray[np.float64]:
+    def variances(self, state: LearnerState, run: Batch) -> NDArray[np.float64]:
         """Return the variance of each record's margin, 0 without variances."""
         return np.zeros(len(run.tasks))
 
-    def intervals(self, state: Any, run: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
+    def intervals(self, state: LearnerState, run: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
         """Return margins, and intervals of the labels of that level, shape (n, 2), if there are intervals."""
         raise AttributeError("there are no intervals")
 
-    def has_left(self, state: Any) -> bool:
+    def has_left(self, state: LearnerState) -> bool:
         """Return True once the learner predicts NaN, because records have too many features for it."""
         return False
 
-    def mixing_arrays(self, state: Any) -> Iterable[NDArray[Any]]:
+    def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
         """Return the arrays that are to be learned from each record once, however many passes there are."""
         return ()
 
-    def models(self, state: Any) -> int:
+    def models(self, state: LearnerState) -> int:
         """Return the number of two-class models in a state: one per class for learners of many classes, else 1."""
         return 1
 
-    def walk(self, state: Any) -> Iterator[tuple[BaseLearner, Any]]:
+    def walk(self, state: LearnerState) -> Iterator[tuple[BaseLearner, LearnerState]]:
         """Yield this learner with its state, then the learners inside with theirs."""
         yield self, state
 
     # -- files
 
     @abstractmethod
-    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
 
     @abstractmethod
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> Any:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
         """Undo :meth:`dump`: ValueError if the data do not fit together."""
 
 
@@ -389,45 +396,45 @@ class MetaLearner(BaseLearner):
     """A learner around others, to all of which it passes calls on; a subclass gives their :meth:`pairs`."""
 
     @abstractmethod
-    def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
+    def pairs(self, state: LearnerState) -> Iterable[tuple[BaseLearner, LearnerState]]:
         """Return the learners inside with their states."""
 
-    def walk(self, state: Any) -> Iterator[tuple[BaseLearner, Any]]:
+    def walk(self, state: LearnerState) -> Iterator[tuple[BaseLearner, LearnerState]]:
         """Yield this learner with its state, then the learners inside with theirs."""
         yield self, state
         for learner, inner in self.pairs(state):
             yield from learner.walk(inner)
 
-    def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
+    def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that one of them refuses."""
         for learner, inner in self.pairs(state):
             learner.refuse(inner, tasks)
 
-    def refuse_rows(self, state: Any, rows: Any) -> None:
+    def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
         """Refuse records that one of them refuses."""
         for learner, inner in self.pairs(state):
             learner.refuse_rows(inner, rows)
 
-    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
+    def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room in all of them."""
         for learner, inner in self.pairs(state):
             learner.resize(inner, tasks, size, counted)
 
-    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks in all of them."""
         for learner, inner in self.pairs(state):
             learner.drop(inner, dropped, tasks)
 
-    def skip(self, state: Any, rounds: int) -> None:
+    def skip(self, state: LearnerState, rounds: int) -> None:
         """End rounds in all of them."""
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
-    def predict_members(self, state: Any, run: Batch) -> list[Predictions]:
+    def predict_members(self, state: LearnerState, run: Batch) -> list[Predictions]:
         """Return the predictions of each of them."""
         return [learner.predict(inner, run) for learner, inner in self.pairs(state)]
 
-    def learn_members(self, state: Any, run: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
+    def learn_members(self, state: LearnerState, run: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
         """Let each of them learn labels of its own."""
         earlier = [None] * len(labels) if run.predictions is None else run.predictions.split(len(labels))
         return [
@@ -439,7 +446,7 @@ class MetaLearner(BaseLearner):
 class SavedMembers(msgspec.Struct):
     """The data that learners around members have in files."""
 
-    members: list[dict[str, Any]]
+    members: list[Json]
     features: Features
     rounds: RoundCount
 
@@ -465,43 +472,43 @@ class MemberLearner(MetaLearner):
 
     learners: list[Any]
 
-    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> Any:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
         """Return the state before the first round."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
         return MembersState(members, tasks, size.features, len(tasks))
 
-    def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
+    def pairs(self, state: LearnerState) -> Iterable[tuple[BaseLearner, LearnerState]]:
         """Return each learner with its state."""
         return zip(self.learners, state.members, strict=True)
 
-    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
+    def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first ``tasks`` tasks of the index and for records of this width; all or nothing."""
         super().resize(state, tasks, size, counted)
         state.known, state.features = tasks, max(size.features, state.features)
 
-    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks and their own weights."""
         super().drop(state, dropped, tasks)
         state.known = dropped.left
 
-    def skip(self, state: Any, rounds: int) -> None:
+    def skip(self, state: LearnerState, rounds: int) -> None:
         """End rounds without labels."""
         super().skip(state, rounds)
         state.rounds += rounds
 
-    def learn_one_in_members(self, state: Any, rows: Any, i: int, y: float) -> None:
+    def learn_one_in_members(self, state: LearnerState, rows: AnyRows, i: int, y: float) -> None:
         """Let each member learn one record of the known task i."""
         for learner, inner in self.pairs(state):
             learner.learn_one(inner, rows, i, y)
         state.rounds += 1
 
-    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = zip(*(learner.dump(inner) for learner, inner in self.pairs(state)), strict=True)
         saved = {"members": list(data), "features": state.features, "rounds": state.rounds}
         return saved, join_numbered("members", arrays)
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> Any:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
         """Undo :meth:`dump`: ValueError if the data do not fit together or members are of different widths."""
         saved = msgspec.convert(data, SavedMembers)
         n, expected = len(saved.members), len(self.learners)
@@ -559,7 +566,7 @@ def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
     return UpdateResult(Predictions.concatenate([*predictions, last.predictions]), own, steps, stored, evicted)
 
 
-def learn_one_by_one(learner: BaseLearner, state: Any, run: Batch, y: Any) -> UpdateResult:
+def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
     """Predict, decide and learn record by record, if the learner's ``learn`` follows no query strategy."""
     n, m, earlier, strategy = len(run.tasks), len(y), run.predictions, run.query_strategy
     plain = run._replace(query_strategy=QUERY_ALL, predictions=None)
@@ -588,13 +595,13 @@ def learn_one_by_one(learner: BaseLearner, state: Any, run: Batch, y: Any) -> Up
     return UpdateResult(Predictions.concatenate(whole or [like]), own, steps, *support)
 
 
-def select_from_column(rows: Any, first: int) -> Csr:
+def select_from_column(rows: AnyRows, first: int) -> Csr:
     """Copy the entries of features from column ``first`` on."""
     csr = rows.to_csr().trimmed()
     selected = csr.features >= first
     return Csr(csr.values[selected], csr.features[selected], np.append(0, np.cumsum(selected))[csr.starts])
 
 
-def count_entries(rows: Any, t: int) -> int:
+def count_entries(rows: AnyRows, t: int) -> int:
     """Return the number of entries of record t."""
     return int(rows.starts[t + 1] - rows.starts[t]) if hasattr(rows, "starts") else int(rows.values.shape[1])

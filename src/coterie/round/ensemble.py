@@ -57,13 +57,16 @@ from coterie.numeric.weights.table import Weights
 from coterie.relations.levels import LevelRelation
 from coterie.rules import AROW, Logistic
 from coterie.state import is_same
+from coterie.types import Array, Json, Part
 
 from .contract import (
+    AnyRows,
     BaseLearner,
     Batch,
     Capabilities,
     Codes,
     InputShape,
+    LearnerState,
     Margins,
     MemberLearner,
     MembersState,
@@ -99,9 +102,9 @@ class Member:
     PassiveAggressive(C=1.0, variant='I')
     """
 
-    hypothesis: Any
-    relation: Any
-    rule: Any
+    hypothesis: Part
+    relation: Part
+    rule: Part
 
     def learner(self) -> LinearLearner:
         """The parts joined; TypeError if they do not go together."""
@@ -158,7 +161,7 @@ class Ensemble(MemberLearner):
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
-    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> Any:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
         """Return the state before the first round."""
         losses = Losses(np.zeros(len(self.experts)), np.zeros((len(tasks), len(self.experts))))
         return EnsembleState(**vars(super().init(tasks, size, length)), losses=losses, layer=self._first_layer())
@@ -166,30 +169,30 @@ class Ensemble(MemberLearner):
     def _first_layer(self) -> Stacker:
         return first_layer(len(self.experts), self.unsure)
 
-    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
+    def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first ``tasks`` tasks of the index and for records of this width; all or nothing."""
         super().resize(state, tasks, size, counted)
         state.losses = state.losses._replace(tasks=enlarged(state.losses.tasks, tasks))
 
-    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks: their losses, and their part of each learner."""
         super().drop(state, dropped, tasks)
         dropped.move(state.losses.tasks)
 
-    def mixing_arrays(self, state: Any) -> Iterable[NDArray[Any]]:
+    def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
         """Return the losses and the stacker, which learn from predictions of records not yet learned."""
         return *state.losses, *state.layer
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, state: Any, run: Batch) -> Predictions:
+    def predict(self, state: LearnerState, run: Batch) -> Predictions:
         """Predict records by all learners, and combine."""
         members = self.predict_members(state, run)
         experts = self._combine_experts([member.margins for member in members])
         mixed = self._blend(state, run.tasks, experts)
         return Predictions(mixed, np.nan_to_num(experts), tuple(map(without_nan, members)))
 
-    def _blend(self, state: Any, codes: Codes, experts: NDArray[np.float64]) -> Margins:
+    def _blend(self, state: LearnerState, codes: Codes, experts: NDArray[np.float64]) -> Margins:
         mixed = np.zeros(len(codes))
         blend(state.losses, state.layer, self.local, codes, experts, mixed, allocate_work(len(self.experts)))
         return mixed
@@ -199,7 +202,7 @@ class Ensemble(MemberLearner):
         combine(self._scaled, np.array(margins), experts)
         return experts
 
-    def learn(self, state: Any, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+    def learn(self, state: LearnerState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
         """Let all learners learn a piece, then combine.
 
         An expert is charged for the margin that it predicted: when the label comes, learners have learned from the
@@ -210,7 +213,7 @@ class Ensemble(MemberLearner):
         state.rounds += len(y)
         return update
 
-    def _learn_piece(self, state: Any, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+    def _learn_piece(self, state: LearnerState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
         n, m = len(run.tasks), len(y)
         updates = self.learn_members(state, run, [y] * len(self.learners))
         experts = self._combine_experts([update.predictions.margins for update in updates])
@@ -231,12 +234,12 @@ class Ensemble(MemberLearner):
 
     # -- learned parameters -------------------------------------------------------------------------------------------
 
-    def linear_part(self, state: Any, run: Batch, record: Any = None) -> Margins:
+    def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the part of margins that is a weighted sum of features: the members' such parts, combined."""
         parts = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return self._blend(state, run.tasks, self._combine_experts(parts))
 
-    def expert_weights(self, state: Any) -> NDArray[np.float64]:
+    def expert_weights(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the weights p_a of the experts for every known task, shape (n_tasks, S)."""
         weights = np.zeros((state.known, len(self.experts)))
         left = [np.full(1, np.nan if learner.has_left(inner) else 0.0) for learner, inner in self.pairs(state)]
@@ -245,7 +248,7 @@ class Ensemble(MemberLearner):
             weigh(state.losses.overall, state.losses.tasks[i], self.local, margins, row)
         return weights
 
-    def share(self, state: Any) -> NDArray[np.float64]:
+    def share(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the expected share of each task: the mean of its experts' shares, by their weights."""
         shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
         return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), self._parts(), shares))
@@ -254,23 +257,23 @@ class Ensemble(MemberLearner):
         """Return the part of each learner in each expert."""
         return np.asarray(np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True))
 
-    def weights(self, state: Any) -> Weights:
+    def weights(self, state: LearnerState) -> Weights:
         """Return the weights that predictions use, one row per task, dense."""
         factors = self._factors(state)
         members = (learner.weights(inner) for learner, inner in self.pairs(state))  # one at a time: they may be large
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, members, strict=True)))
 
-    def _factors(self, state: Any) -> NDArray[np.float64]:
+    def _factors(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the factors of the learners' margins in those of each task, shape (n_tasks, n_learners)."""
         mean = state.layer.mean
         return np.asarray((mean[-1] * self.expert_weights(state) + mean[:-1]) @ self._scaled)
 
-    def intercepts(self, state: Any) -> NDArray[np.float64]:
+    def intercepts(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the constant part of each task's margins in addition to the weights, shape (n_tasks,)."""
         members = [np.broadcast_to(learner.intercepts(inner), state.known) for learner, inner in self.pairs(state)]
         return np.asarray(np.einsum("im,mi->i", self._factors(state), np.array(members)))
 
-    def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+    def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Return the mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
         chosen = list(range(state.known) if among is None else among)
         roots = np.sqrt(self.expert_weights(state)[chosen] @ self._parts())
@@ -283,14 +286,14 @@ class Ensemble(MemberLearner):
 
     # -- files --------------------------------------------------------------------------------------------------------
 
-    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = super().dump(state)
         losses = state.losses._replace(tasks=state.losses.tasks[: state.known])
         arrays |= flatten(losses, "losses.")[1]
         return data, arrays | flatten(require_held(state.layer, "layer."), "layer.")[1]
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> Any:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
         """Undo :meth:`dump`.
 
         Raises
@@ -551,7 +554,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
             predict(model, run.rows, np.full(n, -1), experts, margins)
         return Predictions(margins, experts)
 
-    def linear_part(self, state: CompiledEnsembleState, run: Batch, record: Any = None) -> Margins:
+    def linear_part(self, state: CompiledEnsembleState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the part of margins that is a weighted sum of features: the members' such parts, combined."""
         experts = self.predict(state, run).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
@@ -572,12 +575,12 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     # -- files
 
-    def dump(self, state: CompiledEnsembleState) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: CompiledEnsembleState) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, each member's as if it were separate."""
         self._set_rounds(state)
         return super().dump(state)
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CompiledEnsembleState:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> CompiledEnsembleState:
         """Undo :meth:`dump`."""
         return self._share_tables(super().restore(data, arrays, tasks))
 
@@ -609,7 +612,7 @@ def _can_be_member(learner: Any) -> bool:
     return fits and learner.traits.tasks_independent and len(learner.relation.path("")) <= 1
 
 
-def _own_and_shared(relation: Any) -> tuple[float, float]:
+def _own_and_shared(relation: Part) -> tuple[float, float]:
     """Return the weights in M of a task's own row and of the row of all."""
     depth = len(relation.path(""))
     return relation.own(depth), relation.shared(0, 1) if depth else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.records import Rows
 from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
 from coterie.numeric.primal.stream import Moves
+from coterie.numeric.weights.table import Weights
 from coterie.relations.matrices import inverse_of, positive_definite
 from coterie.state import State
+from coterie.types import Part, Tree
 
 from .block import BLOCK, BlockLearner, Span, spans
 from .contract import Batch, Capabilities, Codes, InputShape, Margins
@@ -41,7 +43,7 @@ class HeterogeneousLearner(BlockLearner):
         If the relation is learned, or none.
     """
 
-    def __init__(self, hypothesis: Heterogeneous, relation: Any = None) -> None:
+    def __init__(self, hypothesis: Heterogeneous, relation: Part = None) -> None:
         if relation is not None:
             spec.require_part("relation", relation, "TaskGraph([(0, 1)])")
             if getattr(relation, "form", "learned") == "learned":
@@ -66,7 +68,7 @@ class HeterogeneousLearner(BlockLearner):
             self._coupling_of(tasks.labels)
         return State(self.hypothesis.start(owner), tasks, None, size.features, True, len(tasks))
 
-    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
         nothing = np.zeros(0, np.int64)
         linear = self.hypothesis.kernels is None
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if linear else ("dual",)
@@ -104,7 +106,7 @@ class HeterogeneousLearner(BlockLearner):
         R = self._coupling(state).signed_margin
         return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))
 
-    def weights(self, state: State) -> NDArray[np.floating[Any]]:
+    def weights(self, state: State) -> Weights:
         """The weights w = A⁻¹v, a row a task with zeros outside its own features, shape (K, D)."""
         if self.hypothesis.kernels is not None:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")

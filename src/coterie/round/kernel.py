@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,9 @@ from coterie.numeric.dual.eviction import EvictionQueue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
 from coterie.numeric.dual.walk import Turns, predict, readable, walk
+from coterie.numeric.weights.table import Weights
 from coterie.state import State
+from coterie.types import Part, Tree
 
 from .block import BoundLearner, Span
 from .contract import Batch, Codes, InputShape, Margins
@@ -48,7 +49,7 @@ class KernelLearner(BoundLearner):
 
     hypothesis: Dual
 
-    def __init__(self, hypothesis: Dual, relation: Any) -> None:
+    def __init__(self, hypothesis: Dual, relation: Part) -> None:
         super().__init__(hypothesis, relation)
         self.traits = replace(
             self.traits, beyond_features="support vectors", cannot_drop=_why_not_dropped(hypothesis, relation)
@@ -87,7 +88,7 @@ class KernelLearner(BoundLearner):
             refresh(state.model, self.hypothesis.kernel, self._shares(state) if gram == "multitask" else None)
         self._note_top(state)
 
-    def weights(self, state: State) -> NDArray[np.floating[Any]]:
+    def weights(self, state: State) -> Weights:
         """Refuse to show weights of features: there are none in a space of another kind.
 
         Raises
@@ -97,7 +98,7 @@ class KernelLearner(BoundLearner):
         """
         raise AttributeError("a kernel model has support vectors, not a weight for every feature")
 
-    def _first_model(self, sharing: Any, features: int, dense: bool) -> Expansion:
+    def _first_model(self, sharing: Tree, features: int, dense: bool) -> Expansion:
         paths: Codes | None = self.adapter.paths(sharing)
         return self.hypothesis.start(sharing, paths, features, dense)
 
@@ -198,7 +199,7 @@ class KernelLearner(BoundLearner):
         return np.asarray(self.adapter.between(state, tasks, tasks))
 
 
-def _why_not_dropped(hypothesis: Dual, relation: Any) -> str:
+def _why_not_dropped(hypothesis: Dual, relation: Part) -> str:
     """Return the reason why no task can be dropped: a learned relation or a Forgetron's sums; '' if there is none."""
     if not isinstance(hypothesis.budget.memory(relation.form), EvictionQueue):
         return ""

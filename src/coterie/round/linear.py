@@ -34,15 +34,19 @@ from coterie.numeric.primal.rules import goes_by_sign
 from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views.tasks import SpectralRelationModel
+from coterie.numeric.weights.table import Weights
 from coterie.state import State, holds
+from coterie.types import Json, Part, Tree
 
 from .contract import (
+    AnyRows,
     BaseLearner,
     Batch,
     Capabilities,
     Codes,
     Features,
     InputShape,
+    LearnerState,
     Margins,
     Predictions,
     RoundCount,
@@ -57,7 +61,7 @@ from .sharing import NO_GROUPS, LearnedAdapter, adapt_relation, arrivals_of, cou
 class _Saved(msgspec.Struct):
     """The data that :meth:`Round.dump` returns in addition to the arrays."""
 
-    shape: dict[str, Any]
+    shape: Json
     features: Features
     dense: bool
     rounds: RoundCount
@@ -72,7 +76,7 @@ _MEAN_READ = (
 class Round(BaseLearner):
     """Base of the learners with one model and one relation bound to it."""
 
-    relation: Any
+    relation: Part
     adapter: Any
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
@@ -89,23 +93,23 @@ class Round(BaseLearner):
         return Predictions(margins)
 
     @abstractmethod
-    def score(self, state: State, rows: Any, codes: Codes) -> Margins:
+    def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
         """Return the margins of records of known tasks; nothing is written."""
 
     @abstractmethod
-    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
+    def score_unseen(self, state: State, rows: AnyRows, tasks: Sequence[Hashable]) -> Margins:
         """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Return A⁻¹ on the paper's scale for the tasks known, or for the numbers ``among`` them."""
         return np.asarray(self.adapter.relation_matrix(state, among))
 
-    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: State) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         shape, arrays = flatten(require_held(self._to_saved(state)))
         return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> State:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
         """Undo :meth:`dump`.
 
         Raises
@@ -121,7 +125,7 @@ class Round(BaseLearner):
         return state
 
     @abstractmethod
-    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
         """Return models of no record as they would be saved, one for each form that these parameters allow."""
 
     def _check(self, state: State) -> None:
@@ -129,10 +133,10 @@ class Round(BaseLearner):
         state.model.check(self.adapter.bounds(state))
 
     @abstractmethod
-    def _to_saved(self, state: State) -> Any:
+    def _to_saved(self, state: State) -> Tree:
         """Return the model without unused room and without arrays that can be computed again."""
 
-    def _restored(self, model: Any, tasks: Index) -> tuple[Any, Any]:
+    def _restored(self, model: Tree, tasks: Index) -> tuple[Tree, Tree]:
         """Return the whole model for a saved one, and the part of the relation that the state keeps."""
         return model, None
 
@@ -140,13 +144,13 @@ class Round(BaseLearner):
 class CompiledLearner(BaseLearner):
     """Base of learners with one compiled loop; a state keeps the calls prepared for its model."""
 
-    compiled_rule: Any
+    compiled_rule: Tree
 
     @abstractmethod
-    def make_room(self, state: Any, i: int, entries: int) -> None:
+    def make_room(self, state: LearnerState, i: int, entries: int) -> None:
         """Make the room that compiled code lacked for a record of task i with so many entries."""
 
-    def learn_compiled(self, state: Any, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS) -> Moves:
+    def learn_compiled(self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS) -> Moves:
         """Predict and learn in the compiled loop; if something stops it, the records before are learned."""
         n, m, learned = len(run.tasks), len(y), 0
         moves, rule, strategy = empty_moves(n), self.compiled_rule, run.query_strategy
@@ -160,11 +164,11 @@ class CompiledLearner(BaseLearner):
             state.rounds += learned
         return moves
 
-    def predict_one(self, state: Any, rows: Csr, i: int) -> float:
+    def predict_one(self, state: LearnerState, rows: Csr, i: int) -> float:
         """Return the margin of one record, with values of the hypothesis's type, in some microseconds."""
         return _calls_of(state).predict(state.model, rows, i)  # type: ignore[no-any-return]
 
-    def learn_one(self, state: Any, rows: Csr, i: int, y: float) -> None:
+    def learn_one(self, state: LearnerState, rows: Csr, i: int, y: float) -> None:
         """Learn one record as :meth:`learn` does, without a result."""
         calls = _calls_of(state)
         while calls.learn(state.model, self.compiled_rule, rows, i, y) == UNPROVIDED:
@@ -172,24 +176,24 @@ class CompiledLearner(BaseLearner):
         state.rounds += 1
         self.warn(state)
 
-    def bind_call(self, state: Any, records: PlainRecords) -> BoundCall | None:
+    def bind_call(self, state: LearnerState, records: PlainRecords) -> BoundCall | None:
         """Return the compiled calls for dictionaries, bound to this model; None until it has stayed the same."""
         return _calls_of(state).bound_call(state.model, self.compiled_rule, records)
 
-    def release(self, state: Any) -> None:
+    def release(self, state: LearnerState) -> None:
         """Release the model that calls are prepared for."""
         if state.calls is not None:
             state.calls.forget()
 
 
-def _calls_of(state: Any) -> RecordCalls:
+def _calls_of(state: LearnerState) -> RecordCalls:
     if state.calls is None:
         state.calls = RecordCalls()
     calls: RecordCalls = state.calls
     return calls
 
 
-def named_by(relation: Any) -> Sequence[Hashable]:
+def named_by(relation: Part) -> Sequence[Hashable]:
     """Return the tasks that a relation names, which are all there can be; empty if it names none."""
     return tuple(relation.known_tasks) if relation.form == "columns" else ()
 
@@ -212,7 +216,7 @@ class LinearLearner(CompiledLearner, Round):
         If the hypothesis cannot be updated under the relation or by the rule; both are named.
     """
 
-    def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
+    def __init__(self, hypothesis: Part, relation: Part, rule: Part) -> None:
         self.adapter = adapt_relation(hypothesis, relation)
         spec.require_part("rule", rule, "PassiveAggressive()")
         move = getattr(rule, "move", None)
@@ -268,13 +272,13 @@ class LinearLearner(CompiledLearner, Round):
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def score(self, state: State, rows: Any, codes: Codes) -> Margins:
+    def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
         """Return the margins of records of known tasks: O(nnz · levels) each; nothing is written."""
         margins = np.zeros(len(codes))
         predict(state.model, rows, codes, 0, len(codes), margins)
         return margins
 
-    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
+    def score_unseen(self, state: State, rows: AnyRows, tasks: Sequence[Hashable]) -> Margins:
         """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
         margins = np.zeros(len(tasks))
         model = self.adapter.unseen_task_model(state, tasks)
@@ -304,17 +308,17 @@ class LinearLearner(CompiledLearner, Round):
         """Warn once if a learned relation has outgrown its limit and is no longer updated."""
         self.adapter.warn_if_frozen(state)
 
-    def update_query_strategy(self, state: State, query_probability: Any) -> None:
+    def update_query_strategy(self, state: State, query_probability: Tree) -> None:
         """Update the part of a query probability that comes from a learned relation."""
         renew(query_probability, state.model)
 
     # -- learned parameters -------------------------------------------------------------------------------------------
 
-    def weights(self, state: State) -> NDArray[np.floating[Any]]:
+    def weights(self, state: State) -> Weights:
         """Return the weights that predictions use, one row per task, dense."""
         return state.model.weights(state.known, state.features)  # type: ignore[no-any-return]
 
-    def intercepts(self, state: State) -> NDArray[np.floating[Any]]:
+    def intercepts(self, state: State) -> Weights:
         """Return the constant part of each task's margins, shape (n_tasks,)."""
         return state.model.intercepts(state.known)  # type: ignore[no-any-return]
 
@@ -324,18 +328,18 @@ class LinearLearner(CompiledLearner, Round):
 
     # -- files --------------------------------------------------------------------------------------------------------
 
-    def _to_saved(self, state: State) -> Any:
+    def _to_saved(self, state: State) -> Tree:
         count_all(state)
         return state.model.to_saved(self.adapter.extent(state))
 
-    def _restored(self, model: Any, tasks: Index) -> tuple[Any, Any]:
+    def _restored(self, model: Tree, tasks: Index) -> tuple[Tree, Tree]:
         own, sharing = self.adapter.restore(model.sharing, tasks)
         return model.with_sharing(sharing), own
 
-    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
         return (self._blank_model(dense).to_saved(Extent(0, 0, 0, 1)),)
 
-    def _blank_model(self, dense: bool) -> Any:
+    def _blank_model(self, dense: bool) -> Tree:
         """Return a model without tasks, of the same named tuples as every model under these parameters."""
         return self.adapter.model(self.adapter.blank(), 0, 0, 1, dense)
 
@@ -343,7 +347,7 @@ class LinearLearner(CompiledLearner, Round):
 class ConfidenceLearner(LinearLearner):
     """A learner with variances of weights, such as the diagonal AROW."""
 
-    def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
+    def __init__(self, hypothesis: Part, relation: Part, rule: Part) -> None:
         super().__init__(hypothesis, relation, rule)
         self.traits = replace(self.traits, has_variances=True)
 
@@ -368,7 +372,7 @@ class ConfidenceLearner(LinearLearner):
         )
 
 
-def _variances(model: Any, rows: Rows, codes: Codes) -> Margins:
+def _variances(model: Tree, rows: Rows, codes: Codes) -> Margins:
     variances = np.zeros(len(codes))
     margin_variances(model, rows, codes, variances)
     return variances
@@ -379,7 +383,7 @@ def empty_moves(n: int) -> Moves:
     return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
-def result_of(moves: Any, run: Batch, m: int, experts: Any = None) -> UpdateResult:
+def result_of(moves: Tree, run: Batch, m: int, experts: Any = None) -> UpdateResult:
     """Return the result of a batch of which the first m records were learned, with the predictions made earlier."""
     predictions = Predictions(moves.margins, experts).replace_first(run.predictions)
     support = [getattr(moves, name)[:m] for name in ("stored", "evicted") if hasattr(moves, name)]

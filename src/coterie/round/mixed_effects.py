@@ -26,9 +26,10 @@ from coterie.numeric.primal.mixed_effects import (
 from coterie.numeric.primal.stream import predict
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.state import State, arrays_of
-from coterie.types import Floats
+from coterie.types import Floats, Json
 
 from .contract import (
+    AnyRows,
     BaseLearner,
     Batch,
     Capabilities,
@@ -69,7 +70,7 @@ PRIORS = {"mixed effects": Prior(10.0, 0.3), "close mixed effects": Prior(0.3, 0
 class _Saved(msgspec.Struct):
     """The data that :meth:`MixedEffectsLearner.dump` returns in addition to the arrays."""
 
-    shape: dict[str, Any]
+    shape: Json
     features: Features
     rounds: RoundCount
 
@@ -259,12 +260,12 @@ class MixedEffectsLearner(CompiledLearner):
 
     # -- files --------------------------------------------------------------------------------------------------------
 
-    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: State) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         shape, arrays = flatten(require_held(state.model.to_saved(state.known)))
         return {"shape": shape, "features": state.features, "rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> State:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
         """Undo :meth:`dump`.
 
         Raises
@@ -346,7 +347,7 @@ class SuccessionLearner(MemberLearner):
         learner, inner = successor if first[0].has_left(first[1]) else first
         return np.asarray(getattr(learner, method)(inner, *arguments))
 
-    def linear_part(self, state: MembersState, run: Batch, record: Any = None) -> Margins:
+    def linear_part(self, state: MembersState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the margins of records as weighted sums."""
         return self._ask_active("linear_part", state, run, record)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,10 @@ from numpy.typing import NDArray
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense, Rows, weights_of
 from coterie.numeric.primal.stream import Moves
+from coterie.numeric.weights.table import Weights
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.state import State
+from coterie.types import Part, Tree
 
 from .block import BoundLearner
 from .contract import Batch, Codes, Margins
@@ -25,19 +26,19 @@ class PotentialLearner(BoundLearner):
     The rule is the Perceptron's. Parameters are those of :class:`BoundLearner`.
     """
 
-    def __init__(self, hypothesis: Any, relation: Any) -> None:
+    def __init__(self, hypothesis: Part, relation: Part) -> None:
         super().__init__(hypothesis, relation)
         # T is made of all of M, and potentials are of all weights and may depend on the number of features
         self.traits = replace(self.traits, task_changes_all=True, feature_changes_all=True)
 
-    def _resized(self, state: State, changed: bool) -> Any:
+    def _resized(self, state: State, changed: bool) -> Tree:
         return self.hypothesis.resized(state.model, self.matrix(state), state.features)
 
-    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Tree:
         state.model = state.model._replace(raw=dropped.moved_copy(state.model.raw))
         return self._resized(state, True)
 
-    def weights(self, state: State) -> NDArray[np.floating[Any]]:
+    def weights(self, state: State) -> Weights:
         """The weights that predictions use, one row a task, dense."""
         return np.array(state.model.weights)
 
@@ -60,7 +61,7 @@ class PotentialLearner(BoundLearner):
             margins[rows_of_task] = scores
         return margins
 
-    def _with_one(self, state: State, task: Hashable) -> Any:
+    def _with_one(self, state: State, task: Hashable) -> Tree:
         row, own = self.adapter.unseen(state, [task], np.arange(state.known))
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
         return self.hypothesis.resized(state.model, M, state.features)
@@ -77,7 +78,7 @@ class PotentialLearner(BoundLearner):
         ):
             state.model = after
 
-    def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
+    def _predict(self, model: Tree, rows: Rows, codes: Codes, margins: Margins) -> None:
         for t, i in enumerate(codes.tolist()):
             margins[t] = model.margin(i, rows, t)
 

@@ -20,9 +20,10 @@ from coterie.numeric.primal import stacking
 from coterie.numeric.primal.stacking import Stacking
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held, strip_prefix
 from coterie.state import arrays_of, nbytes_of
-from coterie.types import Floats
+from coterie.types import Floats, Json
 
 from .contract import (
+    AnyRows,
     BaseLearner,
     Batch,
     Codes,
@@ -42,7 +43,7 @@ NORMAL = 20.0
 class _Saved(msgspec.Struct):
     """The data that :meth:`RegressionLearner.dump` returns in addition to the arrays."""
 
-    shape: dict[str, Any]
+    shape: Json
 
 
 @dataclass
@@ -154,7 +155,7 @@ class RegressionLearner(MemberLearner):
         stacking.predict(model, np.array(margins), tasks, experts, spreads)
         return experts, spreads
 
-    def linear_part(self, state: RegressionState, run: Batch, record: Any = None) -> Margins:
+    def linear_part(self, state: RegressionState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return margins with members' predictions not limited to the range of the labels."""
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
@@ -215,13 +216,13 @@ class RegressionLearner(MemberLearner):
 
     # -- files ----------------------------------------------------------------------------------------------------
 
-    def dump(self, state: RegressionState) -> tuple[dict[str, Any], Arrays]:
+    def dump(self, state: RegressionState) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = super().dump(state)
         shape, own = flatten(require_held(state.model.to_saved(state.known)), "model.")
         return data | {"shape": shape}, arrays | own
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> RegressionState:
+    def restore(self, data: Json, arrays: Arrays, tasks: Index) -> RegressionState:
         """Undo :meth:`dump`.
 
         Raises

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.hypotheses.full import FullCovariance
@@ -23,12 +22,14 @@ from coterie.numeric.core.points import Points
 from coterie.numeric.core.records import Rows, weights_of
 from coterie.numeric.dual.second_order import Course, Forecast, Pairs, Shares, course_through
 from coterie.numeric.primal.stream import Moves
+from coterie.numeric.weights.table import Weights
 from coterie.rules import ConfidenceRule
 from coterie.state import State
+from coterie.types import Part, Tree
 from coterie.wording import counted
 
 from .block import BLOCK, BoundLearner, Span, spans
-from .contract import Batch, Codes, Margins, score_known_and_unseen, select_from_column
+from .contract import AnyRows, Batch, Codes, Margins, score_known_and_unseen, select_from_column
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.
 MOST_WEIGHTS = 1 << 15
@@ -69,7 +70,7 @@ class SecondOrderLearner(BoundLearner):
     hypothesis: FullCovariance
 
     def __init__(
-        self, hypothesis: FullCovariance, relation: Any, rule: Any, noise: float, relative: bool = False
+        self, hypothesis: FullCovariance, relation: Part, rule: Part, noise: float, relative: bool = False
     ) -> None:
         super().__init__(hypothesis, relation)
         spec.require_part("rule", rule, "AROW()")
@@ -92,17 +93,17 @@ class SecondOrderLearner(BoundLearner):
         decider.shrinks = False
         return decider
 
-    def _resized(self, state: State, changed: bool) -> Any:
+    def _resized(self, state: State, changed: bool) -> Tree:
         if state.model.solver == "primal":
             _require_room(max(state.known, 1), state.features)  # also before the first task
         shares = self._shares(state)
         return state.model.with_room(self.hypothesis.kernel, shares, state.known, state.features, changed)
 
-    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Tree:
         state.model = state.model.drop_tasks(dropped)
         return self._resized(state, True)
 
-    def weights(self, state: State) -> NDArray[np.floating[Any]]:
+    def weights(self, state: State) -> Weights:
         """The weights that predictions use, one row a task, dense.
 
         Raises
@@ -114,12 +115,12 @@ class SecondOrderLearner(BoundLearner):
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
         return np.asarray(state.model.weights(self._shares(state), state.known, state.features))
 
-    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
         sharing = self.adapter.blank()
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
-    def linear_part(self, state: State, run: Batch, record: Any = None) -> Margins:
+    def linear_part(self, state: State, run: Batch, record: AnyRows | None = None) -> Margins:
         """The means of margins, which are a weighted sum of features unless there is a kernel."""
         if not self.hypothesis.linear:
             return np.zeros(len(run.tasks))

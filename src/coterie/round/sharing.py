@@ -27,7 +27,7 @@ from coterie.relations.interaction import column_cache
 from coterie.relations.learned import matrix_of
 from coterie.relations.levels import Pooled
 from coterie.state import State
-from coterie.types import Codes, Floats, Matrix
+from coterie.types import Codes, Floats, Matrix, Part, Tree
 from coterie.wording import stack_level
 
 from .contract import InputShape
@@ -35,7 +35,7 @@ from .contract import InputShape
 NO_GROUPS = np.zeros(0, np.int64)
 
 
-def require_fit(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
+def require_fit(hypothesis: Part, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
     """Refuse a part that a hypothesis cannot be combined with: TypeError naming the kinds that it can."""
     if not fits:
         raise TypeError(f"{type(hypothesis).__name__} cannot {what}: it needs {part} by {' or '.join(kinds)}")
@@ -44,7 +44,7 @@ def require_fit(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequen
 class RelationAdapter(ABC):
     """The operations that depend on the form of a relation; a state is changed in place."""
 
-    def __init__(self, hypothesis: Any, relation: Any) -> None:
+    def __init__(self, hypothesis: Part, relation: Part) -> None:
         self.hypothesis, self.relation = hypothesis, relation
 
     @abstractmethod
@@ -70,18 +70,18 @@ class RelationAdapter(ABC):
     # -- the field ``sharing``
 
     @abstractmethod
-    def begin(self, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
+    def begin(self, tasks: Index, features: int, length: int | None) -> tuple[Tree, Tree]:
         """Return the part of the relation that a state keeps, and ``sharing``."""
 
     @abstractmethod
-    def blank(self) -> Any:
+    def blank(self) -> Tree:
         """Return the ``sharing`` of no task as it would be saved."""
 
     @abstractmethod
-    def restore(self, sharing: Any, tasks: Index) -> tuple[Any, Any]:
+    def restore(self, sharing: Tree, tasks: Index) -> tuple[Tree, Tree]:
         """Return the same as :meth:`begin` for a saved ``sharing``."""
 
-    def extend(self, state: State, tasks: int) -> Any:
+    def extend(self, state: State, tasks: int) -> Tree:
         """Return the ``sharing`` with room for the first ``tasks`` tasks."""
         return state.model.sharing
 
@@ -89,25 +89,25 @@ class RelationAdapter(ABC):
         """Drop tasks of the ``sharing``; return the groups that have no task any more."""
         return NO_GROUPS
 
-    def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Any:
+    def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
         """Return the ``sharing`` of unseen tasks; ValueError if the relation allows no new tasks."""
         return state.model.sharing
 
-    def paths(self, sharing: Any) -> Codes | None:
+    def paths(self, sharing: Tree) -> Codes | None:
         """Return the groups of each task, one column per level; None without groups."""
         return None
 
-    def group_weights(self, sharing: Any) -> Floats:
+    def group_weights(self, sharing: Tree) -> Floats:
         """Return the weight of every group that has tasks, which may change as tasks arrive."""
         return np.zeros(0)
 
     # -- models of weights
 
-    def count_rows(self, sharing: Any, tasks: int) -> tuple[int, int]:
+    def count_rows(self, sharing: Tree, tasks: int) -> tuple[int, int]:
         """Return the numbers of rows of groups and of tasks' own weights."""
         return 0, tasks
 
-    def model(self, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> Model:
+    def model(self, sharing: Tree, groups: int, tasks: int, features: int, dense: bool) -> Model:
         """Make a model with these numbers of rows of groups and of tasks."""
         model: Model = self.hypothesis.make_model(self.relation.form, sharing, groups, tasks, features, dense)
         return model
@@ -260,23 +260,23 @@ class ColumnAdapter(RelationAdapter):
     def relation_matrix(self, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(self.relation.relation_matrix(None if among is None else [state.labels[i] for i in among]))
 
-    def begin(self, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
+    def begin(self, tasks: Index, features: int, length: int | None) -> tuple[Tree, Tree]:
         if tasks.labels != list(self.relation.known_tasks):
             raise ValueError(f"the tasks are not those of its {type(self.relation).__name__}")
         cache = column_cache(self.relation.source())
         return cache, cache.columns
 
-    def blank(self) -> Any:
+    def blank(self) -> Tree:
         return no_columns()
 
-    def restore(self, sharing: Any, tasks: Index) -> tuple[Any, Any]:
+    def restore(self, sharing: Tree, tasks: Index) -> tuple[Tree, Tree]:
         return self.begin(tasks, 0, None)
 
-    def to_saved(self, state: State) -> Any:
+    def to_saved(self, state: State) -> Tree:
         """Return no columns, which can be computed again."""
         return no_columns()
 
-    def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Any:
+    def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
         raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
 
     def share(self, state: State) -> Floats:
@@ -335,13 +335,13 @@ class LearnedAdapter(RelationAdapter):
                 stacklevel=stack_level(),
             )
 
-    def begin(self, tasks: Index, features: int, length: int | None) -> tuple[None, Any]:
+    def begin(self, tasks: Index, features: int, length: int | None) -> tuple[None, Tree]:
         return None, self.relation.begin(tasks.labels, features, length)
 
-    def blank(self) -> Any:
+    def blank(self) -> Tree:
         return self.relation.blank()
 
-    def restore(self, sharing: Any, tasks: Index) -> tuple[None, Any]:
+    def restore(self, sharing: Tree, tasks: Index) -> tuple[None, Tree]:
         self.relation.check_size(len(tasks))
         return None, sharing
 
@@ -384,7 +384,7 @@ _ADAPTERS: Mapping[str, type[RelationAdapter]] = {
 }
 
 
-def adapt_relation(hypothesis: Any, relation: Any) -> Any:
+def adapt_relation(hypothesis: Part, relation: Part) -> Any:
     """Return the adapter of a relation to a hypothesis; TypeError naming both if they cannot be combined."""
     spec.require_part("relation", relation, "HalfUpdate()")
     form = getattr(relation, "form", None)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index, WholeNumbers, check_no_collisions, occurring
@@ -21,8 +20,10 @@ from coterie.numeric.core.records import widths_of
 from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.numeric.trees import Arrays
 from coterie.relations.groups import GroupIndex
+from coterie.types import Array, Json
 
 from .contract import (
+    AnyRows,
     BaseLearner,
     Batch,
     Codes,
@@ -236,7 +237,7 @@ class TaskRegistry:
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def make_batch(self, rows: Any, tasks: NDArray[Any]) -> Batch:
+    def make_batch(self, rows: AnyRows, tasks: Array) -> Batch:
         """Return records to predict, with the numbers of their tasks: ValueError if one is refused."""
         distinct, places = occurring(tasks)
         self.refuse_unseen(distinct)
@@ -286,7 +287,7 @@ class TaskRegistry:
         ends = [*(arrival.round for arrival in arrivals if arrival.round > 0), len(y)]
         return learn_in_pieces(run, y, ends, learn_next)
 
-    def learn_bounded(self, run: Batch, y: Any, tasks: NDArray[Any], size: InputShape) -> UpdateResult:
+    def learn_bounded(self, run: Batch, y: Any, tasks: Array, size: InputShape) -> UpdateResult:
         """Learn as :meth:`learn` does, under ``max_tasks``; each task is known from its first record on."""
         recency, most = cast(Recency, self.recency), int(self.max_tasks or 0)
         distinct, places = occurring(tasks)
@@ -353,12 +354,12 @@ class TaskRegistry:
 
     # -- files --------------------------------------------------------------------------------------------------------
 
-    def dump(self) -> tuple[dict[str, Any], Arrays]:
+    def dump(self) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = self.learner.dump(self.state)
         return data, arrays if self.recency is None else arrays | {RECENCY: self.recency.order}
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, index: Index) -> None:
+    def restore(self, data: Json, arrays: Arrays, index: Index) -> None:
         """Undo :meth:`dump`; of records of several views the index numbers the names of these.
 
         Raises
