@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -56,7 +57,7 @@ class MembersRound(ViewRound):
     def of_views(self, state: LearnerState) -> Sequence[BaseLearner]:
         """The learner of each view."""
 
-    def pairs(self, state: LearnerState) -> list[tuple[BaseLearner, LearnerState]]:
+    def pairs(self, state: LearnerState) -> list[tuple[Any, LearnerState]]:
         """The learner of each view with its state."""
         return list(zip(self.of_views(state), state.members, strict=True))
 

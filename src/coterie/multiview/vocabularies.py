@@ -42,7 +42,7 @@ class Vocabulary:
     """
 
     def __init__(self, names: Iterable[Hashable] = ()) -> None:
-        self.numbers: dict[Hashable, int] = {name: j for j, name in enumerate(names)}
+        self.numbers: dict[Any, int] = {name: j for j, name in enumerate(names)}
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -77,7 +77,7 @@ class Vocabulary:
             known = read(features, self.numbers, values, columns)
         return None if known < 0 else Csr(values[:known], columns[:known], one_record(known))
 
-    def add(self, names: Iterable[Hashable]) -> list[Hashable]:
+    def add(self, names: Iterable[Hashable]) -> list[Any]:
         """Give columns to the names that have none, which are returned."""
         known, new = self.numbers, []
         for name in names:

@@ -34,7 +34,7 @@ from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.round.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
 from coterie.round.task_registry import TaskRegistry
-from coterie.types import Inputs, OneRecord, Tasks, Tree
+from coterie.types import Array, Inputs, OneRecord, Tasks, Tree
 
 from .fast_path import FastPath
 from .predictions import ModelPredictions
@@ -143,7 +143,7 @@ class _Labelled:
     """
 
     records: Records
-    y: types.Labels
+    y: Array
     weights: NDArray[np.float64] | None
     learned: NDArray[np.bool_] | None = None
     labels: Labels | None = None
@@ -341,7 +341,7 @@ class OnlineModel:
     def _read(
         self,
         X: Inputs | Records | Block,
-        y: types.Labels,
+        y: types.Labels | None,
         task: Tasks | None,
         classes: types.Labels | None,
         weights: ArrayLike | None,
@@ -380,7 +380,7 @@ class OnlineModel:
         return batch
 
     def _read_block(
-        self, block: Block, y: types.Labels, task: Tasks | None, weights: ArrayLike | None
+        self, block: Block, y: types.Labels | None, task: Tasks | None, weights: ArrayLike | None
     ) -> tuple[Records, Any, Any]:
         """Return records, labels and weights of a block: ValueError without labels, or with other arguments."""
         if block.y is None:
@@ -389,7 +389,7 @@ class OnlineModel:
             raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
         return self.input.read_block(block, not self.fitted), block.y, block.weight
 
-    def learned_records(self, X: Inputs, y: types.Labels, weights: ArrayLike | None) -> Learning:
+    def learned_records(self, X: Inputs, y: types.Labels | None, weights: ArrayLike | None) -> Learning:
         """Flag the records that are learned: those with both their own weight and their label's weight above 0."""
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
@@ -397,7 +397,7 @@ class OnlineModel:
         own = None if weights is None else sample_weights(weights, tabular.count(X))
         return learned if own is None else learned & (own > 0.0)
 
-    def know_labels(self, y: types.Labels) -> None:
+    def know_labels(self, y: types.Labels | None) -> None:
         """Register the labels of records, of which some may not be asked for; ValueError for a third of two."""
         labels = self._labels_copied()
         labels.values(y)
@@ -742,7 +742,8 @@ class OnlineModel:
             self.version += 1
             encoded = self._encode_one(y, weight)
             with transaction(self):
-                self._update_one(*self._row_of_one(x, task), *encoded)
+                row, number = self._row_of_one(x, task)
+                self._update_one(row, number, *encoded)
             self._open_fast_path()
         finally:
             lock.release()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coterie.types import Json
+from coterie.types import Arrays, Json
 
-from .model import Arrays, OnlineModel
+from .model import OnlineModel
 from .weighing import BALANCED, Weighing
 
 

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie import spec, types
+from coterie import spec
 from coterie.index import distinct_labels
 from coterie.inputs.labels import Labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import LARGEST_WEIGHT
-from coterie.types import Floats
+from coterie.types import Array, Floats
 from coterie.wording import listed
 
 BALANCED = "balanced"
@@ -62,7 +62,7 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
     return weights
 
 
-def check_class_weight(class_weight: ClassWeight) -> None:
+def check_class_weight(class_weight: Any) -> None:
     """Refuse a ``class_weight`` that is not "balanced", None or a dictionary of weights in range: ValueError."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return
@@ -133,7 +133,7 @@ class Weighing:
         """A copy with these weights of labels, which keeps the counts of labels if they are "balanced"."""
         return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
 
-    def weigh(self, y: types.Labels, own: Floats | None, last: int) -> Floats | None:
+    def weigh(self, y: Sequence[Hashable] | Array, own: Floats | None, last: int) -> Floats | None:
         """Return the weights of records with labels y, counting the first ``last``; None if all have weight 1."""
         if self.class_weight is None:
             return own

@@ -486,7 +486,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
             shared = state.shared[name]
             if self._owners[name]:
                 shared.table = shared.table.make_room(np.array([row]), entries)
-        for learner, member in list(self.pairs(state))[len(self._kinds) :]:
+        for learner, member in list(zip(self.learners, state.members, strict=True))[len(self._kinds) :]:
             learner.make_room(member)
         self._join(state)
 
