@@ -25,8 +25,8 @@ from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import Arrays
 from coterie.online.adaptive_regression import AdaptiveSharingRegressor
 from coterie.online.estimator import OnlineEstimator
-from coterie.online.fields import SCALE
 from coterie.online.model import OnlineModel
+from coterie.online.parameter_fields import SCALE
 from coterie.online.predictions import ModelPredictions
 from coterie.online.saving import restore, saved
 from coterie.online.waiting import is_like

@@ -13,7 +13,7 @@ from coterie.index import distinct_labels
 from coterie.inputs.block import Block
 from coterie.round.contract import Predictions
 
-from .stream_model import Margins, Rounds, StreamModel, stream_model_of
+from .stream_model import BatchResult, Margins, StreamModel, stream_model_of
 from .trace import Trace, ViewWeights
 from .tracing import empty_trace, make_trace, trace_rows
 
@@ -107,7 +107,7 @@ class ProgressiveRun:
             raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
         self.model, self.tasks, self.delay, self.length = model, tasks, delay, length
         self._predicted: list[_PredictedBlock] = []
-        self._moves: list[Rounds] = []
+        self._moves: list[BatchResult] = []
         self._waiting: Block | None = None
         self._asked = np.zeros(0, bool)
         # members of ensembles are charged by what they predicted of the waiting records, once the labels come
@@ -151,7 +151,7 @@ class ProgressiveRun:
         self._moves.append(self._learn(replace(self._waiting, asked=self._asked)).moves())
         self._waiting, self._predictions, self._asked = None, None, np.zeros(0, bool)
 
-    def _learn(self, block: Block, late: int = 0) -> Rounds:
+    def _learn(self, block: Block, late: int = 0) -> BatchResult:
         return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, predictions=self._predictions)
 
     def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
@@ -166,7 +166,7 @@ class ProgressiveRun:
         """All rounds so far."""
         return self._trace(self._predicted, self._moves)
 
-    def _trace(self, predicted: Sequence[_PredictedBlock], moves: Sequence[Rounds]) -> Trace:
+    def _trace(self, predicted: Sequence[_PredictedBlock], moves: Sequence[BatchResult]) -> Trace:
         """The trace of blocks, with tasks numbered as they came."""
         encoder = self.model.label_encoder
         margin = np.concatenate([empty_trace(encoder, 0), *(block.margin for block in predicted)])

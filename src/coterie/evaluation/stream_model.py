@@ -23,12 +23,23 @@ Asking = Callable[[int], Any]
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """A run of rounds: margins before each label (positive for ``classes_[1]``), flags of updates and of queries.
+class BatchResult:
+    """The result of a batch that a model predicted and learned, on the scale of the labels.
 
-    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
-    several views ``weights`` says how long theirs were. ``predictions`` are the predictions as the learner made them,
-    for whoever has records learned later; ``own`` are the margins right before each label was learned, where all were.
+    Attributes
+    ----------
+    margin : ndarray
+        The margin of each record before its label, positive for ``classes_[1]``.
+    updated, queried : ndarray of bool
+        Flags of the records that changed the model, and of those with a query.
+    stored, evicted : ndarray, optional
+        Of support vectors: flags of the records that became one, and the task that lost one, -1 for none.
+    weights : ViewWeights, optional
+        Of several views: the lengths of their weights.
+    predictions : Predictions, optional
+        The learner's own predictions, for records that are learned later.
+    own : ndarray, optional
+        The margins right before each label was learned, if all were.
     """
 
     margin: Margins
@@ -40,12 +51,12 @@ class Rounds:
     predictions: Predictions | None = None
     own: Margins | None = None
 
-    def moves(self, first: int | None = None, last: int | None = None) -> Rounds:
-        """Some of the rounds without their margins, so that a stream may be longer than the memory."""
+    def moves(self, first: int | None = None, last: int | None = None) -> BatchResult:
+        """Return some rounds without their margins, so that a stream may be longer than the memory."""
         stored = None if self.stored is None else self.stored[first:last]
         evicted = None if self.evicted is None else self.evicted[first:last]
         weights = None if first else self.weights
-        return Rounds(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted, weights)
+        return BatchResult(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted, weights)
 
 
 def stacked(margins: Sequence[Margins]) -> Margins:
@@ -58,7 +69,7 @@ def stacked(margins: Sequence[Margins]) -> Margins:
     )
 
 
-def joined_rounds(parts: Sequence[Rounds]) -> Rounds:
+def concatenate_results(parts: Sequence[BatchResult]) -> BatchResult:
     """Join rounds of consecutive records; parts that learned nothing stored and evicted nothing."""
 
     def joined(name: str, rest: Any) -> NDArray[Any] | None:
@@ -70,7 +81,7 @@ def joined_rounds(parts: Sequence[Rounds]) -> Rounds:
 
     predictions = [part.predictions for part in parts if part.predictions is not None]
     own = [part.own for part in parts if part.own is not None]
-    return Rounds(
+    return BatchResult(
         stacked([part.margin for part in parts]),
         np.concatenate([part.updated for part in parts]),
         np.concatenate([part.queried for part in parts]),
@@ -155,7 +166,7 @@ class StreamModel(Protocol):
         length: int | None = None,
         asking: Asking | None = None,
         predictions: Predictions | None = None,
-    ) -> Rounds:
+    ) -> BatchResult:
         """Predict and then learn each record of a block, the last ``late`` of them predicted only.
 
         ``tasks`` are to be known from now on, ``length`` rounds will come in all where that is known, ``asking`` makes
@@ -184,7 +195,7 @@ class StreamModel(Protocol):
     def check_waiting(self, waiting: Sequence[Any]) -> None:
         """Raise ValueError for objects that :meth:`predict_waiting` cannot have returned."""
 
-    def predict_pending(self, block: Block) -> Rounds:
+    def predict_pending(self, block: Block) -> BatchResult:
         """Predict a block before its labels come; margins are 0 before anything is learned."""
 
     def predict(self, block: Block) -> BlockViews:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie.index import Index
 from coterie.multiview import ViewRecords, Views, Vocabulary
-from coterie.multiview.records import views_from_json
+from coterie.multiview.view_records import views_from_json
 from coterie.numeric.core.checks import require
 from coterie.numeric.views.forms import emptied, side_by_side
 from coterie.round.contract import InputShape

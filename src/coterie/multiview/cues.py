@@ -19,18 +19,18 @@ from coterie.numeric.trees import Arrays, array_of
 from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
 from coterie.round.contract import Batch, InputShape, Margins
-from coterie.round.kernel import KernelLearner
+from coterie.round.kernel_learner import KernelLearner
 from coterie.round.linear import empty_moves
 from coterie.rules import PassiveAggressive
 from coterie.types import Json, Part
 
 from .learner import FEWEST, ViewMoves, by_view, compiled_rule
-from .members import MembersRound, MembersState
-from .records import ViewRecords
+from .view_members import MembersRound, ViewMembersState
+from .view_records import ViewRecords
 
 
 @dataclass
-class CueState(MembersState):
+class CueState(ViewMembersState):
     """A learner and a state for every view, and the weights of the views' margins."""
 
     learners: list[KernelLearner]

@@ -48,7 +48,7 @@ from coterie.state import nbytes_of
 from coterie.types import Json, Part, Tree
 
 from .norms import Norm, SpectralNorm, exponent_of
-from .records import ViewRecords
+from .view_records import ViewRecords
 
 #: Records of a block in the dual form, at most and at least, and the numbers that a block's kernel values may be.
 MOST, FEWEST, VALUES = 128, 8, 2**23

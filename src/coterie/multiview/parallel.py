@@ -19,13 +19,13 @@ from coterie.round.contract import Batch, InputShape, Margins
 from coterie.types import Json, Part
 
 from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewState, by_view, compiled_rule
-from .members import MembersRound, MembersState
 from .norms import GroupNorm
-from .records import ViewRecords
+from .view_members import MembersRound, ViewMembersState
+from .view_records import ViewRecords
 
 
 @dataclass
-class ParallelState(MembersState):
+class ParallelState(ViewMembersState):
     """A state for every view."""
 
     members: list[ViewState]

@@ -14,14 +14,14 @@ from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.round.linear import LinearLearner
-from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
-from coterie.round.regression import RegressionLearner
+from coterie.round.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
+from coterie.round.regression_learner import RegressionLearner
 from coterie.rules import Squared
 from coterie.types import Part
 
-from .fields import SCALE, LinearEstimator
 from .intervals import PredictsIntervals
 from .model import LabelKind
+from .parameter_fields import SCALE, LinearEstimator
 from .regression import MultitaskRegressor
 
 #: The gradient members by name: their relations, and the length of their steps relative to ``step``.

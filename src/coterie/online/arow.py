@@ -11,13 +11,13 @@ from coterie.hypotheses import DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
 from coterie.round.contract import BaseLearner
 from coterie.round.linear import ConfidenceLearner
-from coterie.round.second_order import SecondOrderLearner
+from coterie.round.second_order_learner import SecondOrderLearner
 from coterie.rules import AROW
 from coterie.types import Part
 from coterie.wrappers import with_half_life
 
-from .fields import LinearEstimator
 from .logistic import logistic_with_intercepts
+from .parameter_fields import LinearEstimator
 from .second_order import margin_variance
 
 

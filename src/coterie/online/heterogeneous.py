@@ -15,10 +15,10 @@ from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
 from coterie.round.contract import BaseLearner
 from coterie.round.ensemble import Ensemble, EnsembleState
-from coterie.round.heterogeneous import HeterogeneousLearner
+from coterie.round.heterogeneous_learner import HeterogeneousLearner
 from coterie.types import Estimators, Inputs, Part
 
-from .fields import TaskEstimator
+from .parameter_fields import TaskEstimator
 
 
 @spec.estimator

@@ -16,10 +16,10 @@ from coterie.kernels import Gaussian, as_kernel
 from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import Independent
 from coterie.round.contract import BaseLearner
-from coterie.round.kernel import KernelLearner
+from coterie.round.kernel_learner import KernelLearner
 from coterie.types import Part
 
-from .fields import TaskEstimator
+from .parameter_fields import TaskEstimator
 
 
 @spec.estimator

@@ -14,7 +14,7 @@ from coterie.rules import Logistic
 from coterie.types import Estimator, Part
 from coterie.wrappers import with_half_life
 
-from .fields import LinearEstimator
+from .parameter_fields import LinearEstimator
 
 #: The parameters of a linear classifier that a baseline beside it has in common with it.
 _IN_COMMON = (

@@ -13,15 +13,15 @@ from coterie.inputs.labels import Targets
 from coterie.relations import Intercepts
 from coterie.round.contract import BaseLearner
 from coterie.round.linear import LinearLearner
-from coterie.round.mixed_effects import MixedEffectsLearner, Prior, SuccessionLearner
+from coterie.round.mixed_effects_learner import MixedEffectsLearner, Prior, SuccessionLearner
 from coterie.rules import Logistic, Squared
 from coterie.types import Estimator, Part
 from coterie.wrappers import half_lives, with_half_life
 
-from .fields import SCALE, LinearEstimator
 from .intervals import PredictsIntervals
 from .logistic import MultitaskLogistic
 from .model import LabelKind
+from .parameter_fields import SCALE, LinearEstimator
 from .regression import MultitaskRegressor
 from .second_order import margin_variance
 

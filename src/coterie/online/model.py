@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import types
-from coterie.evaluation.stream_model import Asking, Margins, Rounds, joined_rounds, stacked
+from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concatenate_results, stacked
 from coterie.evaluation.trace import ViewWeights
 from coterie.index import Index, check_no_collisions, distinct_labels, occurring
 from coterie.inputs import tabular
@@ -293,7 +293,7 @@ class OnlineModel:
         length: int | None = None,
         asking: Asking | None = None,
         predictions: Predictions | None = None,
-    ) -> Rounds:
+    ) -> BatchResult:
         """Predict and then learn each record in turn.
 
         Parameters
@@ -315,11 +315,11 @@ class OnlineModel:
         asking : callable, optional
             Makes the query strategy that decides which labels are asked for.
         predictions : Predictions, optional
-            Predictions of the first records, which were made before; see :attr:`Rounds.predictions`.
+            Predictions of the first records, which were made before; see :attr:`BatchResult.predictions`.
 
         Returns
         -------
-        Rounds
+        BatchResult
             The prediction of each record, and the changes by its label.
         """
         if late < 0:
@@ -329,7 +329,7 @@ class OnlineModel:
             batch = self._read(X, y, task, classes, weights, whole)
             if not len(batch) and batch.learned is not None:
                 undo_reading()
-                return Rounds(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
+                return BatchResult(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
             length = passes * len(batch) if whole else length
             if batch.learned is None or asking is not None:  # every round of a query strategy counts
                 return self._learn(batch, tasks, late, length, asking, predictions)
@@ -415,7 +415,7 @@ class OnlineModel:
         length: int | None,
         asking: Asking | None,
         predictions: Predictions | None,
-    ) -> Rounds:
+    ) -> BatchResult:
         """Learn all records of a batch: number the tasks, weigh the records, encode the labels, update."""
         labels, values, n, population = batch.labels, batch.values, len(batch), self.population
         if labels is None:
@@ -448,7 +448,7 @@ class OnlineModel:
         late: int,
         length: int | None,
         predictions: Predictions | None,
-    ) -> Rounds:
+    ) -> BatchResult:
         """Learn some of the records; the others are predicted in their turn, and change nothing."""
         pieces = []
         for first, last, learning in runs_of(cast("NDArray[np.bool_]", batch.learned), len(batch)):
@@ -459,7 +459,7 @@ class OnlineModel:
                 tasks = ()
             else:
                 pieces.append(self._predict_unlearned(piece.records, earlier))
-        return joined_rounds(pieces)
+        return concatenate_results(pieces)
 
     def _learn_some_late(
         self,
@@ -468,14 +468,14 @@ class OnlineModel:
         late: int,
         length: int | None,
         predictions: Predictions | None,
-    ) -> Rounds:
+    ) -> BatchResult:
         """Learn as :meth:`_learn_some` does, each label ``late`` rounds after its record was predicted."""
         n, learned = len(batch), cast("NDArray[np.bool_]", batch.learned)
         if learned.any():
             self._number(tasks, batch.select(np.flatnonzero(learned)).records, length)
         n_predicted = 0 if predictions is None else len(predictions.margins)
-        predicted: list[Rounds] = []
-        updates: list[Rounds] = []
+        predicted: list[BatchResult] = []
+        updates: list[BatchResult] = []
         for t in range(n):
             records = batch.select(slice(t, t + 1)).records
             if learned[t] and not self.learner.traits.tasks_independent:  # a task counts from its prediction on
@@ -488,11 +488,11 @@ class OnlineModel:
                 updates.append(self._learn(piece, (), 0, length, None, predicted[s].predictions))
             elif s >= 0:
                 updates.append(predicted[s])
-        update = joined_rounds([*updates, *predicted[len(updates) :]])
+        update = concatenate_results([*updates, *predicted[len(updates) :]])
         changes = {name: getattr(update, name) for name in ("updated", "stored", "evicted")}
-        return replace(joined_rounds(predicted), **changes, own=None)
+        return replace(concatenate_results(predicted), **changes, own=None)
 
-    def _predict_unlearned(self, records: Records, earlier: Predictions | None) -> Rounds:
+    def _predict_unlearned(self, records: Records, earlier: Predictions | None) -> BatchResult:
         """Predict records that change nothing; of those predicted earlier, return these predictions."""
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
@@ -510,16 +510,16 @@ class OnlineModel:
         else:
             margins = np.asarray(labels.shift + labels.factor * predictions.margins)
         own = margins if own is None else own
-        return Rounds(margins, np.zeros(n, bool), np.ones(n, bool), predictions=predictions, own=own)
+        return BatchResult(margins, np.zeros(n, bool), np.ones(n, bool), predictions=predictions, own=own)
 
-    def _rounds(self, labels: Labels, encoded: Any, update: UpdateResult, asked: NDArray[np.bool_]) -> Rounds:
+    def _rounds(self, labels: Labels, encoded: Any, update: UpdateResult, asked: NDArray[np.bool_]) -> BatchResult:
         """Return the result of a batch on the scale of the labels."""
         weights, n = None if update.views is None else ViewWeights(*update.views), len(asked)
         updated = np.zeros(n, bool)
         updated[: len(update.steps)] = update.steps > 0
         own = labels.predictions(update.own, encoded) if len(update.own) == n else None
         margins = labels.predictions(update.predictions.margins, encoded)
-        return Rounds(margins, updated, asked, update.stored, update.evicted, weights, update.predictions, own)
+        return BatchResult(margins, updated, asked, update.stored, update.evicted, weights, update.predictions, own)
 
     def _number(
         self, tasks: Sequence[Hashable], records: Records, length: int | None
@@ -619,15 +619,15 @@ class OnlineModel:
         return predictions.variances + predictions.prior_variances(rows, known)
 
     @exclusive
-    def predict_pending(self, block: Block) -> Rounds:
+    def predict_pending(self, block: Block) -> BatchResult:
         """Predict a validated block before its labels come; margins are 0 before anything is learned."""
         n = len(block)
         moved, asked = np.zeros(n, bool), np.ones(n, bool)
         if not self.fitted:
-            return Rounds(np.zeros(n), moved, asked)
+            return BatchResult(np.zeros(n), moved, asked)
         view = self.predict(block)
         predictions = view.predictions
-        return Rounds(view.decode(predictions.margins), moved, asked, predictions=predictions)
+        return BatchResult(view.decode(predictions.margins), moved, asked, predictions=predictions)
 
     # -- labels that come one by one, and late ----------------------------------------------------------------------
 

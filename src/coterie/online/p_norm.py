@@ -8,11 +8,11 @@ from coterie import spec
 from coterie.hypotheses import PotentialWeights
 from coterie.potentials import PNorm
 from coterie.round.contract import BaseLearner
-from coterie.round.potential import PotentialLearner
+from coterie.round.potential_learner import PotentialLearner
 from coterie.types import Part
 
-from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
+from .parameter_fields import TaskEstimator
 
 
 @spec.estimator

@@ -13,8 +13,8 @@ from coterie.rules import Perceptron
 from coterie.types import Part
 from coterie.wrappers import Averaged, with_half_life
 
-from .fields import LinearEstimator
 from .logistic import logistic_with_intercepts
+from .parameter_fields import LinearEstimator
 
 
 @spec.estimator

@@ -15,8 +15,8 @@ from coterie.rules import Squared
 from coterie.types import Part
 from coterie.wrappers import Averaged, with_half_life
 
-from .fields import LinearEstimator
 from .model import LabelKind
+from .parameter_fields import LinearEstimator
 
 
 @spec.estimator

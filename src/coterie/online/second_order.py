@@ -15,13 +15,13 @@ from coterie.inputs.labels import Targets
 from coterie.kernels import LinearKernel, as_kernel
 from coterie.relations import Intercepts
 from coterie.round.contract import BaseLearner
-from coterie.round.second_order import SecondOrderLearner
+from coterie.round.second_order_learner import SecondOrderLearner
 from coterie.rules import SecondOrder, Squared
 from coterie.types import Inputs, Part, Tasks
 
-from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
 from .model import LabelKind
+from .parameter_fields import TaskEstimator
 from .regression import MultitaskRegressor
 
 

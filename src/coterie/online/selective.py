@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec, types
 from coterie.asking import Margin
-from coterie.evaluation.stream_model import BlockPredictions, Margins, Rounds
+from coterie.evaluation.stream_model import BatchResult, BlockPredictions, Margins
 from coterie.index import distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
@@ -422,7 +422,7 @@ class _AskingModel:
                     own.read_labelled(X, y, task, taught.settings.labels(None), True, learning=False)
             return replace(block, raw=own.raw_records(X))
 
-    def learn(self, block: Block, **options: Any) -> Rounds:
+    def learn(self, block: Block, **options: Any) -> BatchResult:
         """Predict the records of a block, and learn those queried.
 
         Raises
@@ -440,7 +440,7 @@ class _AskingModel:
         with self._taught.lock:
             if self._reads_raw(block):
                 return self._learn_raw(block, **options)
-            update: Rounds = self._taught.learn(block, **options | {"asking": query_strategy})
+            update: BatchResult = self._taught.learn(block, **options | {"asking": query_strategy})
             return update
 
     def _reads_raw(self, block: Block) -> bool:
@@ -459,7 +459,7 @@ class _AskingModel:
         tasks: Sequence[Hashable] = (),
         length: int | None = None,
         predictions: Predictions | None = None,
-    ) -> Rounds:
+    ) -> BatchResult:
         """Predict the records that do not wait, and learn each ``late`` records later."""
         taught, n, t = self._taught, len(block), len(self._waiting)
         waited, raw = t, iter(() if block.raw is None else block.raw[t:])
@@ -483,7 +483,7 @@ class _AskingModel:
             if update.stored is not None and update.evicted is not None:
                 has_support, stored[s], evicted[s] = True, update.stored[0], update.evicted[0]
         support = (stored, evicted) if has_support else (None, None)
-        return Rounds(margin, moved, asked, *support)
+        return BatchResult(margin, moved, asked, *support)
 
     def _check(self, block: Block) -> None:
         """Refuse tasks and labels before any record is read, and note the labels."""
@@ -554,7 +554,7 @@ class _AskingModel:
                     taught.skip_unlabelled()
         return np.concatenate(margins)
 
-    def predict_pending(self, block: Block) -> Rounds:
+    def predict_pending(self, block: Block) -> BatchResult:
         """Predict a block with delayed labels, and decide on its queries."""
         with self._taught.lock:
             if block.y is not None and self._reads_raw(block):
@@ -563,7 +563,7 @@ class _AskingModel:
                 margin, asked = (
                     np.array([decision[k] for decision in decided], kind) for k, kind in ((0, float), (1, bool))
                 )
-                return Rounds(margin, np.zeros(len(block), bool), asked)
+                return BatchResult(margin, np.zeros(len(block), bool), asked)
             met = self._taught.predict_pending(block)
             return replace(met, queried=self._sampler._decided(block.tasks, met.margin))
 

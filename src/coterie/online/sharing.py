@@ -14,14 +14,14 @@ from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
 from coterie.round.contract import BaseLearner
 from coterie.round.ensemble import Member, make_ensemble
-from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
+from coterie.round.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
 from coterie.rules import AROW, Logistic
 from coterie.types import Estimator, Part
 from coterie.wording import nearest
 
 from .estimator import OnlineEstimator
-from .fields import SCALE, LinearEstimator
 from .logistic import MultitaskLogistic
+from .parameter_fields import SCALE, LinearEstimator
 
 Members = dict[str, Any]
 #: Sets of members by name.

@@ -77,7 +77,7 @@ from .contract import (
     without_nan,
 )
 from .linear import CompiledLearner, ConfidenceLearner, LinearLearner, empty_moves, result_of
-from .mixed_effects import MixedEffectsLearner
+from .mixed_effects_learner import MixedEffectsLearner
 
 #: Records that all learners see before the next ones: long enough for a learner's weights to come into the processor's
 #: cache and stay, while the margins of all learners, kept until they are mixed, take a few megabytes.

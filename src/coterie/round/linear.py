@@ -55,7 +55,7 @@ from .contract import (
     score_known_and_unseen,
     select_from_column,
 )
-from .sharing import NO_GROUPS, LearnedAdapter, adapt_relation, arrivals_of, count_all, require_fit
+from .relation_adapters import NO_GROUPS, LearnedAdapter, adapt_relation, arrivals_of, count_all, require_fit
 
 
 class _Saved(msgspec.Struct):

@@ -16,7 +16,7 @@ from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.state import State
 from coterie.types import Part, Tree
 
-from .block import BoundLearner
+from .block_learner import BoundLearner
 from .contract import Batch, Codes, Margins
 
 

@@ -22,9 +22,9 @@ from coterie.relations.matrices import inverse_of, positive_definite
 from coterie.state import State
 from coterie.types import Part, Tree
 
-from .block import BLOCK, BlockLearner, Span, spans
+from .block_learner import BLOCK, BlockLearner, Span, spans
 from .contract import Batch, Capabilities, Codes, InputShape, Margins
-from .sharing import mean_share
+from .relation_adapters import mean_share
 
 
 class HeterogeneousLearner(BlockLearner):

@@ -19,7 +19,7 @@ from .learner import ViewRound
 
 
 @dataclass
-class MembersState:
+class ViewMembersState:
     """A state for every view."""
 
     members: list[LearnerState]

@@ -28,7 +28,7 @@ from coterie.state import State
 from coterie.types import Part, Tree
 from coterie.wording import counted
 
-from .block import BLOCK, BoundLearner, Span, spans
+from .block_learner import BLOCK, BoundLearner, Span, spans
 from .contract import AnyRows, Batch, Codes, Margins, score_known_and_unseen, select_from_column
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.

@@ -26,7 +26,7 @@ from coterie.numeric.weights.table import Weights
 from coterie.state import State
 from coterie.types import Part, Tree
 
-from .block import BoundLearner, Span
+from .block_learner import BoundLearner, Span
 from .contract import Batch, Codes, InputShape, Margins
 from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, work_with
 

@@ -15,7 +15,7 @@ from coterie.types import Part, Tree
 
 from .contract import Batch, Capabilities, Codes, InputShape, Margins, UpdateResult
 from .linear import Round, empty_moves, named_by, result_of
-from .sharing import adapt_relation, mean_share
+from .relation_adapters import adapt_relation, mean_share
 
 #: Records in a block.
 BLOCK = 128
