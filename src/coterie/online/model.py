@@ -34,7 +34,7 @@ from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.round.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
 from coterie.round.task_registry import TaskRegistry
-from coterie.types import Array, Inputs, OneRecord, Tasks, Tree
+from coterie.types import Inputs, OneRecord, Tasks, Tree
 
 from .fast_path import FastPath
 from .predictions import ModelPredictions
@@ -143,7 +143,7 @@ class _Labelled:
     """
 
     records: Records
-    y: Array
+    y: Any
     weights: NDArray[np.float64] | None
     learned: NDArray[np.bool_] | None = None
     labels: Labels | None = None
