@@ -6,7 +6,11 @@ import pytest
 from scipy.stats import t as student
 
 import coterie as ct
+from coterie.index import Index
+from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.mixed_effects import LIMIT
+from coterie.round.contract import Batch, InputShape
+from coterie.round.mixed_effects import MixedEffectsLearner, Prior
 from reference.mixed_effects import MixedEffects
 from reference.moments import inside, scales
 from streams import FORMS
@@ -213,6 +217,15 @@ def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_constant_that_comes_after_features_is_refused():
+    learner = MixedEffectsLearner(Prior(1.0, 1.0), False)
+    state = learner.init(Index([0]), InputShape(2))
+    learner.learn(state, Batch(Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1])), np.zeros(1, int)), np.ones(1))
+    with pytest.raises(ValueError, match="give its column before the first record is learned"):
+        learner.resize(state, 1, InputShape(3, constant=2))
+    assert state.model.columns.tolist() == [-1, 0]
 
 
 # -- the baseline of comparisons ---------------------------------------------------------------------------------------

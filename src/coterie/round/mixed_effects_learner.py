@@ -15,6 +15,7 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, Rows
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
+from coterie.numeric.primal.gaussian import Gaussian
 from coterie.numeric.primal.mixed_effects import (
     LIMIT,
     FilterStep,
@@ -24,7 +25,7 @@ from coterie.numeric.primal.mixed_effects import (
     margin_variances,
 )
 from coterie.numeric.primal.stream import predict
-from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
+from coterie.numeric.trees import Arrays, array_of
 from coterie.state import State, arrays_of
 from coterie.types import Floats, Json
 
@@ -70,7 +71,6 @@ PRIORS = {"mixed effects": Prior(10.0, 0.3), "close mixed effects": Prior(0.3, 0
 class _Saved(msgspec.Struct):
     """The data that :meth:`MixedEffectsLearner.dump` returns in addition to the arrays."""
 
-    shape: Json
     features: Features
     rounds: RoundCount
 
@@ -136,7 +136,12 @@ class MixedEffectsLearner(CompiledLearner):
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index, and note the number of features."""
-        state.replace_model(state.model.with_constant(size.constant).with_tasks(tasks))
+        model = state.model.with_constant(size.constant)
+        require(
+            model is state.model or len(model.columns) == 1,
+            "records had no constant so far and have one now: give its column before the first record is learned",
+        )
+        state.replace_model(model.with_tasks(tasks))
         state.known, state.features = max(tasks, state.known), max(size.features, state.features)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
@@ -262,8 +267,7 @@ class MixedEffectsLearner(CompiledLearner):
 
     def dump(self, state: State) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
-        shape, arrays = flatten(require_held(state.model.to_saved(state.known)))
-        return {"shape": shape, "features": state.features, "rounds": state.rounds}, arrays
+        return {"features": state.features, "rounds": state.rounds}, _own_arrays(state.model.to_saved(state.known))
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
         """Undo :meth:`dump`.
@@ -273,16 +277,31 @@ class MixedEffectsLearner(CompiledLearner):
         ValueError
             If the data do not fit together.
         """
-        saved = msgspec.convert(data, _Saved)
-        model = rebuild(saved.shape, arrays, self._empty(0).to_saved(0))
+        saved, empty = msgspec.convert(data, _Saved), self._empty(0)
+        own = {name: array_of(arrays, name, like) for name, like in _own_arrays(empty).items()}
+        columns, triangle, width = own.pop("columns"), own.pop("triangle"), len(own["mean"])
+        require(len(columns) <= LIMIT, "there are more columns of features seen than the limit")
+        require(triangle.shape == (width * (width + 1) // 2,), "the covariances of the shared weights do not fit")
+        covariance = np.zeros((width, width))
+        covariance[np.tril_indices(width)] = covariance.T[np.tril_indices(width)] = triangle
+        model = empty._replace(
+            seen=SeenFeatures.from_columns(columns),
+            shared=Gaussian(own.pop("mean"), covariance),
+            work=FilterWork.with_width(width),
+            **own,
+        )
         model.check(len(tasks), saved.features)
+        require(len(columns) == min(int(model.clock[0]), LIMIT), "the number of features seen does not fit")
         require(model.noise[1] >= 1.0, "the count of residuals is below 1")
-        seen = SeenFeatures.from_columns(model.seen.columns[: min(int(model.clock[0]), len(model.seen.columns))])
-        require(np.array_equal(seen.table, model.seen.table), "the hash table of features seen does not fit")
-        empty = self._empty(0)
-        model = model._replace(**{name: getattr(empty, name) for name in ("priors", "ridges", "kept", "logistic")})
-        model = model._replace(seen=seen, work=FilterWork.with_width(len(model.shared.mean)))
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
+
+
+def _own_arrays(model: MixedEffects) -> Arrays:
+    """Return copies of the arrays of a model that are not determined by its parameters and the other arrays."""
+    arrays = {name: getattr(model, name).copy() for name in ("clock", "weights", "precisions", "noise")}
+    mean, covariance = model.shared
+    columns, triangle = model.seen.columns[: model.clock[0]].copy(), covariance[np.tril_indices(len(mean))]
+    return arrays | {"columns": columns, "mean": mean.copy(), "triangle": triangle}
 
 
 class SuccessionLearner(MemberLearner):
