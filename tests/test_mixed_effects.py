@@ -10,7 +10,7 @@ from coterie.index import Index
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.mixed_effects import LIMIT
 from coterie.round.contract import Batch, InputShape
-from coterie.round.mixed_effects import MixedEffectsLearner, Prior
+from coterie.round.mixed_effects_learner import MixedEffectsLearner, Prior
 from reference.mixed_effects import MixedEffects
 from reference.moments import inside, scales
 from streams import FORMS
