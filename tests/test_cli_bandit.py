@@ -227,7 +227,7 @@ def test_no_policy_knows_what_comes_after_a_row(short_log, tmp_path):
     """The last reward turned around changes no value before it, of the best single action neither."""
     *rows, last = ROWS[:200]
     other = write(tmp_path / "other.csv", [*rows, last | {"click": 1 - last["click"]}])
-    columns = LogColumns("user", "offer", "click", "p", features=("hour",))
+    columns = LogColumns(task="user", action="offer", reward="click", probability="p", features=("hour",))
     one, two = (evaluate(read_log(path, columns)) for path in (short_log, other))
     for name, curve in one.curves.items():
         assert curve[:-1].tolist() == two.curves[name][:-1].tolist()
@@ -307,14 +307,14 @@ def test_vowpals_text_in_all_its_forms(tmp_path):
         "|a shoes\n1:2:0.5 tag|a hats |b x\r\n\r\n"
         "shared |s eve\n|a shoes\n|a hats\n"
     )
-    reader = read_log(path, LogColumns(), format="vw")
+    reader = read_log(path, LogColumns(format="vw"))
     first, second = reader
     assert first.x == {"s": ["ann"], "s^age": 3.0, "t^hour": 3.0}
     assert first.actions == [{"a": ["shoes"], "a^price": 2.0}, {"a": ["hats"]}]
     assert (first.action, first.reward, first.probability, first.task) == ({"a": ["hats"]}, 1.5, 0.25, None)
     assert (second.x, second.action, second.reward) == ({}, {"a": ["hats"], "b": ["x"]}, -2.0)
     assert (second.place, reader.unlabelled) == ((str(path), 5), 1)
-    (first, _) = read_log(path, LogColumns(ignore=("t",)), format="vw")
+    (first, _) = read_log(path, LogColumns(ignore=("t",), format="vw"))
     assert first.x == {"s": ["ann"], "s^age": 3.0}
 
 
@@ -365,7 +365,7 @@ def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
     path = write(tmp_path / "some.csv", rows)
     result = run_json("bandit", path, *ALL, "-q")
     assert result["policies"][SHARED]["estimator"] == "dr*"
-    shown = next(iter(read_log(path, LogColumns("user", "offer", "click", probabilities=("p_*",)))))
+    shown = next(iter(read_log(path, LogColumns(task="user", action="offer", reward="click", probabilities=("p_*",)))))
     assert (shown.actions, shown.probabilities) == (["shoes", "hats"], [0.6, 0.4])
 
 

@@ -466,10 +466,10 @@ CASES = {
         "a.jsonl",
         LINE + b'{"y":1,"u":{"id":2},"x":1}\n' + LINE,
         2,
-        "number: write its keys beside the others",
+        "number: move its keys to the object of the line",
     ),
     "json utf8": ("a.jsonl", LINE + b'{"y":1,"u":"\xc3","x":1}\n', 2, "is not UTF-8 text: byte 0xc3"),
-    "json nan": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":NaN}\n', 2, "(NaN and Infinity are no numbers of JSON)"),
+    "json nan": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":NaN}\n', 2, "(JSON has no NaN and no Infinity)"),
     "svm": ("a.svm", b"1 1:1\n1 x:1\n", 2, "'x:1' does not begin with a whole number as its index"),
     "svm bits": ("a.svm", b"1 1:1\n1 16:1\n", 2, "the index in '16:1' is beyond the 16 columns of bits=4"),
     "svm labelled": ("a.svm", b"1:1\n1 1:1\n", 2, "the row has a label, which earlier rows do not"),
@@ -521,7 +521,7 @@ def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
     ("name", "content", "message"),
     [
         ("a.csv", b"", "a.csv: is empty: expected a header line"),
-        ("a.csv", b"y,x\n", "a.csv: there is no record in it"),
+        ("a.csv", b"y,x\n", "a.csv: it has no records"),
         ("a.csv", b"y,x,x\n1,2,3\n", "a.csv:1: two columns are called 'x'"),
         ("a.csv", b"y,\xff\n1,2\n", "a.csv:1: is not UTF-8 text"),
         ("a.csv", b'y,"x\n1,2\n3,4\n', "a.csv:1: a quoted field is not closed"),
@@ -624,7 +624,7 @@ def test_no_file_and_standard_input_without_a_format():
     with pytest.raises(InputError, match="no file was named"):
         read([])
     for frame in (pa.table({"x": [1.0]}), pa.table({"x": [1.0]}).to_pandas()):
-        with pytest.raises(InputError, match="a frame is no file: pass it as X to fit"):
+        with pytest.raises(InputError, match="a frame is not a file: pass it as X to fit"):
             readers.read(frame)
     with pytest.raises(ValueError, match="standard input has no extension; give format, one of"):
         read("-")

@@ -26,7 +26,7 @@ N = 900
 ADAPTIVE = "AdaptiveSharingClassifier('cheap')"
 
 
-def learn_here(run, shards, every, address, on_progress, warn):
+def learn_here(run, shards, every, address, on_progress):
     """Let the shards of a run learn in this process, one after the other."""
     for shard in range(shards):
         error = Shard(str(run), shard, every).learn()
@@ -267,13 +267,13 @@ import sys, coterie as ct
 path, folder, workers = sys.argv[1:]
 given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
 learner = ct.AdaptiveSharingClassifier()
-ct.scale.learn(path, learner, workers=int(workers), output=folder, save_every="8000", warn=print, **given)
+ct.scale.learn(path, learner, workers=int(workers), output=folder, save_every="8000", **given)
 """
 
 
 def learn_on_ray(path, folder):
     program = [sys.executable, "-c", ON_RAY, str(path), str(folder), "2"]
-    return subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def saves_in(folder):

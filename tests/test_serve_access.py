@@ -88,7 +88,7 @@ def test_what_comes_behind_the_end_of_a_gzip_is_refused(tmp_path, behind):
         assert 4000 < sum(map(len, taken)) < 6000
         packed = {"Content-Encoding": "gzip"}
         at_once = TestClient(make_app(service)).post("/observe", content=gzip.compress(BODY) + behind, headers=packed)
-        assert at_once.content == b'{"error":"the body is no gzip: something comes behind its end"}'
+        assert at_once.content == b'{"error":"the body is not gzip data: other data follow its end"}'
 
 
 def test_a_gzip_that_becomes_nothing_is_no_longer_than_a_body(client):
@@ -101,7 +101,7 @@ def test_a_gzip_that_becomes_nothing_is_no_longer_than_a_body(client):
     assert (answer.status_code, answer.json()["error"]) == (413, "the body is longer than 4000 bytes")
     stored = b"{" + os.urandom(1999).hex().encode()
     answer = client.post("/observe", content=gzip.compress(stored, 0), headers={"Content-Encoding": "gzip"})
-    assert answer.json()["error"].startswith("the body is no JSON")  # and so was not too long
+    assert answer.json()["error"].startswith("the body is not JSON")  # and so was not too long
 
 
 def test_a_body_that_says_that_it_is_too_long_need_not_come(client):

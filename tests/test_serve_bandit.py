@@ -367,17 +367,17 @@ def test_a_service_of_labels_chooses_nothing(tmp_path):
 
 def test_options_that_do_not_go_together_are_refused(tmp_path):
     for options, said in (
-        (["--window", "5m"], "--window is of use for bandits only: give --bandit"),
+        (["--window", "5m"], "--window needs a bandit: give --bandit, or leave it out"),
         (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
         (["--bandit", "--many-classes"], "--bandit: a classifier below a bandit needs probabilities of two classes"),
         (["--bandit", "--labels", "a,b"], "--labels: a service that chooses has no labels to declare"),
     ):
         assert said in refused("serve", "--data", str(tmp_path / "state"), *options)
     Service(tmp_path / "labels", lambda: Engine(ct.MultitaskLogistic())).close()
-    assert "--bandit comes too late" in refused("serve", "--data", str(tmp_path / "labels"), "--bandit")
+    assert "--bandit cannot be given: the service in this folder learns labels" in refused("serve", "--data", str(tmp_path / "labels"), "--bandit")
     Service(tmp_path / "bandit", make).close()
     said = refused("serve", "--data", str(tmp_path / "bandit"), "--window", "5m")
-    assert "--window is another one, or none, since the service began" in said
+    assert "--window differs from the one of the first start" in said
 
 
 def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
@@ -449,7 +449,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
                 page.open(url)
                 page.ask(shown("#curve .scatterlayer .trace"))
                 assert page.errors == []
-                assert page.ask("document.querySelector('h1').textContent") == "What are choices worth?"
+                assert page.ask("document.querySelector('h1').textContent") == "What are the choices worth?"
                 page.ask(SENTENCE)
                 assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 3
                 assert "one model for all" in page.ask("document.getElementById('gains').textContent")

@@ -186,3 +186,15 @@ def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_p
     message = refused("serve", "--data", folder, "--port", 0)
     assert "bytes of acknowledged frames are missing or damaged; put back a backup; or go on" in message
     assert served(folder, "--accept-loss")[0].startswith("coterie: warning: a loss was accepted: the journal in ")
+
+
+def test_a_start_with_a_snapshot_alone_warns_that_labels_after_it_are_lost(folders, tmp_path, served):
+    folder, whole = tmp_path / "s", tmp_path / "whole"
+    shutil.copytree(folders / "service killed", whole)
+    folder.mkdir()
+    for snapshot in whole.glob("snapshot-*"):
+        shutil.copy(snapshot, folder)
+    (warning,) = (line for line in served(folder) if "warning" in line)
+    assert f"{folder} has a snapshot and no journal: it continues from offset" in warning
+    assert not [line for line in served(folder) if "warning" in line]  # which has begun a journal
+    assert not [line for line in served(whole) if "warning" in line]

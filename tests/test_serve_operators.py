@@ -285,7 +285,7 @@ REFUSED = {
 TOO_LATE = {
     "--expire 1h": "--expire is 86400s since the service began: leave it out, or begin a new folder",
     "--remember 9": "--remember is 1000000 since the service began: leave it out",
-    "--no-verdict": "--no-verdict comes too late",
+    "--no-verdict": "--no-verdict cannot be given: the service in this folder has baselines",
     "--labels 1,true": "--labels: there are two labels or more",
 }
 

@@ -8,6 +8,7 @@ import pytest
 import coterie as ct
 from coterie.inputs.errors import InputError
 from coterie.io import sources, urls
+from coterie.io.formats.delimited import CsvTable
 from coterie.io.readers import read
 from terminal import QUICK, WHO, refused, rows, run, run_json, write_csv
 from test_readers import RECORDS, TABLES, compress, whole, write
@@ -139,6 +140,17 @@ def test_errors_of_a_store_are_told_in_one_sentence(memory, monkeypatch, error, 
         with monkeypatch.context() as patched:
             patched.setattr(type(memory), verb, fail)
             assert refusal("memory://a.csv") == f"memory://a.csv: {sentence}"
+
+
+def test_a_bug_of_the_reader_is_not_told_as_a_fault_of_the_file(memory, monkeypatch):
+    memory.pipe("/a.csv", b"user,click,price\nann,1,2\n")
+
+    def fail(*given):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(CsvTable, "kinds", fail)
+    with pytest.raises(KeyError, match="a bug"):
+        list(ct.read("memory://a.csv", label="click", task="user"))
 
 
 # -- commands

@@ -22,6 +22,9 @@ Tree: TypeAlias = Any
 #: A part that describes a learner: a relation, a rule, a hypothesis, a kernel, a potential or a budget.
 Part: TypeAlias = Any
 
+#: An estimator of any class; its class and its parameters decide on the methods that it has.
+Estimator: TypeAlias = Any
+
 #: One row a task or a record, or one row and one column a task.
 Matrix: TypeAlias = NDArray[np.float64]
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from coterie.inputs.errors import FieldError, InputError
 
 from .failures import UsageError, print_skipped, quote_path
 from .options import FORMAT, ON_ERROR, Files, Model, OnError, PrintOptions, option
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from coterie.io.readers import Reader
     from coterie.online import SelectiveSampling
+    from coterie.types import Estimator, Json
 
     Places = NDArray[np.int64]
 
@@ -77,10 +80,10 @@ def ask(model: Model, files: Files, options: AskOptions) -> None:
     require_outputs({"output": output}, [*paths, model], options.force)
     require_outputs({"save": options.save}, [*paths, output], options.force, model)
     if STDIN in paths:
-        raise UsageError("records are read twice, so they must be in a file")
+        raise UsageError("standard input is not supported, because records are read twice: write them to a file")
     formats = {path: detect_format(path, options.format) for path in paths}
     _require_suffix(output, formats)
-    trained: Any = load_online(model)
+    trained = load_online(model)
     selective = _add_query_strategy(trained, options)
     reader = read(
         files,
@@ -118,20 +121,19 @@ def _summarize(wanted: _Wanted, output: Path, budget: int | None) -> str:
     return text
 
 
-def _add_query_strategy(model: Any, options: AskOptions) -> SelectiveSampling:
+def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampling:
     """Return a loaded model that asks as before, or by the options."""
     from coterie.expressions import ExpressionError, part_of
-    from coterie.inputs.errors import FieldError
     from coterie.online import SelectiveSampling
     from coterie.online.selective import base_model, is_askable
 
     base = base_model(model)
     if not is_askable(base):
-        raise UsageError(f"only models of two labels ask for labels, and this is no such one ({type(base).__name__})")
-    per_task: Any = options.per_task
+        raise UsageError(f"{type(base).__name__} does not ask for labels; expected a model of two labels")
+    per_task = options.per_task
     if per_task is not None and per_task.is_integer():
         per_task = int(per_task)
-    limits: Any = {"budget": options.budget, "window": options.window, "per_task": per_task, "seed": options.seed}
+    limits: Json = {"budget": options.budget, "window": options.window, "per_task": per_task, "seed": options.seed}
     if options.by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
         return model
     try:
@@ -171,8 +173,6 @@ def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
     """Find the records that a model wants to have labelled; its rounds pass."""
     import numpy as np
 
-    from coterie.inputs.errors import InputError
-
     from .predict import locate_error
 
     places: dict[str, list[Places]] = {}
@@ -198,7 +198,7 @@ def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
 
     for kind in formats.values():
         if kind in ROWS:
-            raise UsageError(f"records of {kind} name no columns, so nobody could fill in a label: give a table")
+            raise UsageError(f"records of {kind} name no columns, so no label can be filled in: give a table")
         expected = (".csv", ".tsv") if kind in ("csv", "tsv") else (".jsonl",)
         if output.suffix.lower() not in expected:
             endings = " or ".join(expected)
@@ -220,7 +220,7 @@ def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], l
         writer.writerow(row)
 
 
-def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[dict[str, Any]]:
+def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[Json]:
     """Read the rows at these places, text as text and types as they are, and JSON with all its keys."""
     import numpy as np
 
@@ -229,7 +229,7 @@ def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[dic
     from coterie.io.readers import open_table
     from coterie.io.sources import Source
 
-    def read_places(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    def read_places(source: Source) -> Iterator[tuple[int, Json]]:
         if kind == "jsonl":
             for records in text_records(source, split_lines, Faults("skip")):
                 for row in np.flatnonzero(np.isin(records.line, places)).tolist():

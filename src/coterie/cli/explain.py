@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+from coterie.inputs.errors import InputError
+from coterie.wording import counted, nearest, table
 
 from .failures import UsageError
 from .options import JSON, Model, OptionSet, option
 
 if TYPE_CHECKING:
     from coterie.explanation import Explanation, Weights
+    from coterie.types import Estimator, Json
+
+T = TypeVar("T")
 
 #: The most tasks that are compared.
 MOST = 2000
@@ -54,7 +60,6 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
     """
     from coterie.evaluation.stream_model import goes_on
     from coterie.explanation import listed_weights
-    from coterie.inputs.errors import InputError
     from coterie.inputs.task_names import find_tasks
 
     from .models import load_any
@@ -72,17 +77,17 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
     if names is not None and not names.enabled:
         names = None
     counts = None if names is None else {"names": len(names), "collisions": names.collisions, "dropped": names.dropped}
-    result: dict[str, Any] = {"model": model, "names": counts}
+    result: Json = {"model": model, "names": counts}
     if record is None:
         known_task = None if task is None else find_tasks(trained, [task], path)[0]
         weights = listed_weights(trained, known_task, top)
         sharing = describe_sharing(trained, path, task, top)
         result |= {"task": task, "weights": _to_json(weights, lambda rows: [row._asdict() for row in rows])}
-        result |= {"sharing": None if sharing is None else sharing.to_json()}
+        result |= {"sharing": sharing}
         title = "Largest weights that all tasks share"
         title = title if task is None else f"Where {task} differs most from what is shared"
         groups = [_weight_lines(title, label, rows) for label, rows in _by_class(weights).items()]
-        groups += [] if sharing is None else [sharing.lines()]
+        groups += [] if sharing is None else [_sharing_lines(sharing, task)]
     else:
         owner, explanations = explain_record(trained, path, record, task)
         result |= {"task": owner, "explanation": _to_json(explanations, lambda parts: _parts_to_json(parts, top))}
@@ -93,18 +98,18 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
         print_lines(*groups, [] if counts is None else _name_lines(**counts))
 
 
-def _by_class(result: Any) -> dict[Hashable, Any]:
+def _by_class(result: T | dict[Hashable, T]) -> dict[Hashable, T]:
     return result if isinstance(result, dict) else {None: result}
 
 
-def _to_json(result: Any, convert: Callable[[Any], Any]) -> Any:
+def _to_json(result: T | dict[Hashable, T], convert: Callable[[T], object]) -> object:
     """Convert weights or an explanation to JSON data; for many classes, to a list with an item for each class."""
     if not isinstance(result, dict):
         return convert(result)
     return [{"class": label, "of_class": convert(value)} for label, value in result.items()]
 
 
-def _parts_to_json(explanation: Explanation, top: int) -> dict[str, Any]:
+def _parts_to_json(explanation: Explanation, top: int) -> Json:
     return {
         "margin": explanation.margin,
         "base": explanation.base,
@@ -116,8 +121,6 @@ def _parts_to_json(explanation: Explanation, top: int) -> dict[str, Any]:
 
 
 def _weight_lines(title: str, label: Hashable, weights: Weights) -> Iterator[str]:
-    from coterie.wording import table
-
     yield title if label is None else f"{title}, for {label}"
     if weights:
         yield from table(*weights.table())
@@ -132,8 +135,6 @@ def _part_lines(label: Hashable, explanation: Explanation, task: Hashable, top: 
 
 
 def _name_lines(names: int, collisions: int, dropped: int) -> list[str]:
-    from coterie.wording import counted
-
     if not (collisions or dropped):
         return []
     has = "has" if collisions == 1 else "have"
@@ -145,48 +146,12 @@ def _name_lines(names: int, collisions: int, dropped: int) -> list[str]:
 # -- sharing ----------------------------------------------------------------------------------------------------------
 
 
-class Sharing(NamedTuple):
-    """The tasks that share most with one task, or how the tasks of a model share.
+def describe_sharing(model: Estimator, path: str, task: str | None, top: int) -> Json | None:
+    """Return the neighbours of a task with their correlations, or the shares that all tasks have learned.
 
-    Attributes
-    ----------
-    relation : str
-        The relation, with its parameters.
-    tasks : int
-        The number of tasks.
-    uniform : float or None
-        The share of every pair of tasks, if it is the same for all.
-    heading : str
-        The meaning of the values.
-    values : list of (task, number)
-        The neighbours of a task and their correlations, or tasks and their learned shares, the largest first.
+    ``uniform`` is the share of every pair of tasks if it is the same for all. A model without a relation between tasks
+    has nothing to describe: None.
     """
-
-    relation: str
-    tasks: int
-    uniform: float | None
-    heading: str
-    values: list[tuple[Hashable, float]]
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of a table."""
-        from coterie.wording import counted, table
-
-        yield f"{self.relation}: {counted(self.tasks, 'task')}"
-        if self.uniform is not None and self.tasks > 1:
-            yield f"Every pair shares the same: {self.uniform:.3g} of what a task learns reaches each other task."
-        if self.values:
-            yield self.heading
-            yield from table(["task", "share"], [[str(task), f"{value:.3g}"] for task, value in self.values])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the sharing as JSON data."""
-        values = [{"task": task, "share": value} for task, value in self.values]
-        return {"relation": self.relation, "tasks": self.tasks, "uniform": self.uniform, "values": values}
-
-
-def describe_sharing(model: Any, path: str, task: str | None, top: int) -> Sharing | None:
-    """Return the neighbours of a task, or how all tasks share; None if the model has no relation between tasks."""
     import numpy as np
 
     from coterie.explanation import correlations, nearest_tasks
@@ -201,17 +166,26 @@ def describe_sharing(model: Any, path: str, task: str | None, top: int) -> Shari
     pairs = R[~np.eye(len(R), dtype=bool)]
     uniform = float(pairs[0]) if len(pairs) and np.ptp(pairs) < 1e-9 else None
     if task is not None:
-        heading = f"Tasks that share most with {task}"
-        values = nearest_tasks(model, find_tasks(model, [task], path)[0], top)
+        shared = nearest_tasks(model, find_tasks(model, [task], path)[0], top)
     else:
-        heading = "Learned shares (0: a model of its own, 1: the model of all tasks)"
         shares = getattr(model, "sharing_", None)
         learned = [] if shares is None else zip(model.tasks_, shares.tolist(), strict=True)
-        values = sorted(learned, key=lambda pair: -pair[1])[:top]
-    return Sharing(_name_relation(model), len(model.tasks_), uniform, heading, values)
+        shared = sorted(learned, key=lambda pair: -pair[1])[:top]
+    values = [{"task": task, "share": share} for task, share in shared]
+    return {"relation": _name_relation(model), "tasks": len(model.tasks_), "uniform": uniform, "values": values}
 
 
-def _name_relation(model: Any) -> str:
+def _sharing_lines(sharing: Json, task: str | None) -> Iterator[str]:
+    yield f"{sharing['relation']}: {counted(sharing['tasks'], 'task')}"
+    if sharing["uniform"] is not None and sharing["tasks"] > 1:
+        yield f"Every pair shares the same: {sharing['uniform']:.3g} of what a task learns reaches each other task."
+    if sharing["values"]:
+        learned = "Learned shares (0: a model of its own, 1: the model of all tasks)"
+        yield learned if task is None else f"Tasks that share most with {task}"
+        yield from table(["task", "share"], [[str(row["task"]), f"{row['share']:.3g}"] for row in sharing["values"]])
+
+
+def _name_relation(model: Estimator) -> str:
     """Return the relation of a model, without the values that it stores for single tasks."""
     from coterie.online.selective import base_model
 
@@ -239,7 +213,9 @@ def _name_part(relation: Any) -> str:
 # -- records ----------------------------------------------------------------------------------------------------------
 
 
-def explain_record(model: Any, path: str, record: str, name: str | None) -> tuple[Hashable, Any]:
+def explain_record(
+    model: Estimator, path: str, record: str, name: str | None
+) -> tuple[Hashable, Explanation | dict[Hashable, Explanation]]:
     """Return the task and the explanation of one record, a JSON object or a place in a file.
 
     Parameters
@@ -259,9 +235,8 @@ def explain_record(model: Any, path: str, record: str, name: str | None) -> tupl
         If the text is no record, or the model cannot read it or refuses its task.
     """
     from coterie.evaluation.stream_model import stream_model_of
-    from coterie.inputs.errors import InputError
 
-    values: dict[str, Any] | None = None
+    values: Json | None = None
     if record.lstrip().startswith("{"):
         x, task = _read_json(model, record)
     else:
@@ -269,7 +244,7 @@ def explain_record(model: Any, path: str, record: str, name: str | None) -> tupl
     task = task if name is None else _find_task(model, name, path)
     if task is None and len(stream_model_of(model).population.labels) > 1:
         raise InputError("the record does not name its task: give --task")
-    result = model.explain(x, task)
+    result: Explanation | dict[Hashable, Explanation] = model.explain(x, task)
     if values is None:
         return task, result
     if isinstance(result, dict):
@@ -277,9 +252,8 @@ def explain_record(model: Any, path: str, record: str, name: str | None) -> tupl
     return task, result.giving(values)
 
 
-def _find_task(model: Any, name: str, path: str) -> Hashable:
+def _find_task(model: Estimator, name: str, path: str) -> Hashable:
     """Return the task of a name; the name itself, as a new task, if the model does not know it."""
-    from coterie.inputs.errors import InputError
     from coterie.inputs.task_names import find_tasks
 
     try:
@@ -289,18 +263,16 @@ def _find_task(model: Any, name: str, path: str) -> Hashable:
         return int(name) if is_number else name
 
 
-def _read_json(model: Any, record: str) -> tuple[Mapping[str, Any], Hashable]:
+def _read_json(model: Estimator, record: str) -> tuple[Json, Hashable]:
     import msgspec
 
     from coterie.evaluation.stream_model import stream_model_of
     from coterie.inputs.encoding import Encoder
-    from coterie.inputs.errors import InputError
-    from coterie.wording import nearest
 
     try:
         values = msgspec.json.decode(record, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise InputError(f"the record is no JSON object: {error}") from None
+        raise InputError(f"the record is not a JSON object: {error}") from None
     encoder = stream_model_of(model).encoder if hasattr(model, "encoder_") else None
     task = None if encoder is None or encoder.task is None else values.pop(encoder.task, None)
     if isinstance(encoder, Encoder):
@@ -312,14 +284,13 @@ def _read_json(model: Any, record: str) -> tuple[Mapping[str, Any], Hashable]:
     return values, None if task is None else _find_task(model, str(task), "the record")
 
 
-def _read_place(model: Any, record: str) -> tuple[Any, Hashable, dict[str, Any]]:
+def _read_place(model: Estimator, record: str) -> tuple[Any, Hashable, Json]:
     """Return a record of a file, its task, and its numbers and dates as they are written there."""
-    from coterie.inputs.errors import InputError
     from coterie.io.readers import read
 
     path, colon, place = record.rpartition(":")
     if not (colon and place.isdecimal() and path):
-        raise InputError(f"{record!r} is no record: give a JSON object, or FILE:PLACE with the line or row of one")
+        raise InputError(f"{record!r} is not a record: give a JSON object, or FILE:PLACE with the line or row of one")
     if not hasattr(model, "encoder_"):
         raise InputError("this model did not learn from a file, so it does not know how to read one: give JSON")
     kinds = {name: kind for name, kind in model.encoder_.columns if kind in ("numeric", "date")}
@@ -335,7 +306,7 @@ def _read_place(model: Any, record: str) -> tuple[Any, Hashable, dict[str, Any]]
     raise InputError(f"has no record in line or row {place}{' that can be read' if reader.skipped else ''}", path)
 
 
-def _read_number(value: Any, kind: str) -> Any:
+def _read_number(value: object, kind: str) -> object:
     """Convert the text of a numeric column to a number."""
     if kind == "numeric" and isinstance(value, str):
         with suppress(ValueError):

@@ -14,6 +14,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
+from coterie.inputs.errors import FieldError, InputError
+from coterie.wording import visible
+
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
 
@@ -32,7 +35,7 @@ class UsageError(ValueError):
 def handle_errors() -> Iterator[None]:
     """Print exceptions and warnings in one line, and exit after an exception; with COTERIE_DEBUG=1 it propagates."""
 
-    def print_warning(message: Warning | str, *place: Any, **options: Any) -> None:
+    def print_warning(message: Warning | str, *place: object, **options: object) -> None:
         print_message(f"warning: {message}")
 
     try:
@@ -54,8 +57,6 @@ def handle_errors() -> Iterator[None]:
 
 def report_error(error: BaseException) -> int:
     """Print an error, and return the exit code."""
-    from coterie.wording import visible
-
     if isinstance(error, KeyboardInterrupt):
         print_message("interrupted")
         return 128 + getattr(error, "number", signal.SIGINT)
@@ -71,8 +72,6 @@ def report_error(error: BaseException) -> int:
 
 def describe_error(error: BaseException) -> str:
     """Return the message of an error on one line, with arguments named as options."""
-    from coterie.inputs.errors import FieldError, InputError
-
     if isinstance(error, ClickException):
         context = getattr(error, "ctx", None)
         text = " ".join(str(error.format_message()).split())
@@ -88,8 +87,6 @@ def describe_error(error: BaseException) -> str:
 
 def print_message(message: str) -> None:
     """Print a line on standard error, with control characters escaped."""
-    from coterie.wording import visible
-
     print_line(f"coterie: {visible(message)}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from .failures import UsageError, print_message
 from .models import load_online
@@ -31,6 +31,7 @@ from .stopping import InterruptibleRun
 if TYPE_CHECKING:
     from coterie.evaluation.learning import LearningOutcome
     from coterie.expressions import LearnerExpression
+    from coterie.types import Estimator, Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,7 @@ def learn(
         return
     refuse_options({"address": scaling.address, "common_start": scaling.common_start is not None}, "without --workers")
     names = ("weight", "time", "format", "on_error")
-    repeated: dict[str, Any] = {name: getattr(columns, name) for name in names}
+    repeated: Json = {name: getattr(columns, name) for name in names}
     if options.from_ is not None:
         repeated = {"task": columns.task, "label": columns.label} | repeated
     repeated |= {"delay": options.delay, "learner": asking} | outputs.repeated
@@ -150,7 +151,7 @@ def learn_new(
         (learner,) = learners.values()
         baselines = {Independent: "independent", Pooled: "pooled"}
         learners = {baselines.get(type(learner.parameter("relation")), TOGETHER): learner}
-    course: dict[str, Any] = {"delay": delay, "stop": run.stop, "checkpoints": run.checkpoints}
+    course: Json = {"delay": delay, "stop": run.stop, "checkpoints": run.checkpoints}
     with show_progress(reader, quiet, delay) as on_round:
         return learn_records(reader, learners, alone=alone, on_round=on_round, **course)
 
@@ -168,7 +169,7 @@ def _continue_learning(
     from coterie.evaluation.learning import TOGETHER, NothingLeftError, continue_learning
     from coterie.online.selective import base_model
 
-    model: Any = load_online(path)
+    model = load_online(path)
     _set_new_task(model, options.new_task)
     run.options["new_task"] = options.new_task
     saved = model if asking is None else learning.parse_learner(asking, model).make()
@@ -194,7 +195,7 @@ def _continue_learning(
             finish_learning("learn", outcome, outputs, run)
 
 
-def _save_unchanged(model: Any, outputs: OutputOptions) -> None:
+def _save_unchanged(model: Estimator, outputs: OutputOptions) -> None:
     """Save a model that has nothing to learn."""
     from .printing import print_result
 
@@ -206,7 +207,7 @@ def _save_unchanged(model: Any, outputs: OutputOptions) -> None:
             print_message("0 records" if outputs.output is None else "0 records; the model is saved")
 
 
-def _set_new_task(model: Any, new_task: str | None) -> None:
+def _set_new_task(model: Estimator, new_task: str | None) -> None:
     from coterie.online.selective import base_model
 
     if new_task is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from coterie.wording import table
 
 from .failures import UsageError, print_line
 from .options import (
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from coterie.bandits import Bandit
     from coterie.bandits.log_evaluation import BanditOutcome
     from coterie.io.choices import LogReader
+    from coterie.types import Estimator
 
 #: The longest name of a policy in the table.
 _NAME = 24
@@ -86,9 +89,9 @@ class LogOptions(OptionSet):
 
         if self.window is not None and self.time is None:
             raise UsageError("--window needs --time: name the column of times")
-        values = {column.name: getattr(self, column.name) for column in fields(LogColumns)}
-        columns = LogColumns(**{name: value for name, value in values.items() if value})
-        return read_log(files, columns, format=self.format, on_error=self.on_error or "stop")
+        return read_log(
+            files, LogColumns(**{name: value for name, value in vars(self).items() if value and name != "window"})
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +142,7 @@ def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
     from .outputs import OutputWriter, page_facts, require_outputs
     from .printing import print_result
 
-    model: Any = None
+    model: Estimator = None
     inputs: list[str | Path] = [*find_paths(files), *([] if options.policy is None else [options.policy])]
     if options.learner is not None:
         learner = LearningOptions(learner=options.learner, regression=True).parse_learner()
@@ -204,8 +207,6 @@ class _ProgressTable:
 
 
 def _print_text(outcome: BanditOutcome, paths: Mapping[str, Path]) -> None:
-    from coterie.wording import table
-
     from .printing import column_lines, dropped_lines, paragraph, print_lines, report_line, saved_line
 
     headline, *remarks = outcome.sentences
@@ -234,7 +235,8 @@ def _value_table(outcome: BanditOutcome) -> tuple[list[str], list[list[str]]]:
     from coterie.bandits.log_evaluation import gain_cells, interval_text
     from coterie.bandits.off_policy import digits
 
-    names = {name: _shorten(outcome.row_name(name)) for name in outcome.values}
+    names = {name: outcome.row_name(name) for name in outcome.values}
+    names = {name: row if len(row) <= _NAME else f"{row[: _NAME - 1]}…" for name, row in names.items()}
     rows = [
         [
             names[name],
@@ -245,7 +247,3 @@ def _value_table(outcome: BanditOutcome) -> tuple[list[str], list[list[str]]]:
         for name, value in outcome.values.items()
     ]
     return ["policy", "value", "95 % interval", f"{names[outcome.chosen]} gains", "95 % interval"], rows
-
-
-def _shorten(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coterie.inputs.errors import InputError
 
 from .failures import UsageError
 
@@ -11,9 +13,10 @@ if TYPE_CHECKING:
 
     from coterie.batch.base import BatchEstimator
     from coterie.online.estimator import OnlineEstimator
+    from coterie.types import Estimator
 
 
-def load_any(path: Path) -> Any:
+def load_any(path: Path) -> Estimator:
     """Load an estimator; UsageError for the folder of a service or of a model in shards."""
     refuse_service(path)
     if path.is_dir():
@@ -32,8 +35,6 @@ def load_any(path: Path) -> Any:
 
 def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
     """Load a model that learned from files, or raise InputError."""
-    from coterie.inputs.errors import InputError
-
     model: OnlineEstimator | BatchEstimator = load_any(path)
     if hasattr(model, "n_rewards_"):
         raise InputError(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coterie.expressions import LearnerExpression
     from coterie.inputs.encoding import Encoder
     from coterie.io.readers import Reader
+    from coterie.types import Estimator, Json
 
 #: The headings of options in help pages.
 READING, LEARNING, OUTPUTS = "What to read", "How it learns", "What comes out"
@@ -31,7 +32,7 @@ class OptionSet:
     heading: ClassVar[str] = "Options"
 
 
-def option(metavar: str | None, text: str, default: Any = None, *names: str, **settings: Any) -> Any:
+def option(metavar: str | None, text: str, default: Any = None, *names: str, **settings: object) -> Any:
     """Declare an option as a field of an `OptionSet`.
 
     Parameters
@@ -69,13 +70,17 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
     a Size(width=2)
     """
     hints = get_type_hints(command, include_extras=True)
-    sets = {name: _parameters(hint) for name, hint in hints.items() if _is_option_set(hint)}
+    sets = {
+        name: _parameters(hint)
+        for name, hint in hints.items()
+        if isinstance(hint, type) and issubclass(hint, OptionSet)
+    }
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
         parameters += sets.get(name, [parameter.replace(annotation=hints[name], kind=_KEYWORD)])
 
     @wraps(command)
-    def run_command(**values: Any) -> None:
+    def run_command(**values: object) -> None:
         for name, options in sets.items():
             values[name] = hints[name](**{option.name: values.pop(option.name) for option in options})
         command(**values)
@@ -83,10 +88,6 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
     run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run_command
-
-
-def _is_option_set(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, OptionSet)
 
 
 def _parameters(options: Any) -> list[inspect.Parameter]:
@@ -170,7 +171,7 @@ class OutputOptions(PrintOptions):
     )
 
     @property
-    def repeated(self) -> dict[str, bool]:
+    def repeated(self) -> Json:
         """The options that the command of a continued run repeats."""
         return {"json": self.json, "quiet": self.quiet, "verbose": self.verbose}
 
@@ -241,7 +242,7 @@ class ColumnOptions(OptionSet):
     on_error: OnError = option("stop|skip", ON_ERROR)
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Json:
         """The arguments of `coterie.read` for a new model."""
         values = {column.name: getattr(self, column.name) for column in fields(self)}
         names = {"names": False} if values.pop("no_names") else {}
@@ -257,7 +258,8 @@ class ColumnOptions(OptionSet):
             if column is not None and getattr(self, name) not in (None, column):
                 raise UsageError(f"--{name} cannot be given with --from: the model has its {name} in {column!r}")
         # a label that only the encoder names may be missing, which is right for predictions only
-        return read(files, encoder=encoder, skip=skip, **{"label": encoder.label} | self.arguments)
+        options: Json = {"label": encoder.label} | self.arguments
+        return read(files, encoder=encoder, skip=skip, **options)
 
     def require_columns(self, files: list[str]) -> None:
         """Refuse tables without a column of labels or of tasks."""
@@ -288,11 +290,11 @@ class LearningOptions(OptionSet):
     )
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Json:
         """The options that are given."""
         return {name: value for name, value in vars(self).items() if value}
 
-    def parse_learner(self, text: str | None = None, model: Any = None) -> LearnerExpression:
+    def parse_learner(self, text: str | None = None, model: Estimator = None) -> LearnerExpression:
         """Return the expression of the learner; its name ``model`` stands for a saved model that continues."""
         from coterie.expressions import ExpressionError, LearnerExpression
 

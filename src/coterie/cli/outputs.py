@@ -10,11 +10,14 @@ from datetime import date
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from coterie.wording import listed
 
 from .failures import UsageError, option_name, report_error
+
+if TYPE_CHECKING:
+    from coterie.types import Estimator
 
 #: The endings of report names.
 PAGES = (".html", ".htm")
@@ -49,7 +52,10 @@ def require_outputs(
         start, target = f"{option_name(name)}: {str(path)!r}", path.resolve()
         require_local(path, f"{option_name(name)}: ")
         if name == "report":
-            _require_page(path)
+            if path.suffix.lower() not in PAGES:
+                raise UsageError(f"--report is {str(path)!r}; expected a name that ends in {' or '.join(PAGES)}")
+            if find_spec("plotly") is None:
+                raise ImportError('--report needs plotly: pip install "coterie[report]"')
         if target in used:
             raise UsageError(f"{start} is read or written by this command already: name another file")
         if target.is_dir():
@@ -60,13 +66,6 @@ def require_outputs(
             raise UsageError(f"{start} exists: name another file, or give --force")
         used.add(target)
         require_writable(path)
-
-
-def _require_page(path: Path) -> None:
-    if path.suffix.lower() not in PAGES:
-        raise UsageError(f"--report is {str(path)!r}; expected a name that ends in {' or '.join(PAGES)}")
-    if find_spec("plotly") is None:
-        raise ImportError('--report needs plotly: pip install "coterie[report]"')
 
 
 @contextmanager
@@ -131,7 +130,7 @@ class OutputWriter:
         except Exception as error:
             self._errors.append(error)
 
-    def save(self, model: Any, path: Path | None, name: str = "output") -> None:
+    def save(self, model: Estimator, path: Path | None, name: str = "output") -> None:
         """Save a model; if that fails, to a temporary folder, so that an hour of learning is not lost."""
 
         def save_model(path: Path) -> None:
@@ -147,7 +146,7 @@ class OutputWriter:
         self.write(name, path, save_model)
 
 
-def _rescue(model: Any, name: str) -> Path | None:
+def _rescue(model: Estimator, name: str) -> Path | None:
     """Save a model in a new temporary folder; return None if that fails as well."""
     import tempfile
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from coterie.inputs.errors import require_one_of
+
+if TYPE_CHECKING:
+    from coterie.types import Json
 
 KINDS = ("tables", "texts", "numbers", "python")
 Kinds = Annotated[
@@ -32,8 +37,6 @@ def precompile(kinds: Kinds = None) -> None:
         coterie precompile
         coterie precompile tables
     """
-    from coterie.inputs.errors import require_one_of
-
     for kind in kinds or ():
         require_one_of("the kind", kind, KINDS)
     with TemporaryDirectory() as folder:
@@ -63,7 +66,7 @@ def _learn_file(path: Path, kind: str) -> None:
         label = f"{i % 7}.5" if regression else "yes" if i % 2 else "no"
         lines.append(f"task{i % 4},{label},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    options: dict[str, Any] = {"text" if kind == "texts" else "ignore": "words"}
+    options: Json = {"text" if kind == "texts" else "ignore": "words"}
     reader = read(path, task="task", label="label", **options)
     model = learn(reader, {"together": LearnerExpression(None, regression)}).model
     for _ in predict_records(model, read(path, encoder=model.encoder_, update=False)):

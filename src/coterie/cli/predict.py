@@ -6,7 +6,7 @@ import csv
 import json as jsonlib
 import math
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+
+from coterie.inputs.errors import FieldError, InputError
+from coterie.wording import listed, visible
 
 from .failures import UsageError, print_message, print_skipped, quote_path
 from .options import FORCE, FORMAT, ON_ERROR, Model, OnError, OptionSet, option
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from coterie.inputs.block import Block
     from coterie.io.readers import Reader
+    from coterie.types import Estimator
 
 Columns = dict[str, list[Any]]
 
@@ -77,7 +81,6 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
     from coterie.io.readers import read
     from coterie.io.sources import find_paths
     from coterie.scale import load
-    from coterie.wording import listed
 
     from .models import load_model, refuse_service
     from .outputs import open_output, require_outputs
@@ -89,7 +92,7 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
     if options.output != "-" and (path.is_dir() or path.is_file() or not path.exists()):
         require_outputs({"output": path}, [*find_paths(file), model], options.force)
     refuse_service(model)
-    trained: Any = load(model) if is_folder else load_model(model)
+    trained: Estimator = load(model) if is_folder else load_model(model)
     reader = read(
         file,
         task=options.task,
@@ -138,12 +141,12 @@ class PredictedBlock(NamedTuple):
     """
 
     columns: Columns
-    probabilities: dict[Any, list[float]] | None
+    probabilities: dict[Hashable, list[float]] | None
     copied: Columns
 
 
 def predict_records(
-    model: Any,
+    model: Estimator,
     reader: Reader,
     level: float | None = None,
     threshold: float | None = None,
@@ -171,8 +174,6 @@ def predict_records(
     FieldError
         If an option is out of range, or the model has no such predictions.
     """
-    from coterie.inputs.errors import FieldError
-
     _check_options(model, level, threshold, all_labels)
     with closing(iter(reader)) as blocks:
         first = next(blocks, None)
@@ -200,9 +201,7 @@ def predict_records(
             )
 
 
-def _check_options(model: Any, level: float | None, threshold: float | None, all_labels: bool) -> None:
-    from coterie.inputs.errors import FieldError
-
+def _check_options(model: Estimator, level: float | None, threshold: float | None, all_labels: bool) -> None:
     kind = type(model).__name__
     if level is not None and not 0.0 < level < 1.0:
         raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
@@ -212,10 +211,8 @@ def _check_options(model: Any, level: float | None, threshold: float | None, all
         raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=kind)
 
 
-def locate_error(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:
+def locate_error(decide: Callable[[Block], object], block: Block, reader: Reader, error: ValueError) -> ValueError:
     """Return the error of the first record of a block that raises one, with its place."""
-    from coterie.inputs.errors import InputError
-
     for i in range(len(block)):
         try:
             decide(block.piece(i, i + 1))
@@ -232,7 +229,7 @@ def _write_csv(blocks: Iterable[PredictedBlock], out: SupportsWrite[str]) -> Non
     writer = csv.writer(out, lineterminator="\n")
     for number, block in enumerate(blocks):
         probabilities = {f"probability_{label}": values for label, values in (block.probabilities or {}).items()}
-        columns = _add_copied(block.columns | probabilities, block.copied, _to_cell)
+        columns = _add_copied({**block.columns, **probabilities}, block.copied, _to_cell)
         if number == 0:
             writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
@@ -253,18 +250,18 @@ def _write_json(blocks: Iterable[PredictedBlock], out: SupportsWrite[str]) -> No
             out.write(escape_json(line) + "\n")
 
 
-def _add_copied(columns: Columns, copied: Columns, convert: Callable[[Any], Any]) -> Columns:
+def _add_copied(columns: Columns, copied: Columns, convert: Callable[[object], object]) -> Columns:
     for name in copied:
         if name in columns:
             raise UsageError(f"--keep {name}: the predictions have a column of this name")
     return columns | {name: list(map(convert, values)) for name, values in copied.items()}
 
 
-def _to_cell(value: Any) -> Any:
+def _to_cell(value: object) -> object:
     return jsonlib.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else value
 
 
-def _to_finite(value: Any) -> Any:
+def _to_finite(value: object) -> object:
     """Replace numbers that are not finite by None, for JSON."""
     if isinstance(value, list):
         return list(map(_to_finite, value))
@@ -280,6 +277,4 @@ class _Terminal:
         self._out = out
 
     def write(self, text: str, /) -> object:
-        from coterie.wording import visible
-
         return self._out.write(visible(text.removesuffix("\n")) + "\n")

@@ -27,7 +27,7 @@ class Commands(TyperGroup):
         with handle_errors():
             return super().make_context(*arguments, **options)
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Any) -> object:
         """Parse and run the command."""
         with handle_errors():
             return super().invoke(ctx)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
+from coterie.wording import visible
+
 from .failures import LossyStream, print_line, print_message
 
 if TYPE_CHECKING:
@@ -83,8 +85,6 @@ class _ProgressTable:
 
 def format_row(*cells: str) -> str:
     """Format a row of a table of progress."""
-    from coterie.wording import visible
-
     return "".join(f"{visible(cell):>13}" for cell in cells)
 
 

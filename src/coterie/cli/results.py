@@ -14,7 +14,6 @@ from .outputs import OutputWriter, page_facts
 
 if TYPE_CHECKING:
     from coterie.evaluation.learning import LearningOutcome
-    from coterie.evaluation.summary import Summary
 
     from .options import OutputOptions
     from .stopping import InterruptibleRun
@@ -64,10 +63,17 @@ def _summarize(
     from . import printing
 
     summary = summarize(outcome.comparison, outcome.learner)
-    writer.write("report", outputs.report, lambda path: _write_report(path, outcome, summary, title))
+    reading = outcome.reading
+
+    def write_report(path: Path) -> None:
+        from coterie.report import write_report as write
+
+        facts = list(page_facts(reading.source, reading.columns))
+        write(path, outcome.comparison, title=title, reading=reading, learner=summary.learner, facts=facts)
+
+    writer.write("report", outputs.report, write_report)
     if outputs.quiet and not outputs.json:
         return
-    reading = outcome.reading
     try:
         reading = replace(reading, hints=tuple(outcome.hints()))
     except Exception as error:
@@ -90,10 +96,3 @@ def _summarize(
         [] if report is None else [printing.report_line(report)],
         [line for note in notes for line in printing.paragraph(note)],
     )
-
-
-def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title: str | None) -> None:
-    from coterie.report import write_report
-
-    facts = list(page_facts(outcome.reading.source, outcome.reading.columns))
-    write_report(path, outcome.comparison, title=title, reading=outcome.reading, learner=summary.learner, facts=facts)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from coterie.evaluation.interruption import Stop, Stopped
 from coterie.wording import counted
 
 from .failures import UsageError, print_line, print_message
@@ -41,8 +42,8 @@ class ScalingOptions(OptionSet):
     )
     common_start: int | None = option(
         "N",
-        "Learn the first N records once, as the start of all workers, 10000 by default; 0 for the first hundred only: "
-        "better if the data drift.",
+        "Learn the first N records once, as the common start of all workers; 10,000 by default. If the data drift, 0 "
+        "is better: the start is then the first hundred records.",
         min=0,
     )
 
@@ -62,7 +63,6 @@ def learn_in_shards(
         raise UsageError("--workers writes a folder of models: name it with --output")
     columns.require_columns(files)
     (learner,) = learners.values()
-    from coterie.evaluation.interruption import Stop, Stopped
     from coterie.scale import learn
     from coterie.scale.driver import COMMON_START
 
@@ -78,7 +78,6 @@ def learn_in_shards(
                 common_start=COMMON_START if scaling.common_start is None else scaling.common_start,
                 save_every=save_every or "5m",
                 on_progress=None if outputs.quiet else _print_progress(),
-                warn=print_message,
                 **columns.arguments,
             )
     except Stopped as stopped:

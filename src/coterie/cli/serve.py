@@ -6,23 +6,29 @@ import os
 import re
 import signal
 import socket
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from coterie.evaluation.interruption import SaveInterval, Stop, Stopped
 
 from .failures import UsageError, option_name, print_message
 from .options import LearningOptions, OptionSet, option, parse_duration, refuse_options
 
 if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+
     from coterie.serve.engine import Engine
+    from coterie.serve.events import Scalar
     from coterie.serve.service import Service
+    from coterie.types import Estimator
 
 #: Seconds that open requests have to end when the service does.
 GRACE = 10
@@ -69,7 +75,7 @@ class ServiceOptions(OptionSet):
         "Write a snapshot after N records, or after a time; a start learns the records since the last snapshot again.",
         "5m",
     )
-    max_body: int = option("8MiB", "Refuse longer requests.", "8MiB", parser=parse_size)
+    max_body: int = option("8MiB", "Refuse requests with longer bodies.", "8MiB", parser=parse_size)
     max_records: int = option("N", "Refuse requests with more records.", 4096, min=1)
     max_waiting: int = option("N", "Refuse requests while more than N records wait to be written.", 20_000, min=1)
     no_verdict: bool = option(
@@ -86,14 +92,14 @@ class ServiceOptions(OptionSet):
     )
     accept_loss: bool = option(
         None,
-        "Continue although acknowledged records are missing or damaged: with those that can be read; the rest is "
-        "deleted. Without it such a start is refused.",
+        "Start although acknowledged records are missing or damaged: continue with those that can be read, and delete "
+        "the rest. Without this option such a start is refused.",
         False,
     )
     labels: str | None = option(
         "yes,no",
         "The possible labels; records with others are refused. A word that is JSON is read as JSON: `1`, `true`. "
-        "Without it, the first two labels are the two that the model learns, even if one is a typing error.",
+        "Without it, the model learns the first two labels that come, even if one of them is a typing error.",
     )
     log_refused: Path | None = option(
         "FILE",
@@ -139,12 +145,10 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         from coterie.serve.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
-    from coterie.evaluation.interruption import SaveInterval
-
     host = options.host
     token = None if options.token_file is None else _read_token(options.token_file)
     if token is not None and options.allowed_host:
-        raise UsageError("--allowed-host is of no use with --token-file: requests that bear the secret name any host")
+        raise UsageError("--allowed-host has no effect with --token-file, whose secret opens any host: leave it out")
     if token is None and not is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
     if model is not None:
@@ -159,7 +163,8 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         _require_same_options(engine, options)
         _declare(engine.require_declared, labels)
 
-    with _SignalHandler() as handler, _bind_socket(host, options.port) as listening:
+    handler = _SignalHandler()
+    with handler, _bind_socket(host, options.port) as listening:
         service = Service(
             options.data,
             partial(_make_engine, model, learning, options),
@@ -190,37 +195,25 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         raise service.failure
 
 
-class _SignalHandler:
+class _SignalHandler(Stop):
     """The handler of signals: the first ends the server, or the start before there is one; later ones do nothing.
 
     However many come, requests under way are answered and the last snapshot is written.
     """
 
-    def __init__(self) -> None:
-        self.server: Any = None
-        self._has_signal = False
-        self._handlers: dict[int, Any] = {}
+    server: uvicorn.Server | None = None
 
-    def __enter__(self) -> _SignalHandler:
-        if threading.current_thread() is threading.main_thread():
-            names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # not every system has all
-            numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-            self._handlers = {number: signal.signal(number, self) for number in numbers}
-        return self
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        from coterie.evaluation.interruption import Stopped
-
-        if self._has_signal:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.asked is not None:
             return
-        self._has_signal = True
+        self.asked = number
         if self.server is None:
             raise Stopped(number)
         self.server.should_exit = True
 
     def __exit__(self, *error: object) -> None:
         for number, handler in self._handlers.items():  # a process that ends is not ended again on its way
-            signal.signal(number, signal.SIG_IGN if self._has_signal else handler)
+            signal.signal(number, handler if self.asked is None else signal.SIG_IGN)
 
 
 def _print_losses(service: Service) -> None:
@@ -228,6 +221,11 @@ def _print_losses(service: Service) -> None:
     if service.accepted is not None:
         offset = service.engine.offset
         print_message(f"warning: a loss was accepted: {service.accepted}; it continues from offset {offset:,}")
+    if service.lacks_journal:
+        print_message(
+            f"warning: {service.folder} has a snapshot and no journal: it continues from offset "
+            f"{service.engine.offset:,}, and records acknowledged after that snapshot are lost, if there were any"
+        )
     if service.reset:
         print_message(
             f"warning: time is set back, because the last event was {service.reset / 3600:,.1f} hours ahead of this "
@@ -251,7 +249,7 @@ def _describe_ignored(service: Service, model: Path | None, learning: LearningOp
     return f"{service.folder} continues its own model: {words} is read by the first start in a folder only"
 
 
-def _parse_label(word: str) -> Any:
+def _parse_label(word: str) -> Scalar:
     import msgspec
 
     try:
@@ -260,7 +258,7 @@ def _parse_label(word: str) -> Any:
         return word
 
 
-def _declare(declare: Callable[[Sequence[Any]], None], labels: Sequence[Any] | None) -> None:
+def _declare(declare: Callable[[Sequence[Scalar]], None], labels: Sequence[Scalar] | None) -> None:
     if labels is not None:
         try:
             declare(labels)
@@ -289,7 +287,7 @@ def _quote_address(host: str) -> str:
 
 
 def _run_server(
-    service: Service, app: Any, address: str, listening: socket.socket, handler: _SignalHandler, note: str | None
+    service: Service, app: Starlette, address: str, listening: socket.socket, handler: _SignalHandler, note: str | None
 ) -> None:
     """Answer requests until a signal comes, or the service fails."""
     import uvicorn
@@ -323,15 +321,15 @@ def _run_server(
 def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
     """Refuse options that contradict those of the first start."""
     if options.bandit and "chosen" not in engine.kinds:
-        raise UsageError("--bandit comes too late: the service has learned labels since it began")
+        raise UsageError("--bandit cannot be given: the service in this folder learns labels; begin a new folder")
     if options.window is not None and options.window != getattr(engine, "window", None):
-        raise UsageError(f"--window is another one, or none, {_FIXED}")
+        raise UsageError(f"--window differs from the one of the first start, which holds {_FIXED}")
     if options.expire is not None and options.expire != engine.expire:
         raise UsageError(f"--expire is {engine.expire:.15g}s {_FIXED}")
     if options.remember is not None and options.remember != engine.remember:
         raise UsageError(f"--remember is {engine.remember:.15g} {_FIXED}")
     if options.no_verdict and engine.live is not None:
-        raise UsageError("--no-verdict comes too late: the service has compared since it began")
+        raise UsageError("--no-verdict cannot be given: the service in this folder has baselines; begin a new folder")
 
 
 def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceOptions) -> Engine:
@@ -343,7 +341,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
     from .models import load_any
 
     if options.bandit:
-        model: Any = ct.Bandit(learning.parse_learner().make() if learning.given else None)
+        model: Estimator = ct.Bandit(learning.parse_learner().make() if learning.given else None)
     else:
         model = learning.parse_learner().make() if path is None else load_any(path)
     settings = (model, options.remember or 1_000_000, options.expire or 86_400.0, not options.no_verdict)
@@ -353,7 +351,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
         except (ValueError, TypeError) as error:
             raise UsageError(f"--{'window' if options.window else 'bandit'}: {error}") from None
     if options.window is not None:
-        raise UsageError("--window is of use for bandits only: give --bandit")
+        raise UsageError("--window needs a bandit: give --bandit, or leave it out")
     if isinstance(model, Engine):
         raise UsageError(f"{path} {SNAPSHOT}; a folder with a copy of the file begins with it, without MODEL")
     if not model._learns_streams:

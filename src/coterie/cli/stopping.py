@@ -7,15 +7,17 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
+
+from coterie.evaluation.interruption import Checkpoints, Stop, Stopped
 
 from .failures import UsageError, option_name, print_message, quote_path
 from .outputs import name_errors
 
 if TYPE_CHECKING:
-    from coterie.evaluation.interruption import Checkpoints, Stop
+    from coterie.types import Estimator
 
 _STOPPING = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
 _FINISHING = b"\ncoterie: all records are learned, the results are being written (once more: stopping at once)\n"
@@ -45,7 +47,7 @@ class InterruptibleRun:
         True if all records are learned.
     """
 
-    def __init__(self, files: list[str], model: Path | None, options: Mapping[str, Any], skip: int = 0) -> None:
+    def __init__(self, files: list[str], model: Path | None, options: Mapping[str, object], skip: int = 0) -> None:
         self.files, self.skip, self.options = files, skip, dict(options)
         self.stop: Stop | None = None
         self.checkpoints: Checkpoints | None = None
@@ -56,15 +58,13 @@ class InterruptibleRun:
 
     def save_every(self, interval: str | None) -> None:
         """Save the model to ``--output`` at an interval during the run."""
-        from coterie.evaluation.interruption import Checkpoints
-
         if interval is not None:
             if self._model is None:
                 raise UsageError("--save-every needs --output, the path of the model")
             self.options["save_every"] = interval
             self.checkpoints = Checkpoints(interval, self._save)
 
-    def _save(self, model: Any, records: int) -> None:
+    def _save(self, model: Estimator, records: int) -> None:
         """Save a checkpoint; the message is printed even with ``--quiet``, because a crash leaves no other."""
         learned, path = self.skip + records, Path(str(self._model))
         try:
@@ -96,8 +96,6 @@ class InterruptibleRun:
     @contextmanager
     def handling_signals(self) -> Iterator[None]:
         """Handle signals; if the pass is interrupted, print the saved state and the command to continue."""
-        from coterie.evaluation.interruption import Stop, Stopped
-
         with Stop(self._write_note) as self.stop:
             try:
                 yield

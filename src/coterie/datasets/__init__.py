@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from coterie.types import Array
 
 __all__ = ["FLIGHTS", "Dataset", "export", "flights"]
 
@@ -48,8 +50,8 @@ class Dataset:
 
     name: str
     X: NDArray[np.float64] | csr_array
-    y: NDArray[Any]
-    task: NDArray[Any]
+    y: Array
+    task: Array
     feature_names: tuple[str, ...] | None = None
 
     @property

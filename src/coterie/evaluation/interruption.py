@@ -15,8 +15,9 @@ from coterie.inputs.errors import FieldError
 T = TypeVar("T")
 
 #: The signals that ask a process to stop: Ctrl-C; SIGTERM of `kill`, `timeout` and machines that shut down; and, if the
-#: system has it, SIGHUP of a terminal or a connection that is closed.
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+#: system has them, SIGHUP of a terminal or a connection that is closed, and SIGBREAK of Ctrl-Break.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 

@@ -315,7 +315,7 @@ class _CheckedStream:
         elif reader.unlabelled:
             text = f"none of its {reader.unlabelled:,} records has a label"
         else:
-            text = "there is no record in it"
+            text = "it has no records"
         error = InputError if not reader.passed and (reader.skipped or reader.unlabelled) else NothingLeftError
         return error(text, None if reader.skipped else reader.path)
 

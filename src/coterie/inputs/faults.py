@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import sys
 from collections import Counter
-from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +13,7 @@ from coterie.wording import nearest
 from .errors import FieldError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,7 +23,6 @@ _LONGEST_WORD = 40
 _MOST_NAMES = 20
 #: The ends of messages about text in a column of numbers, and about a record without a task.
 NO_NUMBER, NO_TASK = "is not a number", "the task is missing"
-CHANGED = "was changed while it was read: read it again"
 
 
 class Fault(NamedTuple):
@@ -90,33 +86,6 @@ class Faults:
                 self.report(fault.message, place[fault.row], fault.column)
             good[fault.row] = False
         return good
-
-
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Add the path to errors about a file's content, and turn those of libraries and stores into `InputError`."""
-    try:
-        yield
-    except FieldError:
-        raise
-    except InputError as error:
-        if error.path is not None:
-            raise
-        raise InputError(error.message, path, error.line, error.column, error.hint) from error
-    except Exception as error:
-        is_url, arrow = "://" in path, sys.modules.get("pyarrow")  # not loaded for its exceptions
-        failures = (OSError, EOFError, MemoryError, UnicodeDecodeError, *([arrow.ArrowException] if arrow else []))
-        if not (is_url or isinstance(error, failures)):  # libraries of stores have exceptions of their own
-            raise
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
-        message = f"cannot be read: {reason}"
-        if is_url and isinstance(error, FileNotFoundError):
-            message = "does not exist"
-        elif is_url and isinstance(error, PermissionError):
-            message = f"may not be read with the credentials of this environment ({error})"
-        elif isinstance(error, OSError) and error.errno == errno.EBUSY:  # s3fs on another ETag
-            message = CHANGED
-        raise InputError(message, path) from error
 
 
 def clipped(word: str | bytes) -> str:

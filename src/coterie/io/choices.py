@@ -14,18 +14,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from coterie.inputs.errors import FieldError, InputError
-from coterie.inputs.faults import clipped, reading, require_column, shown
+from coterie.inputs.faults import clipped, require_column, shown
 from coterie.inputs.keys import MISSING_WORDS, spell
+from coterie.types import Json
 
 from .lines import split_lines, text_records
 from .readers import TABLES, Reader, detect_format
 from .schema import ReadOptions, choose_encoder
 from .sources import STDIN, Source, find_paths, format_suffix
+from .urls import reading
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from coterie.inputs.block import Block
+    from coterie.inputs.encoding import Encoder
 
     from .schema import Kinds
 
@@ -42,12 +45,18 @@ DSJSON = "dsjson"
 _ROUNDED = 1e-3
 _TRUTH = {"true": 1.0, "false": 0.0}
 
+ExampleT = TypeVar("ExampleT")
+
 
 class PlaceInLog(NamedTuple):
     """The file and line of a row of a log."""
 
     path: str
     line: int
+
+
+#: An action: its label, or its features by name.
+Action: TypeAlias = Hashable | Json
 
 
 class LoggedChoice(NamedTuple):
@@ -78,43 +87,34 @@ class LoggedChoice(NamedTuple):
     """
 
     place: PlaceInLog
-    x: dict[str, Any]
+    x: Json
     task: Hashable
-    action: Any
+    action: Action
     reward: float | None
     probability: float
-    actions: list[Any] | None = None
+    actions: list[Action] | None = None
     probabilities: list[float] | None = None
     time: float | None = None
     weight: float = 1.0
 
 
-@dataclass(frozen=True)
-class LogColumns:
-    """The roles of a log's columns; of Vowpal Wabbit's texts only ``task`` and ``ignore`` are used.
+@dataclass(frozen=True, kw_only=True)
+class LogColumns(ReadOptions):
+    """How to read a log; of Vowpal Wabbit's texts only ``task``, ``ignore``, ``format`` and ``on_error`` are used.
 
     Attributes
     ----------
-    task, action, reward, probability, time : str or None
-        The columns of these names; of ``vw`` the task is the first feature of a namespace, of ``dsjson`` a key.
+    action, reward, probability : str or None
+        The columns of these names. The task of ``vw`` is the first feature of a namespace, that of ``dsjson`` a key.
     probabilities : sequence of str
         ``ACTION=COLUMN``, a column that is called as its action, or a pattern whose ``*`` is the action: ``p_*``. One
         column of objects, as JSON has them, holds those of all actions by their names.
-    features : sequence of str or None
-        The columns of the context; None for all that have no other role.
-    ignore, categorical : sequence of str
-        Columns to leave out; columns whose numbers are names.
     """
 
-    task: str | None = None
     action: str | None = None
     reward: str | None = None
     probability: str | None = None
     probabilities: Sequence[str] = ()
-    time: str | None = None
-    features: Sequence[str] | None = None
-    ignore: Sequence[str] = ()
-    categorical: Sequence[str] = ()
 
     def require_for_table(self) -> None:
         """Refuse columns that do not tell all roles of a table: FieldError."""
@@ -144,19 +144,11 @@ class LogColumns:
 class LogReader(Reader):
     """An iterable over the choices of a log, made by :func:`read_log`; its attributes are those of `Reader`."""
 
-    def __init__(self, paths: Sequence[str], kinds: Sequence[str], columns: LogColumns, on_error: str) -> None:
+    def __init__(self, paths: Sequence[str], kinds: Sequence[str], columns: LogColumns) -> None:
         self._named = columns
         self._roles: dict[str, str] = {}
         self._probabilities: dict[str, str] = {}
-        options = ReadOptions(
-            task=columns.task,
-            features=columns.features,
-            ignore=columns.ignore,
-            categorical=columns.categorical,
-            time=columns.time,
-            on_error=on_error,
-        )
-        super().__init__(paths, kinds, options)
+        super().__init__(paths, kinds, columns)
         self._raw = True
 
     def _read_file(self, kind: str, source: Source) -> Iterator[LoggedChoice]:
@@ -171,14 +163,14 @@ class LogReader(Reader):
             yield from self._parse_all(self._parse_example, self._examples(source))
 
     def _parse_all(
-        self, parse: Callable[[PlaceInLog, Any], LoggedChoice | None], examples: Iterator[tuple[int, Any]]
+        self, parse: Callable[[PlaceInLog, ExampleT], LoggedChoice | None], examples: Iterator[tuple[int, ExampleT]]
     ) -> Iterator[LoggedChoice]:
         """Yield the choice of each example that has a cost; report faults."""
         for line, example in examples:
             try:
                 choice = parse(PlaceInLog(self.path, line), example)
-            except _CellError as error:
-                self._faults.report(str(error), error.line or line, error.column)
+            except InputError as error:
+                self._faults.report(error.message, error.line or line, error.column)
                 continue
             if choice is None:
                 self._faults.unlabelled += 1
@@ -188,7 +180,7 @@ class LogReader(Reader):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
-    def _choose_encoder(self, kinds: Kinds, absences: bool) -> None:
+    def _choose_encoder(self, kinds: Kinds, absences: bool) -> Encoder:
         """Let the first table's columns decide on the roles and the features of contexts."""
         named = self._named
         for name in filter(None, (named.action, named.reward, named.probability)):
@@ -203,6 +195,7 @@ class LogReader(Reader):
         self.encoder, dropped = choose_encoder(kinds, self._options, absences, may_be_empty=True)
         dropped |= {name: "it is the time" for name in times if name not in named.ignore}
         self.dropped = {name: reason for name, reason in dropped.items() if name not in self._roles}
+        return self.encoder
 
     def _table_choices(self, block: Block) -> Iterator[LoggedChoice]:
         """Yield the choices of a block of rows; report faults."""
@@ -225,18 +218,18 @@ class LogReader(Reader):
 
     def _parse_cells(
         self, cells: Mapping[str, Any]
-    ) -> tuple[Any, float | None, float, list[Any] | None, list[float] | None]:
+    ) -> tuple[Action, float | None, float, list[Action] | None, list[float] | None]:
         """Return action, reward, probability, actions and probabilities of a row."""
         named = self._named
         action = cells[str(named.action)]
         if action is None or action == "" or (isinstance(action, float) and math.isnan(action)):
-            raise _CellError("the action is missing", named.action)
+            raise InputError("the action is missing", column=named.action)
         if isinstance(action, (list, dict)):
-            raise _CellError(f"{shown(str(action))} is not a label of an action", named.action)
+            raise InputError(f"{shown(str(action))} is not a label of an action", column=named.action)
         reward = _number(cells[str(named.reward)], named.reward)
         if named.probability is not None:
             return action, reward, _probability(cells[named.probability], named.probability), None, None
-        columns: dict[Any, str] = dict(self._probabilities)
+        columns: dict[str, str] = dict(self._probabilities)
         values = {label: cells[name] for label, name in columns.items()}
         first, *others = values.values()
         if isinstance(first, dict) and not others:  # one JSON object has all probabilities
@@ -245,14 +238,14 @@ class LogReader(Reader):
         offered = {label: p for label, p in numbers.items() if p is not None}
         for label, p in offered.items():
             if not 0.0 <= p <= 1.0:
-                raise _CellError(f"the probability {p:g} is not between 0 and 1", columns[label])
+                raise InputError(f"the probability {p:g} is not between 0 and 1", column=columns[label])
         total = sum(offered.values())
         if abs(total - 1.0) > _ROUNDED:
-            raise _CellError(f"the probabilities of {len(offered)} actions sum to {total:g}, not to 1")
+            raise InputError(f"the probabilities of {len(offered)} actions sum to {total:g}, not to 1")
         label = action if action in offered else spell(action)
         if label not in offered:
             known = ", ".join(map(repr, offered))
-            raise _CellError(f"{shown(str(action))} was shown, which has no probability among {clipped(known)}")
+            raise InputError(f"{shown(str(action))} was shown, which has no probability among {clipped(known)}")
         p = _probability(offered[label], columns[label])
         return action, reward, p, [action if name == label else name for name in offered], list(offered.values())
 
@@ -280,34 +273,34 @@ class LogReader(Reader):
     def _parse_example(self, place: PlaceInLog, lines: list[tuple[int, str]]) -> LoggedChoice | None:
         """Parse an example of ``cb_adf``; None if it has no cost."""
         task_space = self._named.task
-        x: dict[str, Any] = {}
+        x: Json = {}
         task: str | None = None
-        actions: list[dict[str, Any]] = []
+        actions: list[Action] = []
         outcome: tuple[int, float, float] | None = None
         for line, text in lines:
             try:
                 head, bar, features = text.partition("|")
                 words = head.split()
                 if not bar:
-                    raise _CellError("the line has no '|' before its features")
+                    raise InputError("the line has no '|' before its features")
                 if words[:1] == ["shared"]:
                     if actions or x:
-                        raise _CellError("'shared' stands at the beginning of an example, before its actions")
+                        raise InputError("'shared' stands at the beginning of an example, before its actions")
                     task = None if task_space is None else _first_feature(features, task_space)
                     x = _namespaces(features, (*self._named.ignore, task_space))
                     continue
                 if words and ":" in words[0]:
                     if outcome is not None:
                         message = f"{shown(words[0])} is a second cost in one example: examples end with an empty line"
-                        raise _CellError(f"{message}, as cb_adf has them; text of cb is not read")
+                        raise InputError(f"{message}, as cb_adf has them; text of cb is not read")
                     outcome = len(actions), *_cost_and_probability(words[0])
                 actions.append(_namespaces(features, self._named.ignore))
-            except _CellError as error:
+            except InputError as error:
                 error.line = line
                 raise
         if task_space is not None and task is None:
             known = ", ".join(map(shown, re.findall(r"\|([^\s|:]+)", lines[0][1])[:20])) or "nothing"
-            raise _CellError(f"the namespace {task_space!r}, which holds the task, is empty or missing among {known}")
+            raise InputError(f"the namespace {task_space!r}, which holds the task, is empty or missing among {known}")
         if outcome is None:
             return None
         index, cost, p = outcome
@@ -320,34 +313,31 @@ class LogReader(Reader):
         try:
             event = _EVENTS.decode(data)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise _CellError(f"is not an event of dsjson: {str(error) or 'too deeply nested'}") from None
+            raise InputError(f"is not an event of dsjson: {str(error) or 'too deeply nested'}") from None
         if event.cost is None or event.skipped:
             return None
         offered = event.context.pop("_multi", None)
         if not isinstance(offered, list) or not offered:
-            raise _CellError("it has no actions: expected 'c' with a list '_multi'")
+            raise InputError("it has no actions: expected 'c' with a list '_multi'")
         x, *actions = (_flatten(features, self._named.ignore) for features in (event.context, *offered))
         task, name = None, self._named.task
         if name is not None:
             keys = [name] if name in x else [key for key in x if key.rpartition(".")[2] == name]
             if len(keys) != 1 or not isinstance(x[keys[0]], (str, int)):
                 known = ", ".join(map(shown, list(x)[:20])) or "nothing"
-                raise _CellError(f"it has no {name!r}, which holds the task, among {known}")
+                raise InputError(f"it has no {name!r}, which holds the task, among {known}")
             task = x.pop(keys[0])
         index, probabilities = event.find_action(len(actions)), event.sort_probabilities(len(actions))
         p = _probability(event.probability, "_label_probability")
         if probabilities is not None and abs(probabilities[index] - p) > _ROUNDED:
-            raise _CellError(f"'p' has {probabilities[index]:g} for the action shown, '_label_probability' {p:g}")
+            raise InputError(f"'p' has {probabilities[index]:g} for the action shown, '_label_probability' {p:g}")
         weight = 1.0 / (1.0 - (event.dropped or 0.0))
-        return LoggedChoice(place, x, task, actions[index], -event.cost, p, actions, probabilities, weight=weight)
+        return LoggedChoice(place, x, task, actions[index], -event.cost, p, [*actions], probabilities, weight=weight)
 
 
 def read_log(
     source: str | PathLike[str] | Sequence[str | PathLike[str]],
     columns: LogColumns,
-    *,
-    format: str | None = None,  # noqa: A002
-    on_error: str = "stop",
 ) -> LogReader:
     """Open the files of a log; iterate over it for `LoggedChoice` after `LoggedChoice`.
 
@@ -356,12 +346,9 @@ def read_log(
     source : path, URL, glob, "-" or list of them
         The files, one after the other.
     columns : LogColumns
-        The roles of the columns.
-    format : str, optional
-        ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"vw"`` or ``"dsjson"``, if the ending does
-        not tell. JSON Lines whose first object has ``_label_cost`` are dsjson.
-    on_error : {"stop", "skip"}
-        Raise at the first bad row, or leave bad rows out and count them.
+        The roles of the columns, and the format: ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``,
+        ``"vw"`` or ``"dsjson"``, if the ending does not tell. JSON Lines whose first object has ``_label_cost`` are
+        dsjson.
 
     Raises
     ------
@@ -369,13 +356,13 @@ def read_log(
         At once for files and arguments; for rows, with file and line, while reading.
     """
     paths = find_paths(source)
-    kinds = [_detect_log_format(path, format) for path in paths]
+    kinds = [_detect_log_format(path, columns.format) for path in paths]
     for kind in dict.fromkeys(kinds):
         if kind in TABLES:
             columns.require_for_table()
         else:
             columns.require_for_rows(kind)
-    return LogReader(paths, kinds, columns, on_error)
+    return LogReader(paths, kinds, columns)
 
 
 def _detect_log_format(path: str, name: str | None) -> str:
@@ -389,15 +376,6 @@ def _detect_log_format(path: str, name: str | None) -> str:
             if b'"_label_cost"' in source.read(1 << 20).partition(b"\n")[0]:
                 return DSJSON
     return kind
-
-
-class _CellError(Exception):
-    """A row that cannot be used."""
-
-    def __init__(self, message: str, column: str | None = None) -> None:
-        super().__init__(message)
-        self.column = column
-        self.line: int | None = None
 
 
 # -- cells of tables ------------------------------------------------------------------------------------------------
@@ -414,19 +392,19 @@ def _number(value: Any, column: str | None = None) -> float | None:
         number = _TRUTH.get(word.lower()) if isinstance(word, str) else None
         number = float(word) if number is None else number
     except (TypeError, ValueError):
-        raise _CellError(f"{shown(str(word))} is not a number", column) from None
+        raise InputError(f"{shown(str(word))} is not a number", column=column) from None
     if not math.isfinite(number):
-        raise _CellError(f"{clipped(str(value))} is not a finite number", column)
+        raise InputError(f"{clipped(str(value))} is not a finite number", column=column)
     return number
 
 
-def _probability(value: Any, column: str | None = None) -> float:
+def _probability(value: object, column: str | None = None) -> float:
     """Convert a cell to the probability of the action that was shown."""
     p = _number(value, column)
     if p is None:
-        raise _CellError("the probability is missing", column)
+        raise InputError("the probability is missing", column=column)
     if not 0.0 < p <= 1.0:
-        raise _CellError(f"the probability {p:g} of what was shown is not above 0 and at most 1", column)
+        raise InputError(f"the probability {p:g} of what was shown is not above 0 and at most 1", column=column)
     return p
 
 
@@ -443,7 +421,7 @@ def _probability_columns(words: Sequence[str], names: Sequence[str]) -> dict[str
             matches = [name for name in names if fnmatchcase(name, word)]
             pairs = {name[len(before) : len(name) - len(after)]: name for name in matches}
             if not pairs:
-                raise InputError(f"no column is called like {word!r}")
+                raise InputError(f"no column matches the pattern {word!r}")
         else:
             require_column(word, names)
             pairs = {word: word}
@@ -453,7 +431,7 @@ def _probability_columns(words: Sequence[str], names: Sequence[str]) -> dict[str
     return columns
 
 
-def _values(array: pa.Array, kind: str) -> list[Any]:
+def _values(array: pa.Array, kind: str) -> list[object]:
     """Convert a column of features to numbers, strings, dates or lists of strings; None if a value is missing."""
     import pyarrow as pa
 
@@ -464,7 +442,7 @@ def _values(array: pa.Array, kind: str) -> list[Any]:
         whole = whole.cast(pa.timestamp("us", whole.type.tz), safe=False)
     if kind == "numeric":
         whole = whole.cast(pa.float64(), safe=False)
-    convert: dict[str, Callable[[Any], Any]] = {
+    convert: dict[str, Callable[[Any], object]] = {
         "numeric": lambda value: value,
         "date": lambda value: datetime.fromisoformat(value.strip()) if isinstance(value, str) else value,
         "items": lambda items: [spell(item) for item in items if item is not None],
@@ -480,10 +458,10 @@ def _cost_and_probability(word: str) -> tuple[float, float]:
     """Parse a label ``action:cost:probability``."""
     parts = word.split(":")
     if len(parts) != 3:
-        raise _CellError(f"the label {shown(word)} is not of the form 0:cost:probability")
+        raise InputError(f"the label {shown(word)} is not of the form 0:cost:probability")
     cost = _number(parts[1])
     if cost is None:
-        raise _CellError(f"the label {shown(word)} has no cost")
+        raise InputError(f"the label {shown(word)} has no cost")
     return cost, _probability(parts[2])
 
 
@@ -496,13 +474,13 @@ def _first_feature(text: str, namespace: str) -> str | None:
     return None
 
 
-def _namespaces(text: str, ignored: Sequence[str | None]) -> dict[str, Any]:
+def _namespaces(text: str, ignored: Sequence[str | None]) -> Json:
     """Parse the features behind the first bar: names without values become a list per namespace, others numbers.
 
     >>> _namespaces("s ann age:0.5 |t:2 hour:3 |  free", ())
     {'s': ['ann'], 's^age': 0.5, 't^hour': 6.0, '_': ['free']}
     """
-    features: dict[str, Any] = {}
+    features: Json = {}
     for part in text.split("|"):
         words = part.split()
         name, factor = "", 1.0
@@ -526,18 +504,18 @@ def _value(text: str, word: str) -> float:
         value = float(text)
         if math.isfinite(value):
             return value
-    raise _CellError(f"{shown(word)} does not hold a finite number")
+    raise InputError(f"{shown(word)} does not hold a finite number")
 
 
-def _flatten(features: Any, ignored: Sequence[str] = (), prefix: str = "") -> dict[str, Any]:
+def _flatten(features: object, ignored: Sequence[str] = (), prefix: str = "") -> Json:
     """Name the features of nested objects by their paths, joined by points; leave out names that begin with ``_``.
 
     >>> _flatten({"User": {"id": "ann", "age": 3, "likes": ["a", "b"], "at": [0.5, 2]}, "_tag": "x"})
     {'User.id': 'ann', 'User.age': 3, 'User.likes': ['a', 'b'], 'User.at.0': 0.5, 'User.at.1': 2}
     """
     if not isinstance(features, dict):
-        raise _CellError(f"{shown(msgspec.json.encode(features))} is not an object with features")
-    flat: dict[str, Any] = {}
+        raise InputError(f"{shown(msgspec.json.encode(features))} is not an object with features")
+    flat: Json = {}
     for key, value in features.items():
         name = f"{prefix}{key}"
         if key.startswith("_") or name in ignored or value is None:
@@ -574,7 +552,7 @@ class _Event(msgspec.Struct, rename=_KEYS):
     index: int | None = None
     number: int | None = None
     skipped: bool | None = None
-    context: dict[str, Any] = {}
+    context: Json = {}
     ranking: list[int] | None = None
     probabilities: list[Annotated[float, msgspec.Meta(ge=0, le=1)]] | None = None
     dropped: Annotated[float, msgspec.Meta(ge=0, lt=1)] | None = None
@@ -584,7 +562,7 @@ class _Event(msgspec.Struct, rename=_KEYS):
         first = self.ranking[0] if self.ranking else 0
         index = self.index if self.index is not None else (self.number or first) - 1
         if not 0 <= index < n:
-            raise _CellError(f"'_labelIndex' is {self.index!r}, expected the place of one of {n} actions, from 0")
+            raise InputError(f"'_labelIndex' is {self.index!r}, expected the place of one of {n} actions, from 0")
         return index
 
     def sort_probabilities(self, n: int) -> list[float] | None:
@@ -593,9 +571,9 @@ class _Event(msgspec.Struct, rename=_KEYS):
         if order is None or p is None or len(order) != n or len(p) != n:
             return None
         if sorted(order) != list(range(1, n + 1)):
-            raise _CellError(f"'a' is {clipped(str(order))}, expected the numbers of {n} actions, from 1")
+            raise InputError(f"'a' is {clipped(str(order))}, expected the numbers of {n} actions, from 1")
         if abs(sum(p) - 1.0) > _ROUNDED:
-            raise _CellError(f"'p' is {clipped(str(p))}, expected {n} probabilities whose sum is 1")
+            raise InputError(f"'p' is {clipped(str(p))}, expected {n} probabilities whose sum is 1")
         return [chance for _, chance in sorted(zip(order, p, strict=True))]
 
 

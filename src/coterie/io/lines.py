@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.inputs.faults import Faults
+    from coterie.types import Array
 
     from .sources import Source
 
@@ -42,7 +43,7 @@ class TextRecords:
     def __len__(self) -> int:
         return len(self.start)
 
-    def pick(self, rows: slice | NDArray[Any]) -> TextRecords:
+    def pick(self, rows: slice | Array) -> TextRecords:
         """Select records, over the same data."""
         return TextRecords(self.data, self.start[rows], self.stop[rows], self.line[rows], self.fields[rows])
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from .lines import TextRecords
 
@@ -31,7 +32,7 @@ class TextRows:
     """Records of svmlight or Vowpal Wabbit text: their lines, and their features."""
 
     records: TextRecords
-    X: Any
+    X: csr_array
 
     def __getitem__(self, rows: slice | NDArray[np.int64]) -> TextRows:
         return TextRows(self.records.pick(rows), self.X[rows])

@@ -11,22 +11,25 @@ import numpy as np
 
 from coterie.inputs.block import Block, RawRecords
 from coterie.inputs.errors import FieldError, InputError
-from coterie.inputs.faults import Fault, Faults, reading, require_column, require_distinct
+from coterie.inputs.faults import Fault, Faults, require_column, require_distinct
 from coterie.inputs.feature_names import Names
 from coterie.wording import listed
 
 from .raw import TableRows, TextRows
 from .schema import QUERY, ReadOptions, choose_encoder, kind_of_time
 from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
+from .urls import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from os import PathLike
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from coterie.inputs.encoding import Encoder
     from coterie.inputs.hints import ColumnProfiler, Hint
+    from coterie.types import Array, Json
 
     from .schema import Kinds, NamedColumns, TableChunk
 
@@ -241,7 +244,7 @@ class Reader:
                 if kind in TABLES and self._options.time is None and len(self.ends) == n:
                     self.ends.append(self.passed + self.rows)
         if self._first_encoder is None and not (self.rows or self.skipped or self.unlabelled or self.passed):
-            raise InputError("there is no record in it", self.paths[-1])
+            raise InputError("it has no records", self.paths[-1])
 
     def _read_file(self, kind: str, source: Source) -> Iterator[Any]:
         """Yield the blocks of a file that have records."""
@@ -255,16 +258,12 @@ class Reader:
         encoder = self._first_encoder
         if encoder is None:
             raise ValueError("a reader without an encoder has no empty block")
-        X: Any
-        if encoder.source in ROWS:
-            X = encoder.assemble([], 0)
-        else:
-            import pyarrow as pa
+        import pyarrow as pa
 
-            types = [(name, pa.float64() if kind == "numeric" else pa.string()) for name, kind in encoder.columns]
-            X = encoder.encode_sound(pa.schema(types).empty_table(), False)
+        types = [(name, pa.float64() if kind == "numeric" else pa.string()) for name, kind in encoder.columns]
+        table = pa.schema(types).empty_table()
         return Block(
-            X,
+            encoder.assemble([], 0) if encoder.source in ROWS else encoder.encode_sound(table, False),
             None,
             np.zeros(0, object) if self._options.task or encoder.task else None,
             np.zeros(0, np.int64),
@@ -298,9 +297,7 @@ class Reader:
             kinds = table.kinds()
             if not kinds:
                 return
-        if self.encoder is None:
-            self._choose_encoder(kinds, absences=kind == "jsonl")
-        encoder: Any = self.encoder
+        encoder = self.encoder or self._choose_encoder(kinds, absences=kind == "jsonl")
         roles = self._find_roles(table.names, encoder)
         features = dict(encoder.columns)
         uses = {name: role for role, name in roles.items() if role != "time"} | features
@@ -322,11 +319,12 @@ class Reader:
             if block is not None:
                 yield block
 
-    def _choose_encoder(self, kinds: Kinds, absences: bool) -> None:
+    def _choose_encoder(self, kinds: Kinds, absences: bool) -> Encoder:
         """Let the kinds of the first table's columns decide on the encoder."""
         self.encoder, self.dropped = choose_encoder(kinds, self._options, absences)
         self._encoder_before = self.encoder.copy()
         self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}
+        return self.encoder
 
     def _find_roles(self, names: Sequence[str], encoder: Encoder) -> dict[str, str]:
         """Return the column of each role; a label that only the encoder names may be missing."""
@@ -393,7 +391,7 @@ class Reader:
             raw=RawRecords.from_all(columns, self._encoder_before) if self._update else None,
         )
 
-    def _profile(self, columns: Any, encoder: Encoder) -> None:
+    def _profile(self, columns: pa.RecordBatch, encoder: Encoder) -> None:
         """Note records for hints, if columns may still be read in another way."""
         if self._first_encoder is not None:
             return
@@ -426,9 +424,9 @@ class Reader:
         for rows in read_rows(source, self._faults, options.block_rows, parser, self._schema):
             self.columns = {"label": "label"} if self._schema.label else {}
             self.columns |= {str(task): "task"} if self._schema.task else {}
-            X: Any = encoder.assemble([rows.entries], len(rows.place))
-            X = TextRows(rows.records, X) if self._raw else X
-            block = Block(X, rows.label, rows.task, rows.place, weight=rows.weight)
+            X = encoder.assemble([rows.entries], len(rows.place))
+            features = TextRows(rows.records, X) if self._raw else X
+            block = Block(features, rows.label, rows.task, rows.place, weight=rows.weight)
             passed = self._count_passed(len(block))
             yield block.piece(passed, len(block)) if passed else block
 
@@ -437,9 +435,9 @@ class Order:
     """A check that the records of a stream come in the order of their times."""
 
     def __init__(self) -> None:
-        self._latest: Any = None
+        self._latest: Array | None = None
 
-    def find_faults(self, name: str, array: Any, usable: NDArray[np.bool_]) -> Iterator[Fault]:
+    def find_faults(self, name: str, array: pa.Array, usable: NDArray[np.bool_]) -> Iterator[Fault]:
         """Yield a fault for each usable row without a time, or with a time before that of an earlier row."""
         from coterie.inputs.columns import date_faults, is_number, times
 
@@ -452,8 +450,8 @@ class Order:
         if not len(rows):
             return
         used = keys[rows]
-        latest = np.maximum.accumulate(np.append(used[0] if self._latest is None else self._latest, used))
-        self._latest, early = latest[-1], used < latest[:-1]
+        latest = np.maximum.accumulate(np.append(used[:1] if self._latest is None else self._latest, used))
+        self._latest, early = latest[-1:], used < latest[:-1]
         for row, late in zip(rows[early].tolist(), latest[:-1][early], strict=True):
             shown = [
                 repr(float(at)) if at.dtype.kind == "f" else str(at.astype("M8[us]").item()) for at in (keys[row], late)
@@ -498,7 +496,7 @@ class Reading:
         left_out = (reader.skipped, tuple(reader.skipped_examples), reader.unlabelled)
         return cls(reader.source, reader.rows, *left_out, reader.names_by_role, dict(reader.dropped))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the summary as data with a JSON form."""
         hints = [hint._asdict() for hint in self.hints]
         return dict(vars(self)) | {"skipped_examples": list(self.skipped_examples), "hints": hints}

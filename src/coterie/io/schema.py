@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from coterie.types import Array
+
 #: The kind of feature that a column's values suggest, or None and the reason why it is none.
 Kinds = Mapping[str, tuple[str | None, str]]
 
@@ -37,7 +39,7 @@ class TableChunk(NamedTuple):
 
     columns: pa.RecordBatch
     place: NDArray[np.int64]
-    unchanged: Mapping[str, NDArray[Any]] = {}
+    unchanged: Mapping[str, Array] = {}
 
 
 class NamedColumns(Protocol):

@@ -9,17 +9,20 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from coterie.inputs.errors import InputError
-from coterie.inputs.faults import reading
 from coterie.wording import nearest_file
 
 from . import urls
+from .urls import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
+    from types import TracebackType
+
+    import pyarrow as pa
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -83,9 +86,9 @@ class Source:
     def __init__(self, path: str) -> None:
         self.name = STDIN_NAME if path == STDIN else path
         self._size: int | None = None
-        self._reopen: Callable[[], Any] | None = None
+        self._reopen: Callable[[], pa.NativeFile] | None = None
         with ExitStack() as stack:
-            file: Any
+            file: IO[bytes]
             if path == STDIN:
                 file = sys.stdin.buffer
             elif urls.is_url(path):
@@ -115,7 +118,7 @@ class Source:
         if self._size is not None:
             self._raw.position = int(fraction * self._size)
 
-    def reopen(self) -> Any:
+    def reopen(self) -> pa.NativeFile | None:
         """Open it again as a seekable file of pyarrow's, closed with this source; None if compressed or not regular."""
         if self._reopen is None:
             return None
@@ -134,11 +137,13 @@ class Source:
     def __enter__(self) -> Source:
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
 
 
-def _open_seekable(path: str) -> Any:
+def _open_seekable(path: str) -> pa.NativeFile:
     import pyarrow as pa
 
     return pa.OSFile(path)
@@ -147,7 +152,7 @@ def _open_seekable(path: str) -> Any:
 def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
     """Resolve the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (a glob's are sorted)."""
     if hasattr(source, "columns"):
-        raise InputError("a frame is no file: pass it as X to fit, progressive_validation or compare")
+        raise InputError("a frame is not a file: pass it as X to fit, progressive_validation or compare")
     names = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
     paths = [path for name in names for path in _expand(str(name))]
     if not paths:

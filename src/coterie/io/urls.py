@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import re
+import sys
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from traceback import walk_tb
+from typing import IO, TYPE_CHECKING
 
-from coterie.inputs.errors import InputError
-from coterie.inputs.faults import CHANGED, reading
+from coterie.inputs.errors import FieldError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
+    from fsspec import AbstractFileSystem
 
 # One slash is what a Path leaves of two.
 _BEGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
@@ -28,6 +33,43 @@ _EXTRAS = {
 _CHANGING = ("size", "ETag", "etag", "LastModified", "last_modified", "mtime", "created")
 #: A store answers a request after tens of milliseconds, so that text is read in large pieces.
 PIECE_BYTES = 1 << 24
+CHANGED = "was changed while it was read: read it again"
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Add the path to errors about a file's content, and turn those of libraries and stores into `InputError`."""
+    try:
+        yield
+    except FieldError:
+        raise
+    except InputError as error:
+        if error.path is not None:
+            raise
+        raise InputError(error.message, path, error.line, error.column, error.hint) from error
+    except Exception as error:
+        arrow = sys.modules.get("pyarrow")  # not loaded for its exceptions
+        failures = (OSError, EOFError, MemoryError, UnicodeDecodeError, *([arrow.ArrowException] if arrow else []))
+        if not isinstance(error, failures) and not _is_of_store(error):
+            raise
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
+        message = f"cannot be read: {reason}"
+        if is_url(path) and isinstance(error, FileNotFoundError):
+            message = "does not exist"
+        elif is_url(path) and isinstance(error, PermissionError):
+            message = f"may not be read with the credentials of this environment ({error})"
+        elif isinstance(error, OSError) and error.errno == errno.EBUSY:  # s3fs on another ETag
+            message = CHANGED
+        raise InputError(message, path) from error
+
+
+def _is_of_store(error: Exception) -> bool:
+    """Return True for an error from the code of a store, whose libraries have exceptions of their own."""
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    if any(name.partition(".")[0] == "fsspec" for name in modules):
+        return True
+    *_, last = (i for i, name in enumerate(modules) if name.partition(".")[0] == "coterie")
+    return last < len(modules) - 1 and modules[last] in (__name__, "coterie.io.sources")
 
 
 def is_url(path: str) -> bool:
@@ -108,7 +150,7 @@ def open_file(url: str) -> Iterator[IO[bytes]]:
             raise InputError(CHANGED)
 
 
-def open_seekable(url: str) -> Any:
+def open_seekable(url: str) -> pa.NativeFile:
     """Open a file for reading in any order, as a file of pyarrow's."""
     import pyarrow as pa
 
@@ -116,14 +158,14 @@ def open_seekable(url: str) -> Any:
     return pa.PythonFile(system.open(path, cache_type="none"), mode="r")
 
 
-def _identity(system: Any, path: str) -> tuple[Any, ...]:
+def _identity(system: AbstractFileSystem, path: str) -> tuple[object, ...]:
     """Return the facts that a store tells of a file and that change with it."""
     system.invalidate_cache()
     info = system.info(path)
     return tuple(info.get(name) for name in _CHANGING)
 
 
-def _locate(url: str) -> tuple[Any, str]:
+def _locate(url: str) -> tuple[AbstractFileSystem, str]:
     """Return the file system of a URL and the path there; InputError if a package is missing."""
     extra = _EXTRAS.get(url[: url.index(":")].lower())
     try:

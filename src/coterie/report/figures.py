@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import html
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coterie.evaluation.costs import RATES, CostWords
 from coterie.evaluation.metrics import error_curve, settled
 from coterie.explanation import shown
+from coterie.types import Json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
     from coterie.evaluation.trace import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
+    from coterie.types import Array
 
-    Array = NDArray[Any]
-
-Figure = dict[str, Any]
+Figure = Json
 #: The most tasks whose names fit beside a figure.
 NAMED_ROWS = 40
 _SERIES = 6
@@ -106,10 +106,11 @@ def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
         if selected.any()
     ]
     names = [label(verdict.tasks[i], 18) for i in shown]
-    return _named_rows(marks, _gain_title(verdict.loss), names, legend=_legend(y=-0.01, yanchor="top"))
+    title = "gain in percentage points" if verdict.loss.suffix else verdict.loss.gain
+    return _named_rows(marks, title, names, legend=_legend(y=-0.01, yanchor="top"))
 
 
-def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **layout: Any) -> Figure:
+def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **layout: object) -> Figure:
     """Draw named rows from top to bottom, over an axis with its zero."""
     ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showgrid": False}
     across = _axis(title, zeroline=True, zerolinewidth=2, side="top")
@@ -177,7 +178,7 @@ def _hover(verdict: Verdict, i: int) -> str:
     return f"<b>{label(verdict.tasks[i])}</b><br>gain {gain} ({low} to {high})<br>{errors}<br>{verdict.n[i]:,} examples"
 
 
-def _figure(traces: Sequence[Figure], across: Figure, down: Figure, **layout: Any) -> Figure:
+def _figure(traces: Sequence[Figure], across: Figure, down: Figure, **layout: object) -> Figure:
     base = {
         "xaxis": across,
         "yaxis": down,
@@ -193,11 +194,11 @@ def _figure(traces: Sequence[Figure], across: Figure, down: Figure, **layout: An
     return {"data": list(traces), "layout": base | layout}
 
 
-def _legend(**place: Any) -> Figure:
+def _legend(**place: object) -> Figure:
     return {"orientation": "h", "x": 0, "xanchor": "left", "bgcolor": "rgba(0,0,0,0)"} | place
 
 
-def _axis(title: str | None, **more: Any) -> Figure:
+def _axis(title: str | None, **more: object) -> Figure:
     axis: Figure = {
         "gridcolor": "--rule",
         "zerolinecolor": "--muted",
@@ -210,18 +211,14 @@ def _axis(title: str | None, **more: Any) -> Figure:
     return axis | ({"title": {"text": title, "standoff": 8}} if title else {}) | more
 
 
-def _gain_title(words: CostWords) -> str:
-    return "gain in percentage points" if words.suffix else words.gain
-
-
 def _digits(words: CostWords) -> int:
     """Decimals to keep: more for numbers of any size than for percentages."""
     return 3 if words.suffix else 6
 
 
-def _rounded(values: Array, digits: int) -> list[Any]:
+def _rounded(values: Array, digits: int) -> list[object]:
     """Round numbers and nest them in lists for JSON, None for nan."""
     rounded = np.round(values, digits).astype(object)
     rounded[np.isnan(values)] = None
-    nested: list[Any] = rounded.tolist()
+    nested: list[object] = rounded.tolist()
     return nested

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,7 +71,7 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
     return f"<dl{_class(kind)}>{rows}</dl>" if rows else ""
 
 
-def script_json(value: Any) -> str:
+def script_json(value: object) -> str:
     r"""Encode a value as JSON that can stand in a script element, without a character that could end it.
 
     >>> script_json("</script>")

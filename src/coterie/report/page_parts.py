@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
     from coterie.io.readers import Reading
+    from coterie.types import Estimator
 
 #: Rows of the table of tasks, names in a list.
 _TASKS, _LISTED = 3000, 30
@@ -152,7 +153,9 @@ def gains(summary: Summary) -> PagePart:
     shown, level = _surest(result, known), result.level
     drawn = {"surest": figures.surest_gains(result, shown)}
     caption = _surest_caption(len(shown), len(known), level)
-    place = markup.plot("surest", _sum_up(result), caption, 120 + 24 * len(shown))
+    counts = ", ".join(f"{(result.outcome == kind).sum():,} {kind}" for kind in ("helped", "hurt", "unclear"))
+    text = f"Gain per task: {counts}. The table below names them."
+    place = markup.plot("surest", text, caption, 120 + 24 * len(shown))
     less = f"{spoken(summary.alone)} less that of {spoken(summary.learner)}"
     intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
     return PagePart(markup.section("gains", "Gain per task", intro, place, _RULE), drawn)
@@ -203,7 +206,7 @@ def tasks(summary: Summary) -> PagePart:
 
 def weights(summary: Summary) -> PagePart:
     """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
-    model: Any = summary.comparison.models.get(summary.learner)
+    model: Estimator = summary.comparison.models.get(summary.learner)
     if summary.weights is not None or model is None or not stream_model_of(model).fitted:
         return PagePart("")
     spread = summary.comparison.spread.get(summary.learner)
@@ -233,7 +236,7 @@ def _what(spread: NDArray[np.float64] | None) -> str:
     return "weights" if spread is None else "weights × deviations"
 
 
-def _differing(summary: Summary, model: Any) -> str:
+def _differing(summary: Summary, model: Estimator) -> str:
     """The table of some tasks' own weights: of those most surely helped and hurt, or else with most examples."""
     result, known = summary.verdict, set(model.tasks_)
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
@@ -301,11 +304,6 @@ def _surest_caption(shown: int, known: int, level: str) -> str:
         f"The {half} tasks whose gain is most surely high (top) and the {half} whose gain is most surely low (bottom), "
         f"each with its {level}."
     )
-
-
-def _sum_up(result: Verdict) -> str:
-    parts = (f"{(result.outcome == kind).sum():,} {kind}" for kind in ("helped", "hurt", "unclear"))
-    return f"Gain per task: {', '.join(parts)}. The table below names them."
 
 
 def _capital(text: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -15,6 +16,7 @@ from coterie.evaluation.interruption import SaveInterval, Stop
 from coterie.evaluation.learning import TOGETHER
 from coterie.evaluation.learning import learn as learn_new
 from coterie.evaluation.stream_model import stream_model_of
+from coterie.evaluation.trace import Trace
 from coterie.evaluation.verdict import Sums, Verdict
 from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import FieldError, InputError
@@ -22,6 +24,7 @@ from coterie.io.readers import TABLES, detect_format, read
 from coterie.io.sources import STDIN, find_paths, fingerprint
 from coterie.online.selective import base_model
 from coterie.persistence import hold_folder, require_writable
+from coterie.types import Estimator, Json
 
 from .folder import MANIFEST, Manifest, ShardedModel, load, new_name, require_place, write_manifest
 from .ray_actors import learn_on_ray
@@ -32,9 +35,7 @@ from .run import (
     START,
     RunSettings,
     ShardState,
-    SourceFile,
     Split,
-    as_data,
     load_state,
     read_settings,
     read_split,
@@ -81,7 +82,7 @@ class ShardedOutcome:
     manifest: Manifest
     sums: Sums
     baselines: list[str]
-    reading: dict[str, Any]
+    reading: Json
     seconds: list[float]
 
     @property
@@ -104,7 +105,7 @@ class _Until(Stop):
         super().__init__()
         self.wanted, self.records, self.labels = wanted, 0, 0
 
-    def see(self, traces: Mapping[str, Any]) -> None:
+    def see(self, traces: Mapping[str, Trace]) -> None:
         """Count the records and the labels of a block."""
         trace = next(iter(traces.values()))
         self.records += trace.n
@@ -115,7 +116,7 @@ class _Until(Stop):
 
 def learn(
     files: str | PathLike[str] | Iterable[str],
-    learner: Any,
+    learner: Estimator,
     *,
     workers: int,
     output: str | PathLike[str],
@@ -124,7 +125,6 @@ def learn(
     common_start: int = COMMON_START,
     save_every: str = "5m",
     on_progress: Callable[[Progress], None] | None = None,
-    warn: Callable[[str], None] | None = None,
     **reading: Any,
 ) -> ShardedOutcome:
     r"""Learn from files in shards: each task belongs to one of several estimators, which learn side by side.
@@ -157,8 +157,6 @@ def learn(
         How often each shard is saved: after so many records, seconds, minutes or hours (``"100000"``, ``"30s"``).
     on_progress : callable, optional
         Called with :class:`Progress`.
-    warn : callable, optional
-        Called with a sentence about the ports that are open while Ray runs on this machine.
     **reading
         As in :func:`coterie.io.readers.read`: ``task``, ``label`` and others.
 
@@ -197,10 +195,11 @@ def learn(
         raise ValueError("standard input cannot be divided among workers: write it to a file first")
     kind = _kind(paths, reading.get("format"))
     report = on_progress or (lambda progress: None)
+    options = {"learner": choice.text, "alone": alone, "common_start": common_start, **reading}
     settings = RunSettings(
         workers,
-        [_source_file(path) for path in [*paths, *choice.files]],
-        as_data({"learner": choice.text, "alone": alone, "common_start": common_start, **reading}),
+        [(path, fingerprint(path)) for path in [*paths, *choice.files]],
+        json.loads(json.dumps(options, default=repr, sort_keys=True)),
     )
     with _open_run(folder, settings) as run:
         if not (run / START).is_dir():
@@ -213,7 +212,7 @@ def learn(
             reader = read(paths, **reading, encoder=encoder, skip=start.records)
             models = start.models.values()
             split = split_records(run, reader, models, workers, kind, lambda n: report(Progress("split", n)))
-        _learn_shards(run, split, save_every, address, report, warn or (lambda text: None))
+        _learn_shards(run, split, save_every, address, report)
         return _finish(folder, start, split)
 
 
@@ -225,11 +224,6 @@ def _kind(paths: list[str], named: str | None) -> str:
     if len(kinds) > 1:
         raise ValueError(f"files of {' and '.join(sorted(kinds))} cannot be learned together: convert one of them")
     return kinds.pop()
-
-
-def _source_file(path: str) -> SourceFile:
-    version = fingerprint(path)
-    return SourceFile(path, version.size, str(version.modified))
 
 
 @contextmanager
@@ -253,7 +247,7 @@ def _open_run(folder: Path, settings: RunSettings) -> Iterator[Path]:
 
 def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
     expected, actual = (
-        {"workers": settings.shards, "files": [file.path for file in settings.files]} | settings.options
+        {"workers": settings.shards, "files": [path for path, _ in settings.files]} | settings.options
         for settings in (before, now)
     )
     for name in expected | actual:
@@ -262,14 +256,12 @@ def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
                 f"{folder} holds a run that has not ended with {name}={expected.get(name)!r}; got "
                 f"{actual.get(name)!r}: repeat its command, or name a new folder"
             )
-    for one, other in zip(before.files, now.files, strict=True):
-        if one != other:
-            raise ValueError(f"{one.path} has changed since the run in {folder} began: name a new folder")
+    for (path, version), (_, present) in zip(before.files, now.files, strict=True):
+        if version != present:
+            raise ValueError(f"{path} has changed since the run in {folder} began: name a new folder")
 
 
-def _common_start(
-    paths: list[str], choice: LearnerExpression, alone: bool, records: int, reading: Mapping[str, Any]
-) -> ShardState:
+def _common_start(paths: list[str], choice: LearnerExpression, alone: bool, records: int, reading: Json) -> ShardState:
     """Learn the first records."""
     reader = read(paths, **reading, block_rows=max(_FEW, min(records, _BLOCK)))
     until = _Until(wanted=records)
@@ -285,25 +277,14 @@ def _common_start(
     return ShardState(models, outcome.reading.rows, sums, label_baselines)
 
 
-def _learn_shards(
-    run: Path,
-    split: Split,
-    every: str,
-    address: str | None,
-    report: Callable[[Progress], None],
-    warn: Callable[[str], None],
-) -> None:
+def _learn_shards(run: Path, split: Split, every: str, address: str | None, report: Callable[[Progress], None]) -> None:
     total, shards = sum(split.records), len(split.records)
     if shards == 1 and address is None:
         error = Shard(str(run), 0, every).learn()
         if error is not None:
             raise error
         return
-
-    def on_progress(records: Mapping[int, int]) -> None:
-        report(Progress("learn", sum(records.values()), total))
-
-    learn_on_ray(run, shards, every, address, on_progress, warn)
+    learn_on_ray(run, shards, every, address, lambda records: report(Progress("learn", sum(records.values()), total)))
 
 
 def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
@@ -326,7 +307,7 @@ def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
     return ShardedOutcome(folder, manifest, sums, baselines, split.reading, seconds)
 
 
-def _positive_label(model: Any) -> Any:
+def _positive_label(model: Estimator) -> Hashable:
     """The positive label of two; None of other labels."""
     encoder = stream_model_of(model).label_encoder
     classes = [] if encoder.numeric else encoder.classes.tolist()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,11 +24,13 @@ from .routing import RULE, ShardNumbers, shard_of
 from .run import RUN, write_json
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from coterie.inputs.block import Block
+    from coterie.inputs.encoding import Encoder
+    from coterie.types import Array, Codes, Estimator, Records, Tasks
 
 MANIFEST, VERSION = "manifest.json", 1
+
+ResultT = TypeVar("ResultT")
 
 
 class ShardFile(msgspec.Struct, frozen=True):
@@ -64,9 +66,9 @@ def read_manifest(folder: str | PathLike[str]) -> Manifest:
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no manifest of a model in shards: {error}") from None
+        raise ValueError(f"{path} is not the manifest of a model in shards: {error}") from None
     if manifest.routing != RULE:
-        raise ValueError(f"{path} divides tasks by another rule than {RULE!r}")
+        raise ValueError(f"{path} divides tasks by the rule {manifest.routing!r}; expected {RULE!r}")
     if any(Path(shard.file).name != shard.file for shard in manifest.shards):
         raise ValueError(f"{path} names a file outside its folder")
     return manifest
@@ -124,10 +126,10 @@ class ShardedModel:
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         self._folder, self.manifest = Path(folder), read_manifest(folder)
-        self.loaded: dict[int, Any] = {}
+        self.loaded: dict[int, Estimator] = {}
         self._shard_numbers = ShardNumbers(len(self.manifest.shards))
 
-    def shard(self, number: int) -> Any:
+    def shard(self, number: int) -> Estimator:
         """Return the estimator of a shard.
 
         Raises
@@ -148,11 +150,13 @@ class ShardedModel:
             return getattr(self.shard(0), name)
         raise AttributeError(f"a model in shards has no {name!r}: use one of its shards, .shard(number)")
 
-    def _predict(self, method: str, X: Any, task: Any, **options: Any) -> NDArray[Any]:
+    def _predict(self, method: str, X: Records, task: Tasks, **options: object) -> Array:
         from sklearn.utils import _safe_indexing
 
-        def predict(model: Any, rows: NDArray[np.int64]) -> Any:
-            return getattr(model, method)(_safe_indexing(X, rows), task=_safe_indexing(task, rows), **options)
+        def predict(model: Estimator, rows: Codes) -> Array:
+            features, labels = _safe_indexing(X, rows), _safe_indexing(task, rows)
+            predictions: Array = getattr(model, method)(features, task=labels, **options)
+            return predictions
 
         predictions, place = self._by_shard(task, predict)
         return np.asarray(np.concatenate(predictions)[place])
@@ -160,7 +164,7 @@ class ShardedModel:
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """Predict a block of a raw reader: each shard encodes its records as it has learned to."""
 
-        def predict(model: Any, rows: NDArray[np.int64]) -> BlockPredictions:
+        def predict(model: Estimator, rows: Codes) -> BlockPredictions:
             part = _encoded(block.take(rows), stream_model_of(model).encoder)
             predictions: BlockPredictions = model.__predict_block__(part, level, all_labels)
             return predictions
@@ -170,18 +174,16 @@ class ShardedModel:
         columns = (None if part[0] is None else np.concatenate(part)[place] for part in parts)
         return BlockPredictions(*columns)  # type: ignore[arg-type]
 
-    def _by_shard(
-        self, tasks: Any, predict: Callable[[Any, NDArray[np.int64]], Any]
-    ) -> tuple[list[Any], NDArray[np.int64]]:
+    def _by_shard(self, tasks: Tasks, predict: Callable[[Estimator, Codes], ResultT]) -> tuple[list[ResultT], Codes]:
         """Let each shard predict the rows of its tasks; also returns the place of each row among these joined."""
         numbers = self._shard_numbers.look_up(tasks)
         shards = np.unique(numbers).tolist() or [0]  # the first one gives the form for no records
         predictions = [predict(self.shard(shard), np.flatnonzero(numbers == shard)) for shard in shards]
-        place: NDArray[np.int64] = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
+        place: Codes = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
         return predictions, place
 
 
-def _encoded(block: Block, encoder: Any) -> Block:
+def _encoded(block: Block, encoder: Encoder) -> Block:
     """Encode a block of a raw reader, unless it has no records; nothing is learned of its scales."""
     if isinstance(block.X, TextRows):
         return replace(block, X=block.X.X)
@@ -248,7 +250,7 @@ def require_place(folder: Path) -> None:
             raise ValueError(f"{str(folder)!r} holds other files: name a new folder")
 
 
-def _load_shard(folder: Path, shard: ShardFile) -> Any:
+def _load_shard(folder: Path, shard: ShardFile) -> Estimator:
     path = folder / shard.file
     if not path.is_file():
         raise ValueError(f"{path} is missing: the model in {folder} is incomplete")

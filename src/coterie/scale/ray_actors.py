@@ -14,10 +14,15 @@ import socket
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from coterie.types import Json
+from coterie.wording import stack_level
 
 from .shard import Shard
 
@@ -37,7 +42,6 @@ def learn_on_ray(
     every: str,
     address: str | None,
     on_progress: Callable[[dict[int, int]], None],
-    warn: Callable[[str], None],
 ) -> None:
     """Let each shard of a run learn in an actor of its own.
 
@@ -52,8 +56,11 @@ def learn_on_ray(
         Of a cluster; without it Ray is started on this machine and stopped in the end.
     on_progress : callable
         Called once a second with the records learned, by shard.
-    warn : callable
-        Called with a sentence about the ports that are open while Ray runs here.
+
+    Warns
+    -----
+    UserWarning
+        If Ray is started on this machine, where it listens on all networks.
 
     Raises
     ------
@@ -72,7 +79,7 @@ def learn_on_ray(
         import ray
     except ModuleNotFoundError:
         raise ModuleNotFoundError("several workers need Ray: pip install 'coterie[scale]'") from None
-    with _connected(ray, shards, address, warn):
+    with _connected(ray, shards, address):
         options = {"max_restarts": RESTARTS, "max_task_retries": RESTARTS, "max_concurrency": 2, "num_cpus": 1}
         remote = ray.remote(Shard).options(**options)
         actors: list[Any] = [remote.remote(str(run), shard, every) for shard in range(shards)]
@@ -83,9 +90,9 @@ def learn_on_ray(
                 ray.kill(actor)
 
 
-def _wait(ray: Any, actors: list[Any], on_progress: Callable[[dict[int, int]], None]) -> None:
+def _wait(ray: ModuleType, actors: list[Any], on_progress: Callable[[dict[int, int]], None]) -> None:
     learning = {actor.learn.remote(): shard for shard, actor in enumerate(actors)}
-    asked: dict[Any, int] = {}
+    asked: dict[object, int] = {}
     records: dict[int, int] = {}
     while learning:
         done, _ = ray.wait(list(learning), timeout=POLL)
@@ -114,7 +121,7 @@ def _wait(ray: Any, actors: list[Any], on_progress: Callable[[dict[int, int]], N
 
 
 @contextlib.contextmanager
-def _connected(ray: Any, shards: int, address: str | None, warn: Callable[[str], None]) -> Iterator[None]:
+def _connected(ray: ModuleType, shards: int, address: str | None) -> Iterator[None]:
     """Connect to a cluster, or start Ray on this machine with a token that only this user can read."""
     if ray.is_initialized():  # the caller's
         yield
@@ -126,7 +133,7 @@ def _connected(ray: Any, shards: int, address: str | None, warn: Callable[[str],
         except OSError as error:
             raise ConnectionError(f"nothing answers at {address}: {error}") from None
     with contextlib.ExitStack() as stack:
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "address": address or "local"}
+        quiet: Json = {"log_to_driver": False, "logging_level": "ERROR", "address": address or "local"}
         here = quiet["address"] == "local"
         if here:
             quiet |= {"num_cpus": shards, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
@@ -139,10 +146,11 @@ def _connected(ray: Any, shards: int, address: str | None, warn: Callable[[str],
                 f"Ray does not start: {error} If the machine is overloaded, repeat the command later: it continues"
             ) from error
         stack.callback(ray.shutdown)
-        if here and (ports := _open_ports()):
-            shown = ", ".join(map(str, ports))
+        if here:
             needs = "each call needs a token" if _prepare_environment() else "to protect it, set RAY_AUTH_MODE=token"
-            warn(f"Ray listens on all networks of this machine while it learns (ports {shown}); {needs}")
+            warnings.warn(
+                f"Ray listens on all networks of this machine while it learns; {needs}", UserWarning, stack_level()
+            )
         yield
 
 
@@ -164,18 +172,6 @@ def _prepare_environment() -> bool:
     for name, value in (("USAGE_STATS_ENABLED", "0"), ("ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("worker_niceness", "0")):
         os.environ.setdefault(f"RAY_{name}", value)
     return os.environ.get("RAY_AUTH_MODE") == "token"
-
-
-def _open_ports() -> list[int]:
-    """List the ports of this process and its children that other machines can reach; empty if that cannot be known."""
-    with contextlib.suppress(Exception):
-        import psutil  # type: ignore[import-untyped]  # Ray brings it
-
-        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        connections = (one for process in processes for one in process.net_connections("inet"))
-        listening = (one.laddr for one in connections if one.status == "LISTEN")
-        return sorted({address.port for address in listening if not address.ip.startswith("127.")})
-    return []
 
 
 @contextlib.contextmanager

@@ -59,7 +59,7 @@ class ShardNumbers(dict["Hashable", int]):
         return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
 
 
-def _text(label: Any) -> str:
+def _text(label: object) -> str:
     """Convert a label to text, equal labels to the same."""
     match label:
         case bool() | np.bool_() | int() | np.integer():

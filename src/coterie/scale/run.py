@@ -8,29 +8,19 @@ import secrets
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from coterie.evaluation.baselines import LabelBaselines
 from coterie.evaluation.verdict import Sums
+from coterie.io.sources import Fingerprint
 from coterie.persistence import load, replacing, sync_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from coterie.types import Estimator, Json
 
 #: The run in progress, in the folder of the model; within it the settings, the split, and the common start.
 RUN, SETTINGS, SPLIT, START = "run", "settings.json", "split.json", "start"
 _STATE, _DATA = "state.npz", "data"
-
-
-class SourceFile(msgspec.Struct, frozen=True):
-    """A file that is learned: its path or URL, its bytes, and when it was changed."""
-
-    path: str
-    size: int | None
-    changed: str | None
 
 
 class RunSettings(msgspec.Struct, frozen=True):
@@ -39,14 +29,15 @@ class RunSettings(msgspec.Struct, frozen=True):
     Attributes
     ----------
     shards : int
-    files : list of SourceFile
+    files : list of (str, Fingerprint)
+        The paths or URLs of the files that are learned, with their sizes and times of writing.
     options : dict
         Options of reading and learning, as data with a JSON form.
     """
 
     shards: int
-    files: list[SourceFile]
-    options: dict[str, Any]
+    files: list[tuple[str, Fingerprint]]
+    options: Json
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -70,7 +61,7 @@ class Split(msgspec.Struct, frozen=True):
     kind: str
     files: list[list[str]]
     records: list[int]
-    reading: dict[str, Any]
+    reading: Json
 
 
 def write_json(path: Path, data: msgspec.Struct) -> None:
@@ -97,7 +88,7 @@ class ShardState:
         CPU seconds so far.
     """
 
-    models: dict[str, Any]
+    models: dict[str, Estimator]
     records: int
     sums: Sums
     label_baselines: LabelBaselines = field(default_factory=LabelBaselines)
@@ -162,11 +153,5 @@ def read_settings(run: Path) -> RunSettings:
 
 
 def read_split(run: Path) -> Split:
-    """Read which records each shard has."""
+    """Read the records of each shard."""
     return msgspec.json.decode((run / SPLIT).read_bytes(), type=Split)
-
-
-def as_data(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert options to data with a JSON form."""
-    data: dict[str, Any] = json.loads(json.dumps(dict(options), default=repr, sort_keys=True))
-    return data

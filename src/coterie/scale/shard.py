@@ -6,7 +6,7 @@ import glob
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coterie.evaluation.interruption import Checkpoints
 from coterie.evaluation.learning import continue_learning
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from coterie.evaluation.trace import Trace
+    from coterie.types import Estimator, Json
 
 
 class Shard:
@@ -67,7 +68,7 @@ class Shard:
         split, options = read_split(self._run), read_settings(self._run).options
         encoder = stream_model_of(next(iter(state.models.values()))).encoder
         files = [glob.escape(str(self._run / name)) for name in split.files[self._number]]
-        named: dict[str, Any] = {"label": options.get("label"), "weight": options.get("weight")}
+        named: Json = {"label": options.get("label"), "weight": options.get("weight")}
         if split.kind != "arrow":
             named = {"task": options.get("task")}
         reader = read(files, format=split.kind, encoder=encoder, skip=state.records, **named)
@@ -77,7 +78,7 @@ class Shard:
             state.sums.add(traces)
             self._records += next(iter(traces.values())).n
 
-        def save(model: Any, records: int) -> None:
+        def save(model: Estimator, records: int) -> None:
             state.records, state.seconds = before + records, spent + time.process_time() - began
             self._save(state)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from coterie.inputs.block import Block
     from coterie.io.readers import Reader
+    from coterie.types import Estimator
 
 #: Records that a shard gathers before they are written.
 _ROWS = 8192
 
 
 def split_records(
-    run: Path, reader: Reader, models: Iterable[Any], shards: int, kind: str, on_block: Callable[[int], None]
+    run: Path, reader: Reader, models: Iterable[Estimator], shards: int, kind: str, on_block: Callable[[int], None]
 ) -> Split:
     """Write the records behind the common start to files of their shards, in their order.
 
@@ -83,8 +84,8 @@ class _Writer:
         self.names: list[str] = []
         self.records = 0
         self._file: IO[bytes] | None = None
-        self._table: Any = None
-        self._schema: Any = None
+        self._table: pa.RecordBatchFileWriter | None = None
+        self._schema: pa.Schema | None = None
         self._pending: list[pa.RecordBatch] = []
 
     def add(self, block: Block) -> None:

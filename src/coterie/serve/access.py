@@ -221,7 +221,8 @@ def require_same_site(headers: Headers, names: Collection[str]) -> None:
     if not is_known(host, names):
         name = "no Host" if host is None else f"the Host {host[:100]!r}"
         raise HTTPException(
-            421, f"the request has {name}: a service that has no token answers as localhost or --allowed-host only"
+            421,
+            f"the request has {name}: a service without a token answers to localhost and names of --allowed-host",
         )
     if origin is not None and not is_same(origin, host):
-        raise HTTPException(403, "a page of another site may not ask a service that has no token")
+        raise HTTPException(403, "a page of another site may not ask a service without a token")

@@ -10,7 +10,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
@@ -29,10 +29,12 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from coterie import __version__
+from coterie.types import Json
 
 from . import events
 from .access import require_same_site
-from .events import Choices, ErrorResponse, Observed, PredictResponse, Record, Rewarded, to_json
+from .engine import Metrics
+from .events import Choices, ErrorResponse, Kind, Observed, PredictResponse, Record, Rewarded, to_json
 from .live import LISTED
 from .refusal_log import RefusalLog
 from .service import PURGE, Service, SnapshotCost, resolve
@@ -66,9 +68,9 @@ class Replies:
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.loop = loop
-        self._ready: deque[tuple[asyncio.Future[Any], Any]] = deque()
+        self._ready: deque[tuple[asyncio.Future[Any], object]] = deque()
 
-    def send(self, waiter: asyncio.Future[Any], outcome: Any) -> None:
+    def send(self, waiter: asyncio.Future[Any], outcome: object) -> None:
         """Have the event loop resolve a future."""
         self._ready.append((waiter, outcome))
         if len(self._ready) == 1 and self.loop is not None:
@@ -82,7 +84,7 @@ class Replies:
                 resolve(waiter, outcome)
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """Answer in JSON."""
     headers = {"Retry-After": RETRY} if status in LATER else None
     return Response(to_json(value), status, headers, "application/json")
@@ -94,15 +96,15 @@ class Measurements(Collector):
     def __init__(self, service: Service) -> None:
         self.registry, self._service = CollectorRegistry(), service
         counter, histogram = partial(Counter, registry=self.registry), partial(Histogram, registry=self.registry)
-        self.records = counter("coterie_records", "Records in requests that were answered", ["verb"])
-        self.seconds = histogram("coterie_request_seconds", "Seconds of a request", ["verb"], buckets=BUCKETS)
-        self.duplicates = counter("coterie_duplicates", "Labels of ids that were learned before")
-        self.unknown = counter("coterie_unknown_ids", "Labels of unknown ids")
+        self.records = counter("coterie_records", "Records of answered requests", ["verb"])
+        self.seconds = histogram("coterie_request_seconds", "Seconds to answer a request", ["verb"], buckets=BUCKETS)
+        self.duplicates = counter("coterie_duplicates", "Repeated labels, whose id was learned before")
+        self.unknown = counter("coterie_unknown_ids", "Labels with an id that no waiting record has")
         self.unknown_features = counter(
             "coterie_unknown_features", "Features of predicted records that no learned record had"
         )
         self.refused = counter("coterie_refused", "Refused requests, except for /readyz", ["status"])
-        commit = histogram("coterie_commit_seconds", "Seconds of a frame", buckets=BUCKETS)
+        commit = histogram("coterie_commit_seconds", "Seconds to write and learn a frame", buckets=BUCKETS)
         frame = histogram("coterie_commit_records", "Records of a frame", buckets=(1, 4, 16, 64, 256, 1024, 4096))
 
         def observe_commit(seconds: float, records: int) -> None:
@@ -116,27 +118,28 @@ class Measurements(Collector):
         """Yield the present values."""
         service, engine, alarms = self._service, self._service.engine, self._service.alarms()
         cost = service.snapshot_cost or SnapshotCost()
-        values: dict[str, tuple[str, str, Any]] = {
+        values: Metrics = {
             "queue_depth": ("Records that wait to be written", "", service.depth),
             "waiting_labels": ("Records that wait for labels, or choices for rewards", "", len(engine.waiting)),
-            "journal_offset": ("Offset behind the last frame", "", service.journal.end),
-            "snapshot_offset": ("Offset of the last snapshot, -1 without", "", service.snapshot_offset),
+            "journal_offset": ("Offset of the end of the journal", "", service.journal.end),
+            "snapshot_offset": ("Offset of the last snapshot, -1 before the first", "", service.snapshot_offset),
             "snapshot_bytes": ("Bytes of the last snapshot since the start", "", cost.size),
             "snapshot_seconds": ("Seconds of the last snapshot", "", cost.seconds),
-            "snapshot_blocked_seconds": ("Seconds of these in which all waited", "", cost.blocked),
-            "tasks": ("Tasks known", "", len(engine.tasks)),
-            "expired": ("Records that were given up without a label", "", engine.expired),
+            "snapshot_blocked_seconds": ("Seconds of this in which requests waited", "", cost.blocked),
+            "tasks": ("Tasks that the model knows", "", len(engine.tasks)),
+            "expired": ("Records whose label did not come in time", "", engine.expired),
             "features": ("Names of features in the records learned", "", len(engine.features.seen)),
             "features_stopped": (
-                "Names in none of the last 1,000 records",
+                "Features that the last 1,000 learned records lack",
                 "",
                 len(engine.watch_features()["stopped"]),
             ),
-            "alarm": ("Alarms that are raised", "alarm", {name: name in alarms for name in ALARMS}),
-        } | engine.metrics()
+            "alarm": ("1 for an alarm that is raised, else 0", "alarm", {name: name in alarms for name in ALARMS}),
+        }
+        values |= engine.metrics()
         for name, (text, label, value) in values.items():
             family = GaugeMetricFamily(f"coterie_{name}", text, labels=[label] if label else None)
-            for key, number in value.items() if label else [("", value)]:
+            for key, number in value.items() if isinstance(value, Mapping) else [("", value)]:
                 family.add_metric([key] if label else [], float(number))
             yield family
 
@@ -168,7 +171,7 @@ class App:
         log: str | PathLike[str] | None = None,
     ) -> None:
         self.service, self.metrics = service, Measurements(service)
-        self._verdicts: dict[str | None, tuple[float, dict[str, Any]]] = {}
+        self._verdicts: dict[str | None, tuple[float, Json]] = {}
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
         self._log = None if log is None else RefusalLog(log)
@@ -224,7 +227,7 @@ class App:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await self._body(request)
         except TimeoutError:
-            raise HTTPException(408, f"the body has not come within {BODY_SECONDS} seconds") from None
+            raise HTTPException(408, f"the body was not complete within {BODY_SECONDS} seconds") from None
         try:
             records = decode(body)
         except msgspec.ValidationError as error:
@@ -232,7 +235,7 @@ class App:
             raise HTTPException(422, f"{error}; expected {form}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             hint = "; JSON has no NaN: send null" if b"NaN" in body else ""
-            raise HTTPException(400, f"the body is no JSON: {error}{hint}") from None
+            raise HTTPException(400, f"the body is not JSON: {error}{hint}") from None
         if len(records) > self._max_records:
             raise HTTPException(413, f"{len(records)} records are more than the {self._max_records} of one request")
         return records
@@ -256,12 +259,12 @@ class App:
         try:
             content = unzip.decompress(body, self._max_body + 1)
         except zlib.error as error:
-            raise HTTPException(400, f"the body is no gzip: {error}") from None
+            raise HTTPException(400, f"the body is not gzip data: {error}") from None
         if len(content) > self._max_body:
             raise too_long
         if unzip.unused_data or not unzip.eof:
-            what = "something comes behind its end" if unzip.eof else "it ends too early"
-            raise HTTPException(400, f"the body is no gzip: {what}")
+            what = "other data follow its end" if unzip.eof else "it ends too early"
+            raise HTTPException(400, f"the body is not gzip data: {what}")
         return content
 
     # -- predicting and learning
@@ -290,7 +293,7 @@ class App:
         """Learn rewards of choices: 200 means durable and learned."""
         return json_response(await self._learn(request, "reward", "rewarded", events.decode_rewards))
 
-    async def _learn(self, request: Request, verb: str, kind: str, decode: Decode) -> Any:
+    async def _learn(self, request: Request, verb: str, kind: Kind, decode: Decode) -> Any:
         """Return the outcome of the event that a request brings, once it is on the disk."""
         began = time.perf_counter()
         records = await self._records(request, decode)
@@ -300,7 +303,7 @@ class App:
         self._count(verb, len(records), began)
         return outcome
 
-    async def _submit(self, kind: str, records: list[Record]) -> Any:
+    async def _submit(self, kind: Kind, records: list[Record]) -> Any:
         """Return the outcome of an event once it is on the disk."""
         loop = asyncio.get_running_loop()
         if self._replies.loop is not loop:
@@ -354,7 +357,7 @@ class App:
         first, most = _read_whole(request, "first", 0), min(_read_whole(request, "most", 1000), 10_000)
         known, text = self.service.engine.tasks, request.query_params.get("contains", "").lower()
 
-        def select() -> list[Any]:
+        def select() -> list[Hashable]:
             named = [task for task in list(known) if text in str(task).lower()] if text else known
             return list(named[first : first + most])
 
@@ -365,9 +368,10 @@ class App:
         task = await asyncio.to_thread(self._find_task, request)
         return json_response(await asyncio.to_thread(self.service.engine.about, task))
 
-    def _find_task(self, request: Request) -> Any:
+    def _find_task(self, request: Request) -> events.Scalar:
         """Return the task that a request names: text by its path, any other by its form in JSON."""
-        if (task := request.path_params.get("task")) is None:
+        task: events.Scalar | None = request.path_params.get("task")
+        if task is None:
             text = request.query_params.get("json", "")
             try:
                 task = msgspec.json.decode(text, type=events.Scalar)
@@ -397,7 +401,7 @@ class App:
         except ValueError as error:
             raise HTTPException(422, in_one_line(error)) from None
 
-    def _verdict(self, against: str | None) -> dict[str, Any]:
+    def _verdict(self, against: str | None) -> Json:
         """Return the verdict; one that takes long to compute is repeated for a while."""
         until, report = self._verdicts.get(against, (0.0, {}))
         began, engine = time.monotonic(), self.service.engine
@@ -416,7 +420,7 @@ class App:
         """Return the number of tasks, records that wait, offsets, alarms and features."""
         return json_response(await asyncio.to_thread(self._state))
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> Json:
         service, engine = self.service, self.service.engine
         return {
             "tasks": len(engine.tasks),
@@ -526,10 +530,10 @@ class Endpoint(NamedTuple):
     verb: str
     path: str
     handler: str
-    response: Any  # a type, or a media type
+    response: object  # a type, or a media type
     errors: tuple[int, ...] = ()
     query: tuple[str, ...] = ()
-    body: Any = None
+    body: object = None
     is_open: bool = False
 
 
@@ -559,23 +563,23 @@ ENDPOINTS = (
 
 
 @cache
-def describe() -> dict[str, Any]:
+def describe() -> Json:
     """Return the OpenAPI description, with the schemas of the types that are decoded and encoded."""
     contents = {content for endpoint in ENDPOINTS for content in (endpoint.response, endpoint.body)}
     types = [ErrorResponse, *sorted((content for content in contents if not isinstance(content, str | None)), key=str)]
     references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schemas, text = dict(zip(types, references, strict=True)), {"type": "string"}
 
-    def describe_content(content: Any) -> dict[str, Any]:
+    def describe_content(content: object) -> Json:
         if isinstance(content, str):
             return {"content": {content: {"schema": text}}}
         return {"content": {"application/json": {"schema": schemas[content]}}}
 
-    def describe_error(status: int) -> dict[str, Any]:
+    def describe_error(status: int) -> Json:
         headers = {"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {}
         return {"description": HTTPStatus(status).phrase} | describe_content(ErrorResponse) | headers
 
-    paths: dict[str, Any] = {}
+    paths: Json = {}
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace(":path", "")
         errors = sorted({403, 421, 503, *(() if endpoint.is_open else (401,)), *endpoint.errors})

@@ -10,7 +10,7 @@ import copy
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any, NamedTuple, Self
@@ -20,14 +20,16 @@ import numpy as np
 
 from coterie import spec
 from coterie.bandits import Bandit, Choice
+from coterie.bandits.crossed_input import Action
 from coterie.bandits.policy_sums import Interval, PolicySums
 from coterie.evaluation.comparison import BASELINES
 from coterie.numeric.trees import Arrays
 from coterie.online.waiting import SavedPredictions, WaitingRow
+from coterie.types import Estimator, Json
 from coterie.wording import counted
 
-from .engine import Engine, SavedEngine, WaitingRecord, named_task
-from .events import Choices, Chosen, Event, JournalRecord, Record, Rewarded, encode_frame
+from .engine import Engine, Metrics, SavedEngine, WaitingRecord, named_task
+from .events import Choices, Chosen, Event, JournalRecord, Outcome, Record, Rewarded, Scalar, encode_frame
 from .live import TOGETHER, LiveEvaluator
 from .service_errors import ConflictError, RefusedError, UnknownError, in_one_line
 
@@ -52,7 +54,7 @@ class OpenChoice(WaitingRecord, array_like=True):
             self.action(bandit), self.probability, self.place, probabilities, scores, predictions, self.n_rewards
         )
 
-    def action(self, bandit: Bandit) -> Any:
+    def action(self, bandit: Bandit) -> Action:
         """Return the action that was chosen."""
         return offered_actions(self.actions, bandit)[self.place]
 
@@ -70,7 +72,7 @@ class OpenChoice(WaitingRecord, array_like=True):
 class Settled(msgspec.Struct, array_like=True):
     """A rewarded choice, to answer repeated requests."""
 
-    task: Any
+    task: Scalar | None
     content: bytes
     place: int
     probability: float
@@ -167,7 +169,7 @@ class PolicyEvaluator(LiveEvaluator):
             return no_choices
         return list(choices)
 
-    def forget(self, tasks: Sequence[Any], at: float) -> None:
+    def forget(self, tasks: Sequence[Hashable], at: float) -> None:
         """Forget tasks."""
         for sums in (*self.values.values(), self.gain):
             sums.extremes.forget(tasks)
@@ -181,7 +183,7 @@ class PolicyEvaluator(LiveEvaluator):
         result.counts = copy.copy(self.counts)
         return result
 
-    def report(self, against: str | None = None) -> dict[str, Any]:
+    def report(self, against: str | None = None) -> Json:
         """Return the values of the policies as data with a JSON form; ValueError if ``against`` is given."""
         if against is not None:
             raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
@@ -225,7 +227,7 @@ class PolicyEvaluator(LiveEvaluator):
         clear = "" if gain.low > 0.0 or gain.high < 0.0 else ": which is better cannot be told yet"
         return f"{sentence}, {_format_value(self.gain.phi.mean, gain)} more than one model for all{clear}."
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+    def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state as data with a JSON form, and named arrays."""
         saved, arrays = super().to_saved()
         saved |= {"values": msgspec.to_builtins(self.values), "gain": msgspec.to_builtins(self.gain)}
@@ -233,7 +235,7 @@ class PolicyEvaluator(LiveEvaluator):
             saved["pooled"], arrays = self.pooled.__dump__()
         return saved, arrays
 
-    def restore(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
+    def restore(self, saved: Json, arrays: Arrays) -> None:
         """Undo :meth:`to_saved`."""
         super().restore(saved, arrays)
         self.values = msgspec.convert(saved["values"], dict[str, PolicySums])
@@ -284,7 +286,7 @@ class BanditEngine(Engine):
 
     def __init__(
         self,
-        model: Any,
+        model: Estimator,
         remember: int = 1_000_000,
         expire: float = 86_400.0,
         compared: bool = True,
@@ -342,7 +344,7 @@ class BanditEngine(Engine):
     def _describe(self, error: Exception, event: Event) -> str:
         return in_one_line(error)
 
-    def _apply(self, events: Sequence[Event]) -> list[Any]:
+    def _apply(self, events: Sequence[Event]) -> list[Outcome]:
         (event,) = events
         if event.kind == "chosen":
             return [self._add_choices(event)]
@@ -437,7 +439,7 @@ class BanditEngine(Engine):
             settled = Settled(choice.task, choice.content, choice.place, choice.probability, reward)
             self._remember({name: settled})
 
-    def _forget_learned(self, tasks: Sequence[Any]) -> None:
+    def _forget_learned(self, tasks: Sequence[Hashable]) -> None:
         self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
 
     def _choose_again(self, choice: OpenChoice) -> Choice | None:
@@ -464,20 +466,20 @@ class BanditEngine(Engine):
     # -- reading
 
     @property
-    def tasks(self) -> Sequence[Any]:
+    def tasks(self) -> Sequence[Hashable]:
         """The tasks known, in order of first appearance."""
-        known: Sequence[Any] = self.model.tasks_ if self.model._fitted else ()
+        known: Sequence[Hashable] = self.model.tasks_ if self.model._fitted else ()
         return known
 
-    def _knows(self, task: Any) -> bool:
+    def _knows(self, task: Hashable) -> bool:
         return self.model._fitted and task in self._estimator.__stream_model__().population.tasks.numbers
 
     @property
-    def _estimator(self) -> Any:
+    def _estimator(self) -> Estimator:
         return self.model.model_
 
-    def metrics(self) -> dict[str, tuple[str, str, Any]]:
-        """Return the metrics of this kind of engine: a text, and a number, or a label and numbers by its values."""
+    def metrics(self) -> Metrics:
+        """Return the metrics of this kind of engine."""
         with self.lock:
             policies = {} if self.live is None else self.live.report()["policies"]
             values = {"choices": self.counts.value} | {name: policy["value"] for name, policy in policies.items()}
@@ -487,14 +489,14 @@ class BanditEngine(Engine):
                 "exploration_ratio": ("Share of choices not of the best score", "", self.counts.exploration),
             }
 
-    def require_declared(self, labels: Sequence[Any]) -> None:
+    def require_declared(self, labels: Sequence[Scalar]) -> None:
         """Raise ValueError: there are no labels."""
         raise ValueError("a service that chooses has no labels to declare")
 
     def compile(self) -> None:
         """Choose and learn by a bandit of the same kind, so that the code is compiled when records come."""
         spare = BanditEngine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
-        actions: Any = None if self.model.actions is not None else ["a", "b"]
+        actions = None if self.model.actions is not None else ["a", "b"]
         for at, count in enumerate((1, 1, 2)):
             records = [
                 JournalRecord(f"{at} {k}", "a", {"number": 0.5, "word": "b"}, actions=actions) for k in range(count)
@@ -503,7 +505,7 @@ class BanditEngine(Engine):
             rewards: list[Record] = [JournalRecord(record.id, reward=float(at % 2)) for record in records]
             spare.apply([Event("rewarded", float(at), rewards)])
 
-    def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
+    def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Undo :meth:`__dump__`; ValueError for data that no engine can have saved."""
         super().__restore__(data, arrays)
         if isinstance(self.live, PolicyEvaluator):
@@ -511,13 +513,12 @@ class BanditEngine(Engine):
         return self
 
 
-def offered_actions(actions: list[Any] | None, bandit: Bandit) -> Sequence[Any]:
+def offered_actions(actions: Sequence[Action] | None, bandit: Bandit) -> Sequence[Action]:
     """Return the actions that were offered, by default those of the bandit."""
-    offered: Any = bandit.actions if actions is None else actions
-    return offered  # type: ignore[no-any-return]
+    return (bandit.actions or ()) if actions is None else actions
 
 
-def _log_row(choice: OpenChoice, action: Any, bandit: Bandit) -> dict[str, Any]:
+def _log_row(choice: OpenChoice, action: Action, bandit: Bandit) -> Json:
     """Return a choice as a row of a log: features, the action, and of actions that are labels their probabilities."""
     offered = offered_actions(choice.actions, bandit)
     if isinstance(action, Mapping):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter, UserDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, islice, takewhile
@@ -18,19 +18,20 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.tracing import trace_rows
 from coterie.explanation import listed_weights, nearest_tasks
+from coterie.inputs.block import Block
 from coterie.inputs.labels import as_labels
 from coterie.inputs.tabular import ONLY_TASK
 from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.online.waiting import WaitingRow
 from coterie.parameters import Parameters
+from coterie.types import Array, Estimator, Json
 
-from .events import Event, Observed, Prediction, Record, encode_records
+from .events import Event, Observed, Outcome, Prediction, Record, Scalar, encode_records
 from .features import Features
 from .live import Limits, LiveComparison, LiveEvaluator
 from .service_errors import LabelledRecord, RefusedError, UnknownError, describe_refusal, in_json, in_one_line
@@ -40,12 +41,15 @@ BLOCK = 16
 #: Up to so many requests of a record each are learned one by one, which takes less time than a block of so few.
 ONE_BY_ONE = 8
 
+#: By name a text, and a number, or a label and numbers by its values.
+Metrics = dict[str, tuple[str, str, float | Mapping[str, float]]]
+
 
 class WaitingRecord(msgspec.Struct, array_like=True):
     """A record that was predicted: its task, its features, the time, and the row and the predictions made of it."""
 
-    task: Any
-    x: dict[str, Any]
+    task: Scalar | None
+    x: Json
     at: float
     row: WaitingRow
 
@@ -54,14 +58,14 @@ class WaitingRecords(UserDict[str, Any]):
     """Records that wait, by id, the oldest first, with their number for each task."""
 
     def __init__(self, records: Iterable[tuple[str, WaitingRecord]] = ()) -> None:
-        self._counts: Counter[Any] = Counter()
+        self._counts: Counter[Hashable] = Counter()
         super().__init__(records)
 
-    def count(self, task: Any) -> int:
+    def count(self, task: Hashable) -> int:
         """Return the number of records of a task."""
         return self._counts[named_task(task)]
 
-    def __setitem__(self, name: str, record: Any) -> None:
+    def __setitem__(self, name: str, record: WaitingRecord) -> None:
         self.pop(name, None)  # so that it becomes the newest
         self.data[name] = record
         self._counts[named_task(record.task)] += 1
@@ -92,12 +96,12 @@ class _Update(msgspec.Struct):
     ``places`` are the numbers of the records to learn in their requests.
     """
 
-    outcomes: list[Observed] = []
+    outcomes: list[Outcome] = []
     records: list[LabelledRecord] = []
     rows: list[WaitingRow] = []
     waiting: dict[str, WaitingRecord | None] = {}
     learned: dict[str, None] = {}
-    forgotten: list[Any] = []
+    forgotten: list[Hashable] = []
     places: list[int] = []
 
 
@@ -160,9 +164,11 @@ class Engine(Parameters):
     #: The kinds of events of requests, besides ``forgotten``, and the refusal of others.
     kinds: ClassVar[tuple[str, ...]] = ("predicted", "observed")
     refusal: ClassVar[str] = "the service learns labels: it has no /choose and no /reward"
-    _saved: ClassVar[Any] = SavedEngine
+    _saved: ClassVar[type[SavedEngine]] = SavedEngine
 
-    def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True) -> None:
+    def __init__(
+        self, model: Estimator, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True
+    ) -> None:
         self.model, self.remember, self.expire, self.compared = model, remember, expire, compared
         spec.require_instance("model", model)
         spec.check_count("remember", remember)
@@ -172,10 +178,10 @@ class Engine(Parameters):
         self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
         self.waiting = WaitingRecords()
-        self.learned: dict[str, Any] = {}
+        self.learned: Json = {}
         self.features = Features()
         self.lock, self.model_lock = threading.RLock(), threading.RLock()
-        self.on_learned: Callable[[Sequence[LabelledRecord]], Any] = lambda records: None
+        self.on_learned: Callable[[Sequence[LabelledRecord]], object] = lambda records: None
 
     def _begin(self) -> LiveEvaluator | None:
         """Check the model, and make the comparison."""
@@ -186,15 +192,11 @@ class Engine(Parameters):
 
     def prepare(self, event: Event) -> msgspec.Raw:
         """Check an event before it is written, and encode its records; RefusedError for one that cannot be applied."""
-        self.require_kind(event.kind)
+        if event.kind not in (*self.kinds, "forgotten", "reset"):
+            raise UnknownError(self.refusal)
         return encode_records(event)
 
-    def require_kind(self, kind: str) -> None:
-        """Raise UnknownError for an event of a kind that this model does not have."""
-        if kind not in (*self.kinds, "forgotten", "reset"):
-            raise UnknownError(self.refusal)
-
-    def apply(self, events: Sequence[Event]) -> list[Any]:
+    def apply(self, events: Sequence[Event]) -> list[Outcome]:
         """Apply events in their order; the outcome of one that the model refuses, unchanged, is a RefusedError.
 
         Events of one kind that follow each other are one block, because a prediction after a label is another
@@ -202,7 +204,7 @@ class Engine(Parameters):
         refuses are left out. So are few events of one record, and tasks that are forgotten.
         """
         with self.lock:
-            outcomes: list[Any] = []
+            outcomes: list[Outcome] = []
             self.began_at = self.began_at or (events[0].at if events else 0.0)
             for kind, group in groupby(events, key=lambda event: event.kind):
                 block = list(group)
@@ -220,7 +222,7 @@ class Engine(Parameters):
         """Return True for a block of so few records that they are applied one by one."""
         return len(block) <= ONE_BY_ONE and all(len(event.records) == 1 for event in block)
 
-    def apply_frame(self, events: Sequence[Event], end: int) -> list[Any]:
+    def apply_frame(self, events: Sequence[Event], end: int) -> list[Outcome]:
         """Apply the events of the journal's frame that ends at an offset; see :meth:`apply`."""
         with self.lock:
             outcomes = self.apply(events)
@@ -230,7 +232,7 @@ class Engine(Parameters):
                 self.forgotten = end
             return outcomes
 
-    def _apply_or_refuse(self, events: Sequence[Event]) -> list[Any]:
+    def _apply_or_refuse(self, events: Sequence[Event]) -> list[Outcome]:
         """Apply events as one block, or one by one if the model refuses the block."""
         try:
             return self._apply(events)
@@ -249,7 +251,7 @@ class Engine(Parameters):
         self._add_event(event, update)
         return describe_refusal(error, update.places, update.records, self._classes, self._predict_one)
 
-    def require_declared(self, labels: Sequence[Any]) -> None:
+    def require_declared(self, labels: Sequence[Scalar]) -> None:
         """Raise ValueError for declared labels that the model cannot learn, or that lack one that it has learned."""
         if self._stream.label_encoder.numeric:
             raise ValueError("a model of numbers has no labels to declare")
@@ -262,12 +264,12 @@ class Engine(Parameters):
                 raise ValueError(f"the model has learned the label {in_json(label)}, which is not declared")
 
     @property
-    def _classes(self) -> Sequence[Any]:
+    def _classes(self) -> Sequence[Scalar]:
         """The labels learned; empty for numbers."""
         numbers = self._stream.label_encoder.numeric or not self._stream.fitted
         return () if numbers else [_plain(label) for label in self.model.classes_]
 
-    def _apply(self, events: Sequence[Event]) -> list[Any]:
+    def _apply(self, events: Sequence[Event]) -> list[Outcome]:
         update = _Update()
         for event in events:
             self._add_event(event, update)
@@ -292,18 +294,18 @@ class Engine(Parameters):
         self._remember(update.learned)
         return update.outcomes
 
-    def _remember(self, learned: dict[str, Any]) -> None:
+    def _remember(self, learned: Json) -> None:
         """Note ids that were learned, and drop the oldest beyond the limit."""
         self.learned |= learned
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
 
-    def has_task(self, task: Any) -> bool:
+    def has_task(self, task: Hashable) -> bool:
         """Return True for a task that was learned, or has records that wait."""
         with self.model_lock:
             return self._knows(task) or self.waiting.count(task) > 0
 
-    def _forget_learned(self, tasks: Sequence[Any]) -> None:
+    def _forget_learned(self, tasks: Sequence[Hashable]) -> None:
         """Drop the data of learned records of forgotten tasks; their ids alone are no data of a task."""
 
     def _update_waiting(self, update: _Update, is_first: bool) -> None:
@@ -318,11 +320,11 @@ class Engine(Parameters):
         elif is_first:
             self._read_waiting()
 
-    def _knows(self, task: Any) -> bool:
+    def _knows(self, task: Hashable) -> bool:
         return self._stream.fitted and task in self._stream.population.tasks.numbers
 
     @property
-    def _estimator(self) -> Any:
+    def _estimator(self) -> Estimator:
         """The estimator that has weights by name."""
         return self.model
 
@@ -351,7 +353,7 @@ class Engine(Parameters):
                 row.asked = record.row.asked
                 record.row = row
 
-    def _learn(self, records: Sequence[LabelledRecord], rows: Sequence[WaitingRow]) -> tuple[NDArray[Any], Any]:
+    def _learn(self, records: Sequence[LabelledRecord], rows: Sequence[WaitingRow]) -> tuple[Array, Any]:
         """Learn records as one block; returns the margins right before each label, and the labels."""
         fresh = all(row.values is None for row in rows)
         asked = [row.asked for row in takewhile(lambda row: row.asked is not None, rows)]
@@ -369,7 +371,7 @@ class Engine(Parameters):
         read = [self._read(k, records[k]) if row.values is None else row for k, row in enumerate(rows)]
         return self._stream.learn_waiting(read, ys, tasks), as_labels(ys)
 
-    def _learn_block(self, block: Any) -> NDArray[Any]:
+    def _learn_block(self, block: Block) -> Array:
         """Learn a block; tasks that wait count from the first label on, if they change the weights of others."""
         stream = self._stream
         if not stream.fitted and self.waiting and not stream.learner.traits.tasks_independent:
@@ -421,7 +423,7 @@ class Engine(Parameters):
                 update.waiting[name] = None
                 update.learned[name] = None
 
-    def _add_forgotten(self, tasks: set[Any], update: _Update) -> None:
+    def _add_forgotten(self, tasks: set[Hashable], update: _Update) -> None:
         """Add tasks to forget to an update; ValueError for one that is not known and has no records that wait."""
         waiting = {name: named_task(record.task) for name, record in self.waiting.items()}
         update.waiting |= {name: None for name, task in waiting.items() if task in tasks}
@@ -460,8 +462,8 @@ class Engine(Parameters):
                 alarms["silence"] = f"No label has come for {duration}."
         return alarms
 
-    def metrics(self) -> dict[str, tuple[str, str, Any]]:
-        """Return the metrics of this kind of engine: a text, and a number, or a label and numbers by its values."""
+    def metrics(self) -> Metrics:
+        """Return the metrics of this kind of engine."""
         with self.lock:
             errors = {} if self.live is None else self.live.errors
         return {"error_ratio": ("Error over all records, by learner", "learner", errors)}
@@ -472,14 +474,14 @@ class Engine(Parameters):
             return {"new": self.features.new, "stopped": self.features.stopped}
 
     @property
-    def tasks(self) -> Sequence[Any]:
+    def tasks(self) -> Sequence[Hashable]:
         """The tasks known, in order of first appearance."""
         return self._stream.population.labels
 
-    def about(self, task: Any) -> dict[str, Any]:
+    def about(self, task: Hashable) -> Json:
         """Summarize a task: its records and errors, the weights in which it differs, and the nearest tasks."""
         with self.lock:
-            summary: dict[str, Any] = {"task": task, "waiting": self.waiting.count(task)}
+            summary: Json = {"task": task, "waiting": self.waiting.count(task)}
             if not self._knows(task):  # it waits for its first label
                 return summary | {"examples": 0}
             if self.live is not None:
@@ -513,7 +515,7 @@ class Engine(Parameters):
         RefusedError
             For a record that cannot be predicted; it is named.
         """
-        xs: list[Any] = [record.x for record in records]
+        xs: list[Json] = [record.x or {} for record in records]
         tasks = [record.task for record in records]
         if not self._stream.fitted:
             unlearned = 0.0 if self._stream.label_encoder.numeric else None
@@ -538,7 +540,7 @@ class Engine(Parameters):
                 for record, (label, p) in zip(records, predictions, strict=True)
             ]
 
-    def _predict_one(self, x: Any, task: Any) -> tuple[Any, float | None]:
+    def _predict_one(self, x: Json, task: Hashable) -> tuple[Scalar, float | None]:
         """Predict the label of a record and its probability, which is None for models without probabilities."""
         if not hasattr(self.model, "predict_proba_one"):
             return self.model.predict_one(x, task), None
@@ -548,8 +550,8 @@ class Engine(Parameters):
         (negative, less), (positive, more) = probabilities.items()
         return (positive, float(more)) if more >= less else (negative, float(less))
 
-    def _predict_block(self, xs: list[Any], tasks: list[Any]) -> list[tuple[Any, float | None]]:
-        keys: NDArray[Any] = np.empty(len(tasks), object)
+    def _predict_block(self, xs: list[Json], tasks: Sequence[Hashable]) -> list[tuple[Scalar, float | None]]:
+        keys: Array = np.empty(len(tasks), object)
         keys[:] = tasks
         labels = self.model.predict(xs, keys)
         if not hasattr(self.model, "predict_proba"):
@@ -562,7 +564,7 @@ class Engine(Parameters):
         """Write everything to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path, self.lock)
 
-    def __dump__(self) -> tuple[dict[str, Any], Arrays]:
+    def __dump__(self) -> tuple[Json, Arrays]:
         """Return the state as data with a JSON form and named arrays."""
         model, model_arrays = self.model.__dump__()
         live, live_arrays = self.live.to_saved() if self.live is not None else (None, {})
@@ -572,7 +574,7 @@ class Engine(Parameters):
         saved = msgspec.msgpack.encode(self._saved(*fields), enc_hook=lambda waiting: waiting.data)
         return {"model": model, "live": live}, arrays | {"engine": np.frombuffer(saved, np.uint8)}
 
-    def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
+    def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Undo :meth:`__dump__`; ValueError for data that no engine can have saved."""
         self.model.__restore__(data["model"], strip_prefix(arrays, "model."))
         saved = msgspec.msgpack.decode(arrays["engine"].tobytes(), type=self._saved)
@@ -581,19 +583,19 @@ class Engine(Parameters):
             raise ValueError("the offset and times of a service are impossible")
         for name in saved.__struct_fields__:
             setattr(self, name, getattr(saved, name))
-        self.waiting = WaitingRecords(saved.waiting)
+        self.waiting = WaitingRecords(saved.waiting.items())
         self._check_waiting()
         if self.live is not None and data.get("live") is not None:
             self.live.restore(data["live"], strip_prefix(arrays, "live."))
         return self
 
 
-def _tasks_of(records: Sequence[WaitingRecord]) -> list[Any] | None:
+def _tasks_of(records: Sequence[WaitingRecord]) -> list[Scalar | None] | None:
     tasks = [record.task for record in records]
     return None if all(task is None for task in tasks) else tasks
 
 
-def named_task(task: Any) -> Any:
+def named_task(task: Hashable) -> Hashable:
     """Return the task under which the model knows a record: records without one are of task 0.
 
     Tasks are equal as Python's are: 1, 1.0 and True are one task, and so are 0, 0.0, False and None.
@@ -601,6 +603,7 @@ def named_task(task: Any) -> Any:
     return ONLY_TASK if task is None else task
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: Scalar | np.generic) -> Scalar:
     """Convert a label of a numpy type to Python's."""
-    return label.item() if isinstance(label, np.generic) else label
+    plain: Scalar = label.item() if isinstance(label, np.generic) else label
+    return plain

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 
 from coterie.spec import ENDS_WITH_NULL, ends_with_null
+from coterie.types import Json
 
-from .service_errors import RefusedError
+from .service_errors import RefusedError, in_json
 
 Scalar = str | int | float | bool
 _Part = Scalar | None | list[Scalar | None]
@@ -37,7 +38,7 @@ class JournalRecord(Record):
     probability of each, and whether another one had a better score; that of a reward has only the id.
     """
 
-    x: dict[str, Any] | None = None  # frames from Python may hold other features
+    x: Json | None = None  # frames from Python may hold other features
     actions: list[Any] | None = None
     place: int = 0
     probabilities: list[float] = []
@@ -67,6 +68,9 @@ class Request(msgspec.Struct, Generic[RecordT], forbid_unknown_fields=True):
     records: list[RecordT]
 
 
+Kind = Literal["predicted", "observed", "forgotten", "reset", "chosen", "rewarded"]
+
+
 class Event(msgspec.Struct, array_like=True):
     """An event: records ``predicted``, labels ``observed``, tasks ``forgotten``, or the time ``reset``.
 
@@ -74,7 +78,7 @@ class Event(msgspec.Struct, array_like=True):
     never before that of the event before, unless time is reset because a start with a wrong clock had been ahead.
     """
 
-    kind: Literal["predicted", "observed", "forgotten", "reset", "chosen", "rewarded"]
+    kind: Kind
     at: float
     records: Sequence[Record]
 
@@ -90,7 +94,7 @@ class Prediction(msgspec.Struct):
 
     id: str | None
     task: Scalar | None
-    label: Any
+    label: Scalar | None
     p: float | None
     known_task: bool
 
@@ -140,6 +144,9 @@ class ErrorResponse(msgspec.Struct):
     error: str
 
 
+#: The result of an event.
+Outcome = Observed | Choices | Rewarded | RefusedError
+
 _records = msgspec.json.Decoder(Request[Record]).decode
 _offers = msgspec.json.Decoder(Request[Offer]).decode
 _rewards = msgspec.json.Decoder(Request[Reward]).decode
@@ -160,7 +167,7 @@ def decode_rewards(body: bytes | bytearray) -> list[Record]:
     return [JournalRecord(reward.id, reward=float(reward.reward)) for reward in _rewards(body).records]
 
 
-decode_frame: Callable[[bytes], list[Any]] = msgspec.msgpack.Decoder(list[_JournalEvent]).decode
+decode_frame: Callable[[bytes], Sequence[Event]] = msgspec.msgpack.Decoder(list[_JournalEvent]).decode
 encode_frame = msgspec.msgpack.Encoder().encode
 to_json = msgspec.json.Encoder().encode
 
@@ -216,6 +223,6 @@ def require_labels(event: Event, labels: Sequence[Scalar]) -> None:
     """Raise RefusedError for a record with a label that was not declared."""
     for k, record in enumerate(event.records):
         if event.kind == "observed" and record.y not in labels:
-            *others, last = (to_json(label).decode() for label in labels)
+            *others, last = map(in_json, labels)
             declared = f"{', '.join(others)} and {last}"
-            raise RefusedError(f"records[{k}].y is {to_json(record.y).decode()}; the labels declared are {declared}")
+            raise RefusedError(f"records[{k}].y is {in_json(record.y)}; the labels declared are {declared}")

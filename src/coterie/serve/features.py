@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -34,7 +33,7 @@ class Features(msgspec.Struct, array_like=True):
     n: int = 0
     seen: dict[str, list[int]] = {}
 
-    def add(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def add(self, records: Iterable[Mapping[str, object]]) -> None:
         """Count the names in records that were learned."""
         for record in records:
             self.n += 1
@@ -46,7 +45,7 @@ class Features(msgspec.Struct, array_like=True):
                 elif len(self.seen) < MOST:
                     self.seen[name] = [1, self.n, self.n]
 
-    def unknown(self, record: Mapping[str, Any]) -> list[str]:
+    def unknown(self, record: Mapping[str, object]) -> list[str]:
         """List the names that no learned record had; empty before the first, or if there are too many."""
         if not self.n or len(self.seen) == MOST:
             return []
@@ -69,7 +68,7 @@ class Features(msgspec.Struct, array_like=True):
         ]
 
 
-def _names(record: Mapping[str, Any]) -> Iterable[str]:
+def _names(record: Mapping[str, object]) -> Iterable[str]:
     """List the names of features; of several views, each behind the view's name."""
     if dict not in map(type, record.values()):
         return record

@@ -319,7 +319,7 @@ def _frames(path: Path, first: int, start: int, following: int | None = None) ->
         if following is None and size < 0:  # the power failed while the file was made
             return
         if mark != MARK:
-            raise DamageError(f"{path} is no journal of this version")
+            raise DamageError(f"{path} is not a journal of this version")
         if start - first > size:
             raise DamageError(f"{path.name} ends at offset {first + size}, before {start}")
         file.seek(start - first, os.SEEK_CUR)

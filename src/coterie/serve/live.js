@@ -129,7 +129,7 @@
   // What a bandit's choices have brought, and what policies are worth by the same rewards.
   function worth(told) {
     percent = false;
-    document.querySelector("h1").textContent = "What are choices worth?";
+    document.querySelector("h1").textContent = "What are the choices worth?";
     place("over").textContent = "Value over time";
     place("means").textContent = "The mean reward so far, and what each policy would have had, by DR*.";
     place("sentence").textContent = told.sentence;
@@ -218,7 +218,7 @@
       open.addEventListener("click", () => show(task));
       return [open, " "];
     });
-    place("found").replaceChildren(...(links.length ? links : ["No task has that in its name."]));
+    place("found").replaceChildren(...(links.length ? links : ["No task has this text in its name."]));
   }
 
   async function update() {
@@ -231,7 +231,7 @@
         place("ask").hidden = false;
         place("sentence").textContent = "";
       } else {
-        place("seen").textContent = `Not updated since: ${failure.message}`;
+        place("seen").textContent = `Not updated, because of an error: ${failure.message}`;
       }
     }
     setTimeout(update, document.hidden ? 30000 : 3000);

@@ -11,26 +11,27 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.evaluation.baselines import CONSTANT, LabelBaselines
 from coterie.evaluation.comparison import BASELINES, BEST
 from coterie.evaluation.costs import AMOUNTS, RATES, CostWords
-from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.trace import BaseRate, Trace
+from coterie.evaluation.stream_model import StreamModel, stream_model_of
+from coterie.evaluation.trace import BaseRate
 from coterie.evaluation.tracing import make_trace, trace_rows
 from coterie.evaluation.verdict import Sums, Verdict, conclusion
 from coterie.index import distinct_labels
+from coterie.inputs.block import Block
 from coterie.inputs.input import Input
 from coterie.inputs.labels import as_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.online.model import OnlineModel
+from coterie.types import Array, Estimator, Json
 from coterie.wording import counted
 
 from .service_errors import LabelledRecord
@@ -92,10 +93,10 @@ class LiveEvaluator(ABC):
         return result
 
     @abstractmethod
-    def report(self, against: str | None = None) -> dict[str, Any]:
+    def report(self, against: str | None = None) -> Json:
         """Return the verdict and the curve as data with a JSON form; ValueError for an unknown name in ``against``."""
 
-    def summarize_task(self, task: Hashable) -> dict[str, Any]:
+    def summarize_task(self, task: Hashable) -> Json:
         """Return the number of labels of a task, and its errors."""
         return {}
 
@@ -103,11 +104,11 @@ class LiveEvaluator(ABC):
         """Return the alarms raised by the last records, a sentence each by the alarm's name."""
         return {}
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+    def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state as data with a JSON form, and named arrays."""
         return {"curve": self._curve, "step": self._step, "passed": self._passed}, {}
 
-    def restore(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
+    def restore(self, saved: Json, arrays: Arrays) -> None:
         """Undo :meth:`to_saved`; ValueError for data that it cannot have returned."""
         self._curve = [list(point) for point in saved["curve"]]
         self._step, self._passed = int(saved["step"]), int(saved["passed"])
@@ -121,7 +122,7 @@ class LiveEvaluator(ABC):
             del self._curve[::2]
             self._step *= 2
 
-    def _read_curve(self, names: Sequence[str], key: str) -> dict[str, Any]:
+    def _read_curve(self, names: Sequence[str], key: str) -> Json:
         """Return the numbers of labels, and below ``key`` the values by name."""
         columns = {name: [point[k] for point in self._curve] for k, name in enumerate(names, 1)}
         return {"n": [point[0] for point in self._curve], key: columns}
@@ -147,23 +148,23 @@ class LiveComparison(LiveEvaluator):
         The records that the model had learned before the first one that the baselines learned, too.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Estimator) -> None:
         super().__init__()
         self._model, self._stream = model, stream_model_of(model)
-        self.references: dict[str, Any] = {}
+        self.references: dict[str, Estimator] = {}
         self.sums = Sums(TOGETHER)
         self.n = self.head_start = 0
         self._readers: dict[str, str] = {}
         self._labels_seen = LabelBaselines()
         self._waiting: list[LabelledRecord] = []
-        self._rows: list[NDArray[Any]] = []
+        self._rows: list[Array] = []
         self._caught_up = -np.inf
         self._recent: deque[float] = deque(maxlen=WINDOW)
-        self._classes: list[Any] = []
+        self._classes: list[Hashable] = []
 
     # -- learning
 
-    def add(self, records: Sequence[LabelledRecord], predictions: NDArray[Any], at: float) -> None:
+    def add(self, records: Sequence[LabelledRecord], predictions: Array, at: float) -> None:
         """Add records that the model has learned, and its predictions as rows of `coterie.evaluation.tracing`."""
         self._waiting += records
         self._rows.append(predictions)
@@ -192,7 +193,7 @@ class LiveComparison(LiveEvaluator):
         }
         ours = self._stream
         traces = {TOGETHER: make_trace(ours.label_encoder, rows, y, ours.learner.traits.log_odds, rounds)}
-        blocks: dict[str, Any] = {}
+        blocks: dict[str, Block] = {}
         for name, model in list(self.references.items()):
             stream, reader = stream_model_of(model), self._readers.get(name, name)
             try:
@@ -205,9 +206,15 @@ class LiveComparison(LiveEvaluator):
             log_odds = stream.learner.traits.log_odds
             rows = trace_rows(stream.label_encoder, margin, blocks[reader].y, log_odds)
             traces[name] = make_trace(stream.label_encoder, rows, y, log_odds, rounds)
-        self._sum(self._labels_seen.add_to(traces))
+        traces = self._labels_seen.add_to(traces)
+        self.sums.add(traces)
+        self.n += n
+        self._classes = traces[TOGETHER].classes.tolist()
+        self.sums.base_rate = self._base_rate()
+        self._recent.extend(traces[TOGETHER].costs.tolist())
+        self._add_point(self.n, self.sums.errors.values())
 
-    def _begin(self, xs: Sequence[Any]) -> None:
+    def _begin(self, xs: Sequence[Json]) -> None:
         """Make the baselines, which read records as the model does if that has learned from files."""
         self.references = self._model.__baselines__(xs)
         self.head_start = self._model.state_.rounds - len(xs)
@@ -217,10 +224,9 @@ class LiveComparison(LiveEvaluator):
 
     def _share_reading(self) -> None:
         """Find the baselines that have read all records alike: from now on one of them reads for all."""
-        streams: dict[str, Any] = {name: stream_model_of(model) for name, model in self.references.items()}
+        streams: dict[str, StreamModel] = {name: stream_model_of(model) for name, model in self.references.items()}
         for name, stream in streams.items():
-            known = self._readers if isinstance(stream, OnlineModel) else ()
-            self._readers[name] = next((other for other in known if share_form(stream, streams[other])), name)
+            self._readers[name] = next((other for other in self._readers if share_form(stream, streams[other])), name)
 
     def _drop(self, name: str) -> None:
         """Compare no more with a baseline."""
@@ -229,15 +235,6 @@ class LiveComparison(LiveEvaluator):
             del point[column]
         del self.references[name]
         self.sums.pairs.pop(name, None)
-
-    def _sum(self, traces: Mapping[str, Trace]) -> None:
-        self.sums.add(traces)
-        ours = traces[TOGETHER]
-        self.n += ours.n
-        self._classes = ours.classes.tolist()
-        self.sums.base_rate = self._base_rate()
-        self._recent.extend(ours.costs.tolist())
-        self._add_point(self.n, self.sums.errors.values())
 
     def reset(self, at: float) -> None:
         """Set the time back: records do not wait until the old time has come again."""
@@ -294,11 +291,11 @@ class LiveComparison(LiveEvaluator):
         """The error over all records, by learner."""
         return self.sums.errors
 
-    def summarize_task(self, task: Hashable) -> dict[str, Any]:
+    def summarize_task(self, task: Hashable) -> Json:
         """Return the number of labels of a task, and its errors."""
         return self.sums.of_task(task)
 
-    def report(self, against: str | None = None) -> dict[str, Any]:
+    def report(self, against: str | None = None) -> Json:
         """Return the verdict, the gains and the curve as data with a JSON form.
 
         Without ``against`` the headline is against the best of the baselines, and the tasks are those helped and hurt
@@ -307,7 +304,7 @@ class LiveComparison(LiveEvaluator):
         if against is not None and not self.sums.pairs:
             raise ValueError("no label has come yet, and so there is nothing to judge against")
         key, recent = self.words.key, {"n": len(self._recent), "error": self._recent_error}
-        report: dict[str, Any] = {"examples": self.n, "measure": key, key: self.errors, "verdict": None, "remarks": []}
+        report: Json = {"examples": self.n, "measure": key, key: self.errors, "verdict": None, "remarks": []}
         report |= {"curve": self._read_curve([*self.errors], key), "recent": self.words.for_json(recent)}
         verdict, best = self.verdict(against), self.verdict(against or BEST)
         if verdict is None or best is None:
@@ -357,7 +354,7 @@ class LiveComparison(LiveEvaluator):
 
     # -- files
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+    def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state as data with a JSON form, and named arrays."""
         models = {name: model.__dump__() for name, model in self.references.items()}
         arrays = {f"{name}.model.{key}": array for name, (_, dump) in models.items() for key, array in dump.items()}
@@ -366,6 +363,7 @@ class LiveComparison(LiveEvaluator):
         if self._rows:
             arrays["rows"] = np.concatenate(self._rows)
         saved, _ = super().to_saved()
+        waiting: list[list[object]] = [[*record] for record in self._waiting]
         saved |= {
             "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
             "sums": sums,
@@ -373,14 +371,14 @@ class LiveComparison(LiveEvaluator):
             "tasks": list(self.sums.tasks),
             "n": self.n,
             "labels": self._labels_seen.to_saved(),
-            "waiting": [list(record) for record in self._waiting],
+            "waiting": waiting,
             "since": self._caught_up,
             "recent": list(self._recent),
             "classes": self._classes,
         }
         return saved, arrays
 
-    def restore(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
+    def restore(self, saved: Json, arrays: Arrays) -> None:
         """Undo :meth:`to_saved`; ValueError for data that it cannot have returned."""
         super().restore(saved, arrays)
         for name, model, data in saved["models"]:
@@ -398,12 +396,14 @@ class LiveComparison(LiveEvaluator):
         self.sums.base_rate = self._base_rate()
 
 
-def share_form(model: Any, other: Any) -> bool:
+def share_form(model: StreamModel, other: StreamModel) -> bool:
     """Let a model use the input form of another one if both have read alike so far; return True if it does.
 
     A block that one of them has read is then as the other would read it, and the other learns that block. From then on
     one lock protects both no more: one thread at a time may use them.
     """
+    if not (isinstance(model, OnlineModel) and isinstance(other, OnlineModel)):
+        return False
     with model.lock:
         mine, its = model.input, other.input
         shared = type(mine) is type(its) is Input and model.fitted and other.fitted and mine.is_like(its)

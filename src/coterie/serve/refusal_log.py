@@ -7,7 +7,6 @@ import time
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from os import PathLike
-from typing import Any
 
 from .events import to_json
 
@@ -38,7 +37,7 @@ class RefusalLog:
         self._file = _QuietFile(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
         self._period_start, self._lines, self._left_out = time.monotonic(), 0, 0
 
-    def write(self, **fields: Any) -> None:
+    def write(self, **fields: object) -> None:
         """Write a line, unless too many were written in this period; long texts are cut."""
         now = time.monotonic()
         if now >= self._period_start + PERIOD:
@@ -46,7 +45,7 @@ class RefusalLog:
         if self._lines >= LINES:
             self._left_out += 1
             return
-        line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds")} | fields
+        line: dict[str, object] = {"at": datetime.now(UTC).isoformat(timespec="milliseconds")} | fields
         if self._left_out:
             line["left_out"] = self._left_out
         line = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in line.items()}

@@ -14,6 +14,7 @@ that bits are the same. A journal that ends before what was flushed is damaged, 
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import re
@@ -36,10 +37,13 @@ from .engine import Engine
 from .events import (
     Choices,
     Event,
+    Kind,
     Observed,
+    Outcome,
     Prediction,
     Record,
     Rewarded,
+    Scalar,
     decode_frame,
     encode_events,
     encode_frame,
@@ -62,7 +66,7 @@ BEHIND = 60.0
 
 
 #: Receives the outcome of a request, or its error, from the thread that writes.
-ResultCallback = Callable[[Any], None]
+ResultCallback = Callable[[Outcome | BaseException], object]
 
 
 class _Request(NamedTuple):
@@ -115,6 +119,9 @@ class Service:
         Whether the folder was begun by this start.
     accepted : str or None
         The loss that was accepted when the folder was opened.
+    lacks_journal : bool
+        Whether there was a snapshot and nothing of a journal, as in a folder that is begun with a copied snapshot: the
+        records acknowledged since that snapshot, if there were any, are lost.
     snapshot_offset : int
         The offset of the last snapshot, -1 if there is none.
     snapshot_error : str or None
@@ -155,8 +162,9 @@ class Service:
 
     snapshot_error: str | None = None
     snapshot_cost: SnapshotCost | None = None
-    labels: Sequence[Any] | None = None
+    labels: Sequence[Scalar] | None = None
     accepted: str | None = None
+    lacks_journal = False
     failure: BaseException | None = None
     reset = 0.0
     #: How to continue if the folder has lost something, and with the loss.
@@ -174,7 +182,7 @@ class Service:
         segment: int = SEGMENT,
         limits: Limits | None = None,
         accept_loss: bool = False,
-        check: Callable[[Engine], Any] = lambda engine: None,
+        check: Callable[[Engine], object] = lambda engine: None,
     ) -> None:
         persistence.require_local(folder)
         self.folder, self.limits = Path(folder), limits or Limits()
@@ -182,8 +190,8 @@ class Service:
         self._open(make, segment, accept_loss, check)
         self._most = waiting
         self.clock = _steady_clock()
-        self.on_failure: Callable[[BaseException], Any] = lambda error: None
-        self.on_commit: Callable[[float, int], Any] = lambda seconds, records: None
+        self.on_failure: Callable[[BaseException], object] = lambda error: None
+        self.on_commit: Callable[[float, int], object] = lambda seconds, records: None
         self._queue: SimpleQueue[_Request | None] = SimpleQueue()  # None: look again for what else is to be done
         self._snapshots = ThreadPoolExecutor(1, "coterie-snapshot")
         self.depth, self._depth_lock = 0, threading.Lock()
@@ -197,7 +205,7 @@ class Service:
         self._writer.start()
         ahead = self.engine.at - self.clock()
         if ahead > BEHIND:  # else nothing would expire for so long
-            result: Future[Any] = Future()
+            result: Future[Outcome] = Future()
             self._submit(Event("reset", self.clock(), []), msgspec.Raw(encode_frame([])), partial(resolve, result))
             result.result()
             self.reset = ahead
@@ -205,7 +213,7 @@ class Service:
     # -- opening
 
     def _open(
-        self, make: Callable[[], Engine], segment: int, accept_loss: bool, check: Callable[[Engine], Any]
+        self, make: Callable[[], Engine], segment: int, accept_loss: bool, check: Callable[[Engine], object]
     ) -> None:
         """Lock the folder, read it, and begin to write; a refused start leaves it unchanged."""
         with ExitStack() as refused, ExitStack() as failed:
@@ -229,7 +237,12 @@ class Service:
                 self._read(make, segment)
             check(self.engine)
             refused.pop_all()
-            self._purged = -1 if self._holds_forgotten() else self.engine.forgotten
+            forgotten, snapshots = (
+                self.engine.forgotten,
+                self.snapshots(),
+            )  # older files hold records of forgotten tasks
+            is_older = self.journal.first < forgotten or any(offset_of(path) < forgotten for path in snapshots)
+            self._purged = -1 if is_older else forgotten
             self.new = self.snapshot_offset < 0
             failed.callback(self.journal.close)
             self.journal.begin()
@@ -241,14 +254,10 @@ class Service:
         with suppress(OSError):
             self.folder.rmdir()
 
-    def _holds_forgotten(self) -> bool:
-        """Return True if files hold records of tasks that were forgotten."""
-        offset = self.engine.forgotten
-        return self.journal.first < offset or any(offset_of(path) < offset for path in self.snapshots())
-
     def _read(self, make: Callable[[], Engine], segment: int) -> None:
         """Read the folder, or begin a model for a new one; nothing is written."""
         snapshots = self.snapshots()
+        self.lacks_journal = bool(snapshots) and not (firsts_in(self.folder) or (self.folder / FLUSHED).exists())
         if has_frames(self.folder):
             if not snapshots and self.accepted is None:
                 raise DamageError(f"{self.folder} has a journal and no snapshot that says what it began with")
@@ -288,7 +297,7 @@ class Service:
                 raise ValueError(f"{error}; there is no other snapshot: {self.elsewhere}") from None
             raise ValueError(f"{error}; the snapshot before it is there: move this one away and start again") from None
         if not isinstance(engine, Engine):
-            raise ValueError(f"{snapshots[-1]} is no snapshot of a service, but a {type(engine).__name__}")
+            raise ValueError(f"{snapshots[-1]} holds a {type(engine).__name__}; expected the snapshot of a service")
         return engine
 
     # -- requests
@@ -345,18 +354,18 @@ class Service:
         outcome: Rewarded = self.submit("rewarded", records).result()
         return outcome
 
-    def forget(self, tasks: Sequence[Any]) -> Observed:
+    def forget(self, tasks: Sequence[Scalar]) -> Observed:
         """Forget tasks and their records that wait; RefusedError for an unknown one, and then none is forgotten."""
         outcome: Observed = self.submit("forgotten", [Record(task=task) for task in tasks]).result()
         return outcome
 
-    def submit(self, kind: Any, records: Sequence[Record]) -> Future[Any]:
+    def submit(self, kind: Kind, records: Sequence[Record]) -> Future[Any]:
         """Write and apply an event; the future has its outcome once it is on the disk; see :meth:`submit_to`."""
         result: Future[Any] = Future()
         self.submit_to(partial(resolve, result), kind, records)
         return result
 
-    def submit_to(self, answer: ResultCallback, kind: Any, records: Sequence[Record]) -> None:
+    def submit_to(self, answer: ResultCallback, kind: Kind, records: Sequence[Record]) -> None:
         """Write and apply an event; the thread that writes calls ``answer`` once it is on the disk.
 
         Raises
@@ -374,7 +383,7 @@ class Service:
             self._submit(event, encoded, answer)
         else:
             offset = self.engine.offset
-            nothing: dict[str, Any] = {"chosen": Choices([], offset), "rewarded": Rewarded(0, offset)}
+            nothing: dict[str, Outcome] = {"chosen": Choices([], offset), "rewarded": Rewarded(0, offset)}
             answer(nothing.get(kind, Observed(0, 0, [], offset)))
 
     def _submit(self, event: Event, encoded: msgspec.Raw, answer: ResultCallback) -> None:
@@ -410,7 +419,7 @@ class Service:
             f"{self.folder} was moved, deleted or replaced while the service ran: put it back, or stop this service"
         )
 
-    def declare(self, labels: Sequence[Any]) -> None:
+    def declare(self, labels: Sequence[Scalar]) -> None:
         """Refuse all other labels from now on; ValueError if the model has learned others, or cannot learn so many."""
         self.engine.require_declared(labels)
         self.labels = list(labels)
@@ -611,7 +620,7 @@ class Service:
         self.close()
 
 
-def resolve(future: Any, outcome: Any) -> None:
+def resolve(future: Future[Any] | asyncio.Future[Any], outcome: object) -> None:
     """Set the outcome of a future, or its error, unless it is done or cancelled."""
     with suppress(InvalidStateError):
         if isinstance(outcome, BaseException):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import msgspec
+
+from coterie.types import Json
 
 _PLACE = re.compile(r"(label of |task of )?record (\d+) \(from 0\)")
 _FIELDS = {None: "x", "label of ": "y", "task of ": "task"}
 
-LabelledRecord = tuple[Any, Any, Any]  # features, label, task
+LabelledRecord = tuple[Json, Hashable, Hashable]  # features, label, task
 
 
 class ServiceError(Exception):
@@ -56,7 +57,7 @@ class LostFolderError(ServiceError, OSError):
     status = 503
 
 
-def in_json(value: Any) -> str:
+def in_json(value: object) -> str:
     """Encode a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
@@ -70,8 +71,8 @@ def describe_refusal(
     error: Exception,
     places: Sequence[int],
     records: Sequence[LabelledRecord],
-    classes: Sequence[Any],
-    predict: Callable[[Any, Any], Any],
+    classes: Sequence[Hashable],
+    predict: Callable[[Json, Hashable], object],
 ) -> str:
     """Name the record that a model refuses by its number in the request.
 
@@ -108,7 +109,7 @@ def describe_refusal(
     return text
 
 
-def _third_label(places: Sequence[int], records: Sequence[LabelledRecord], classes: Sequence[Any]) -> str | None:
+def _third_label(places: Sequence[int], records: Sequence[LabelledRecord], classes: Sequence[Hashable]) -> str | None:
     """Describe the first label after two others."""
     seen = list(classes)
     for place, (_, label, _) in zip(places, records, strict=True):

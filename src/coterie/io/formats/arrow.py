@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from coterie.io.schema import TableChunk, schema_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from pyarrow import parquet
 
     from coterie.inputs.faults import Faults
     from coterie.io.schema import Kinds
@@ -77,7 +79,7 @@ class ParquetTable:
         source.add_callback(self._file.close)
         self._schema = self._file.schema_arrow
         self.names = list(self._schema.names)
-        self._peeking: Any = None
+        self._peeking: parquet.ParquetFile | None = None
 
     def kinds(self) -> Kinds:
         """Return the kinds that the types of the columns suggest."""
@@ -114,7 +116,7 @@ class ParquetTable:
         return most if first is None else _rows_of_length(sum(map(_longest_shared, first.columns)), most)
 
 
-def _copy_to_disk(source: Source) -> Any:
+def _copy_to_disk(source: Source) -> IO[bytes]:
     """Copy a stream to a temporary file, since Parquet is read from its end; it is deleted when closed."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the source
     source.add_callback(file.close)

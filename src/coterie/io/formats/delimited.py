@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -29,10 +29,9 @@ from coterie.numeric.text.csv import split_csv
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from coterie.io.schema import Kinds
     from coterie.io.sources import Source
+    from coterie.types import Array
 
 DELIMITERS = ",\t;|"
 
@@ -158,7 +157,7 @@ class CsvTable:
             except pa.ArrowInvalid:
                 yield self._parse_doubtful(records, types, texts)
 
-    def _texts(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
+    def _texts(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, Array]:
         """Parse columns as text, also those of numbers."""
         if not names:
             return {}
@@ -166,7 +165,7 @@ class CsvTable:
         return {name: unchanged_values(batch.column(name)) for name in names}
 
     def _parse_doubtful(
-        self, records: TextRecords, types: Mapping[str, pa.DataType], unchanged: Mapping[str, NDArray[Any]]
+        self, records: TextRecords, types: Mapping[str, pa.DataType], unchanged: Mapping[str, Array]
     ) -> TableChunk:
         """Parse numbers one by one, to report text among them."""
         batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))

@@ -24,6 +24,7 @@ from coterie.inputs.faults import Fault, Faults, clipped, shown
 from coterie.inputs.keys import is_missing_word, spell
 from coterie.io.lines import TextRecords, split_lines, text_records
 from coterie.io.schema import TableChunk
+from coterie.types import Json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -64,12 +65,12 @@ def _type_of(value: object) -> str:
     return name if name in _TYPES else "other"
 
 
-def _decode(line: bytes) -> dict[str, Any] | str:
+def _decode(line: bytes) -> Json | str:
     """Decode one line to its object, or to a sentence that says why it is none."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        hint = " (NaN and Infinity are no numbers of JSON)" if b"NaN" in line or b"Infinity" in line else ""
+        hint = " (JSON has no NaN and no Infinity)" if b"NaN" in line or b"Infinity" in line else ""
         return f"is not JSON: {str(error) or 'too deeply nested'}{hint}"
     if isinstance(value, dict):
         return value
@@ -137,7 +138,7 @@ class JsonTable:
         ]
         good = self._faults.reject(faults, records.line)
         good &= [isinstance(value, dict) for value in decoded]
-        rows: list[Any] = [value for value, is_good in zip(decoded, good, strict=True) if is_good]
+        rows = [value for value, is_good in zip(decoded, good, strict=True) if is_good and isinstance(value, dict)]
         arrays = [
             _array([value.get(name, UNSET) for value in rows], kind, name in marked) for name, kind in types.items()
         ]
@@ -168,9 +169,7 @@ def _is_large(value: object) -> bool:
     return type(value) is int and _EXACT < abs(value) < _TOO_LONG
 
 
-def _check(
-    row: int, value: dict[str, Any] | str, types: Mapping[str, str], whole: Collection[str] = ()
-) -> Iterator[Fault]:
+def _check(row: int, value: Json | str, types: Mapping[str, str], whole: Collection[str] = ()) -> Iterator[Fault]:
     """Yield the faults of a decoded line; columns of ``whole`` numbers have some that no float has."""
     if isinstance(value, str):
         yield Fault(row, None, value)
@@ -181,7 +180,7 @@ def _check(
         if kind in ("float", "number"):
             fits = fits or _type_of(item) == "number" or is_missing_word(item)
         if not fits:
-            more = ": write its keys beside the others" if isinstance(item, dict) else ""
+            more = ": move its keys to the object of the line" if isinstance(item, dict) else ""
             more = f" of up to {_DIGITS} digits" if type(item) is int and kind in ("number", "float") else more
             yield Fault(row, name, f"{clipped(json.dumps(item, ensure_ascii=False))} is not {_TYPES[kind].words}{more}")
         elif name in whole and isinstance(item, float) and not item.is_integer():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from coterie.numeric.core import fields
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
 from coterie.numeric.text.vowpal import number_words, parse_vowpal
+from coterie.types import Array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ _MESSAGES = {
     fields.NOT_A_NUMBER: "{word} does not hold a finite number within ±1e100",
     fields.NOT_AN_INDEX: "{word} does not begin with a whole number as its index",
     fields.INDEX_TOO_LARGE: "the index in {word} is beyond the {d} columns of bits={bits}; read with more bits",
-    fields.NOT_A_QUERY: "{word} is no whole number as the task",
+    fields.NOT_A_QUERY: "{word} is not a whole number, as a task is",
     fields.SECOND_QUERY: "{word} is a second task in one row",
     fields.NO_COLON: "{word} is not of the form index:value",
     fields.NO_BAR: "the line has no '|' before its features",
@@ -52,8 +53,8 @@ class Rows(NamedTuple):
 
     records: TextRecords
     entries: HashedFeatures
-    label: NDArray[Any] | None
-    task: NDArray[Any] | None
+    label: Array | None
+    task: Array | None
     place: NDArray[np.int64]
     weight: NDArray[np.float64] | None = None
 
@@ -75,7 +76,7 @@ class _Parsed(NamedTuple):
 
     entries: HashedFeatures
     label: NDArray[np.float64]
-    task: NDArray[Any] | None
+    task: Array | None
     fault: NDArray[np.int8]
     token: NDArray[np.int64]
     weight: NDArray[np.float64] | None = None
@@ -118,7 +119,7 @@ class VowpalParser:
         weight = rows.importance if (rows.importance != 1.0).any() else None
         return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)
 
-    def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[Any] | None:
+    def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> Array | None:
         """Return the task of each row; equal ones are one object."""
         if self.task is None:
             return None
