@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
+from .types import Json
 from .wording import nearest_file
 
 #: The name of the series of formats in the header of a file. A higher number is refused; one of more digits
@@ -112,7 +113,7 @@ def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> Non
     The library's own writer wants all of it in memory as bytes. Wider types come first, so that every array begins at a
     multiple of its entries' size.
     """
-    header: dict[str, Any] = {"__metadata__": metadata}
+    header: Json = {"__metadata__": metadata}
     names, at = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name)), 0
     for name in names:
         array, begin = tensors[name], at
@@ -175,13 +176,11 @@ def load(path: str | PathLike[str]) -> Any:
     if kind is None:
         raise ValueError(f"{path} holds a {described.name}, which this version of coterie does not know")
     with _refusing(path):
-        parameters = msgspec.convert(spec.from_json(described.parameters), dict[str, Any])
+        parameters = msgspec.convert(spec.from_json(described.parameters), Json)
         _check_types(kind, parameters)
         model = kind(**parameters)
         document = tensors.pop(_DOCUMENT, np.zeros(0, np.uint8)).tobytes()
-        return model.__restore__(
-            msgspec.convert(spec.from_json(msgspec.json.decode(document)), dict[str, Any]), tensors
-        )
+        return model.__restore__(msgspec.convert(spec.from_json(msgspec.json.decode(document)), Json), tensors)
 
 
 class _Described(msgspec.Struct, rename={"name": "class"}):
@@ -191,7 +190,7 @@ class _Described(msgspec.Struct, rename={"name": "class"}):
     parameters: Any
 
 
-def _check_types(kind: type, parameters: dict[str, Any]) -> None:
+def _check_types(kind: type, parameters: Json) -> None:
     """Check saved parameters against the constructor's annotations."""
     hints = typing.get_type_hints(kind if dataclasses.is_dataclass(kind) else kind.__init__)  # type: ignore[misc]
     for name, value in parameters.items():

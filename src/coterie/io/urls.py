@@ -64,7 +64,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _is_of_store(error: Exception) -> bool:
-    """Return True for an error from the code of a store, whose libraries have exceptions of their own."""
+    """Return True for an error that the code of a store has raised: its libraries have exceptions of their own."""
     modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
     if any(name.partition(".")[0] == "fsspec" for name in modules):
         return True
