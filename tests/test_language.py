@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src/coterie"
 
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
-    ".": (1, 0, 0, 179),
+    ".": (1, 0, 0, 177),
     "bandits": (0, 0, 0, 183),
     "batch": (0, 0, 0, 19),
     "bounds": (1, 0, 0, 8),
@@ -27,15 +27,15 @@ CEILINGS = {
     "evaluation": (1, 1, 0, 180),
     "hypotheses": (0, 7, 0, 10),
     "inputs": (0, 0, 0, 318),
-    "io": (1, 0, 0, 59),
+    "io": (1, 0, 0, 10),
     "multiview": (0, 0, 0, 8),
     "numeric": (8, 2, 0, None),
     "online": (0, 0, 0, 114),
     "relations": (0, 0, 0, 38),
-    "report": (0, 0, 0, 12),
+    "report": (0, 0, 0, 1),
     "round": (0, 0, 0, 51),
-    "scale": (0, 0, 0, 42),
-    "serve": (0, 0, 0, 150),
+    "scale": (0, 0, 0, 5),
+    "serve": (0, 0, 0, 18),
     "wrappers": (0, 2, 0, 6),
 }
 

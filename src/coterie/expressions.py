@@ -15,11 +15,11 @@ from typing import Any
 from uuid import UUID
 
 from coterie import spec
-from coterie.types import TaskType
+from coterie.types import Json, TaskType
 from coterie.wording import nearest
 
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
-_LABELS: dict[str, Any] = {
+_LABELS: Json = {
     "datetime.date": datetime.date,
     "datetime.datetime": datetime.datetime,
     "Decimal": Decimal,
@@ -318,7 +318,7 @@ class LearnerExpression:
             After how many further records labels come.
         """
         model = self._expression.value(task_type)
-        parameters: dict[str, Any] = getattr(model, "get_params", dict)()
+        parameters: Json = getattr(model, "get_params", dict)()
         for name, value in parameters.items() if delay else ():
             prefix, _, last = name.rpartition("__")
             members = parameters.get(f"{prefix}__members" if prefix else "members")

@@ -38,6 +38,7 @@ from .settings import (
     learned,
     settings_of,
 )
+from .types import Json
 from .wording import nearest
 
 __all__ = [
@@ -189,7 +190,7 @@ def check_parameters(cls: type, names: Iterable[str]) -> None:
             raise ValueError(f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}{hint}")
 
 
-def values_of(value: object) -> dict[str, Any]:
+def values_of(value: object) -> Json:
     """The values of the parameters of a part or an estimator, by name."""
     return {name: getattr(value, name) for name in parameters_of(type(value))}
 
@@ -382,7 +383,7 @@ def _write_text(value: str) -> str:
     return value
 
 
-def _write_time(value: datetime.datetime, write: Writer) -> dict[str, Any]:
+def _write_time(value: datetime.datetime, write: Writer) -> Json:
     if datetime.datetime.fromisoformat(value.isoformat()) != value:
         raise ValueError(f"the time {value!r} is finer than microseconds")
     return {"$datetime": value.isoformat()}
@@ -401,7 +402,7 @@ def _write_decimal(value: decimal.Decimal, write: Writer) -> dict[str, str]:
     return {"$decimal": str(value)}
 
 
-def _write_array(value: np.ndarray[Any, Any], write: Writer) -> dict[str, Any]:
+def _write_array(value: np.ndarray[Any, Any], write: Writer) -> Json:
     if value.dtype.kind not in "biuf":
         return {"$list": [write(item) for item in (value.tolist() if value.dtype.kind in "OSU" else value.ravel())]}
     raw = np.asarray(value, order="C")
@@ -441,20 +442,20 @@ def _read_decimal(text: Any) -> decimal.Decimal:
     return value
 
 
-def _read_array(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
+def _read_array(data: Json, read: Reader) -> np.ndarray[Any, Any]:
     dtype = np.dtype(data["dtype"])
     if dtype.kind not in "biuf":
         raise ValueError(f"an array of {dtype} is none of numbers")
     return np.frombuffer(base64.b64decode(data["$array"]), dtype=dtype).reshape(data["shape"]).copy()
 
 
-def _read_objects(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
+def _read_objects(data: Json, read: Reader) -> np.ndarray[Any, Any]:
     objects = np.empty(len(data["$list"]), dtype=object)
     objects[:] = [read(item) for item in data["$list"]]
     return objects
 
 
-def _read_object(tag: str, data: dict[str, Any], read: Reader) -> Any:
+def _read_object(tag: str, data: Json, read: Reader) -> Any:
     (table, key), name = _TABLES[tag], data[tag]
     cls = find_class(table, name)
     if cls is None:
@@ -465,7 +466,7 @@ def _read_object(tag: str, data: dict[str, Any], read: Reader) -> Any:
 #: Reads nested data.
 Reader = Callable[[Any], Any]
 
-_READERS: dict[str | None, Callable[[dict[str, Any], Reader], Any]] = {
+_READERS: dict[str | None, Callable[[Json, Reader], Any]] = {
     "$part": partial(_read_object, "$part"),
     "$model": partial(_read_object, "$model"),
     "$array": _read_array,
