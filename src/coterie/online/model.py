@@ -744,7 +744,8 @@ class OnlineModel:
             with transaction(self):
                 row, number = self._row_of_one(x, task)
                 self._update_one(row, number, *encoded)
-            self._open_fast_path()
+            if encoded[-1] is None:
+                self._open_fast_path()
         finally:
             lock.release()
 
