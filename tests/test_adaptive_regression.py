@@ -95,9 +95,6 @@ def test_members_learn_from_text_and_flags_beside_many_zeros():
     np.testing.assert_allclose(many.state_.model.spread.ages, few.state_.model.spread.ages, rtol=1e-7)
 
 
-# -- however a stream is cut -------------------------------------------------------------------------------------------
-
-
 # -- what was learned --------------------------------------------------------------------------------------------------
 
 

@@ -81,9 +81,3 @@ def test_records_that_are_all_zero_predict_zero(used, solver, shared):
     model.fit(np.zeros((N, D)), *([C] if shared else [Y, TASK]))
     assert np.isfinite(model.dual_coef_).all()
     assert (model.predict(NEW, *([] if shared else [TASK[:7]])) == 0).all()
-
-
-# -- memory ------------------------------------------------------------------------------------------------------------
-
-
-# -- forms of y, parameters --------------------------------------------------------------------------------------------

@@ -139,9 +139,3 @@ def test_a_model_under_a_pseudo_inverse_is_the_literal_one_and_its_mean_zero():
     for scale in (0.1, 1.0):
         U = scale * model.coef_
         assert trace.mistakes <= mistake_bound(trace, X, U, relation.penalty(U), relation.max_diagonal()).mistakes
-
-
-# -- the literal matrices ----------------------------------------------------------------------------------------------
-
-
-# -- the literal Perceptron --------------------------------------------------------------------------------------------

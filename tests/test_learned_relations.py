@@ -377,9 +377,6 @@ def test_auto_goes_on_over_blocks_new_tasks_and_files(tmp_path):
     assert len(parts_.tasks_) == K + 2
 
 
-# -- the exponential ----------------------------------------------------------------------------------------------
-
-
 # -- growth that cannot go on -----------------------------------------------------------------------------------------
 
 EXPLODING = [ct.LogDet(0.1), ct.relations.VonNeumann(0.1), ct.relations.Covariance(0.1, role="Ainv")]

@@ -162,6 +162,3 @@ def test_river_scikit_learn_and_parameters():
 def test_labels_that_are_no_classes_are_refused(model, y, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
-
-
-# -- the command line --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from kinds import MODELS, QUICK, form_of, predictions, taught
 from slow import slow
 from states import content, dense, digest, reloaded
 from streams import CASES, FORMS, PLAIN_COVER, RULES, linear_stream
+from terminal import fork
 
 STREAM = linear_stream(91, zeros=0.3)
 HALF = 90
@@ -476,55 +478,34 @@ def test_each_call_in_turn_fails_and_the_file_is_whole(code, path, monkeypatch):
     assert path.read_bytes() == content(copy.deepcopy(model), path) != new
 
 
-#: Models are saved one after the other in a process that is killed at some moment, again and again.
-KILLED = """
-import os, random, signal, sys, time
-import numpy as np
-import coterie as ct
-from pathlib import Path
-
-path, times, random = Path(sys.argv[1]), int(sys.argv[2]), random.Random(0)
-rng, models, whole = np.random.default_rng(0), [], []
-for k in range(2):
-    model = ct.MultitaskPerceptron()
-    model.partial_fit(rng.standard_normal((40, 2000)), np.arange(40) % 2, np.arange(40))
-    models.append(model)
-    begun = time.perf_counter()
-    model.save(path)
-    whole.append(path.read_bytes())
-takes = time.perf_counter() - begun
-found, left = [0, 0], 0
-for _ in range(times):
-    child = os.fork()
-    if child == 0:
-        while True:
-            for model in models:
-                model.save(path)
-    time.sleep(4.0 * takes * random.random())
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    found[whole.index(path.read_bytes())] += 1
-    ct.load(path)
-    for other in path.parent.iterdir():
-        if other != path:
-            assert other.name.startswith(f".{path.name}."), other
-            left += 1
-            other.unlink()
-print(*found, left)
-"""
+def save_again_and_again(models, path):
+    while True:
+        for model in models:
+            model.save(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_file(path):
-    """As often as COTERIE_KILLS says."""
-    times = int(os.environ.get("COTERIE_KILLS", "12"))
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, path, str(times)], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    one, other, left = map(int, done.stdout.split())
-    assert one + other == times
-    assert left > 0, "no process was killed while it wrote"
+    """At some moment, as often as COTERIE_KILLS says."""
+    rng, models, contents, partial_files = np.random.default_rng(0), [], [], 0
+    for _ in range(2):
+        models.append(ct.MultitaskPerceptron())
+        models[-1].partial_fit(rng.standard_normal((40, 2000)), np.arange(40) % 2, np.arange(40))
+        begin = time.perf_counter()
+        contents.append(content(models[-1], path))
+    seconds = time.perf_counter() - begin
+    for _ in range(int(os.environ.get("COTERIE_KILLS", "12"))):
+        process = fork(save_again_and_again, models, path)
+        time.sleep(4.0 * seconds * rng.random())
+        process.kill()
+        process.wait()
+        assert path.read_bytes() in contents
+        ct.load(path)
+        for other in set(path.parent.iterdir()) - {path}:
+            assert other.name.startswith(f".{path.name}."), other
+            other.unlink()
+            partial_files += 1
+    assert partial_files > 0, "no process was killed while it wrote"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")

@@ -122,6 +122,3 @@ def test_a_disk_that_is_full_of_compiled_code_does_not_stop_anybody(tmp_path, mo
     files.save(("types", b"sources"), "code")
     assert files.load(("types", b"sources")) == "code"
     _numba._warn_not_saved.cache_clear()
-
-
-# -- Pythons in which nothing can run ----------------------------------------------------------------------------------

@@ -18,10 +18,7 @@ from streams import linear_stream
 STREAM = linear_stream(5, n=20)
 
 PNormed, Potential = ct.geometries.PNormMultitaskPerceptron, ct.geometries.PotentialMultitaskPerceptron
-SecondOrder, SecondOrderRegressor = (
-    ct.geometries.SecondOrderMultitaskPerceptron,
-    ct.geometries.SecondOrderMultitaskRegressor,
-)
+SecondOrder = ct.geometries.SecondOrderMultitaskPerceptron
 Kernel, Sharing, Regressor = (
     ct.geometries.MultitaskKernelPerceptron,
     raw.AdaptiveSharingClassifier,
@@ -31,7 +28,7 @@ AROW, SPECTRAL = raw.MultitaskAROW, ct.relations.Spectral()
 Linear, Ridge = partial(Kernel, "linear"), ct.batch.MultitaskKernelRidge
 BY_KERNEL = ct.batch.MultitaskKernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR
 SVR = ct.batch.MultitaskSVR
-GRAPH, CHANGING = ct.TaskGraph([(0, 1)]), ct.MeanRegularized(b=2.0)
+GRAPH = ct.TaskGraph([(0, 1)])
 LEARNED = ct.LogDet(0.1), ct.relations.Primed(ct.LogDet(0.1), 0.5)
 NO_BOUND = "max_tasks must be a whole number of 1 or more, or None, got"
 

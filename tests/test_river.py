@@ -84,6 +84,3 @@ def test_the_other_label_may_come_later(low, high, order):
         assert model.decision_function_one(x) == other.decision_function_one(x)
         assert model.predict_one(x) == (high if other.predict_one(x) else low)
     assert model.classes_.tolist() == [low, high]
-
-
-# -- wrappers of River, which make copies ------------------------------------------------------------------------------

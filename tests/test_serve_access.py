@@ -219,6 +219,3 @@ def test_errors_name_what_failed(tmp_path, monkeypatch):
         with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/c/snapshot-\d+.coterie'"):
             service.snapshot()
         monkeypatch.undo()
-
-
-# -- answers -----------------------------------------------------------------------------------------------------------

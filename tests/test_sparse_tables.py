@@ -229,6 +229,3 @@ def test_forgetting_leaves_free_blocks_alone(kind):
     multiply(table, 0.5)
     check(table)
     np.testing.assert_array_equal(table.rows(20, 5000), 0.5 * weights)
-
-
-# -- room --------------------------------------------------------------------------------------------------------------

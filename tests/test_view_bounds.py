@@ -31,7 +31,7 @@ def adversarial(model, blocks, label=(-1, 1)):
 @pytest.mark.parametrize("hard", [False, True])
 def test_bounds_hold(p, hard):
     rng = np.random.default_rng(int(10 * p))
-    for trial in range(3):
+    for trial in range(2):
         K, d, n = 1 + trial, 4, 60
         X = [rng.normal(size=(n, d)) * rng.exponential() for _ in range(K)]
         truth = [rng.normal(size=d) for _ in range(K)]
