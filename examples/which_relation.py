@@ -7,7 +7,7 @@ says whether learning together helped, and which destinations. Run it as ``pytho
 """
 
 # %%
-# Everything but the relation is the same for all learners. One model a task and one for all are added by ``compare``.
+# Everything but the relation is the same for all learners. One model per task and one for all are added by ``compare``.
 
 from __future__ import annotations
 

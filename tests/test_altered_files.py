@@ -220,7 +220,7 @@ def forgotten(model: Any, form: str) -> None:
 
 
 def work() -> None:
-    """Answer to one line a file, its name and the seed of what is altered in it, with how it ended; see :func:`run`."""
+    """Answer to one line per file, its name and the seed of what is altered in it, with how it ended; see :func:`run`."""
     limit_memory()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:

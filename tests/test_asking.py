@@ -224,7 +224,7 @@ def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     assert asking.rounds_ == 300
 
 
-# -- one uniform a round, budgets -------------------------------------------------------------------------------------
+# -- one uniform per round, budgets -------------------------------------------------------------------------------------
 
 
 @given(

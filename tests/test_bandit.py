@@ -341,8 +341,8 @@ REFUSED = [
     (lambda b: b.choose(X, "hats"), "actions are a list of labels or of dictionaries, got 'hats'"),
     (lambda b: b.choose(X, ["hats", {"kind": "hats"}]), "actions are labels, or dictionaries of features: got both"),
     (lambda b: b.choose_many([X], pd.DataFrame({"hats": [1]}), task=["u1"]), "actions are a list .* got a DataFrame"),
-    (lambda b: b.choose_many([X, X], task="u1"), "task must have one entry a row, got a str"),
-    (lambda b: b.learn_many([X], ["hats"], 1.0, task=["u1"]), "reward must have one entry a row, got a float"),
+    (lambda b: b.choose_many([X, X], task="u1"), "task must have one entry per row, got a str"),
+    (lambda b: b.learn_many([X], ["hats"], 1.0, task=["u1"]), "reward must have one entry per row, got a float"),
     (
         lambda b: b.learn_many([X], b.choose_many([X], task=["u1"], id=["x"]), [1.0], [0.123], task=["u1"]),
         r"the action of row 0 \(from 0\) was chosen with probability [\d.]+, not 0.123",

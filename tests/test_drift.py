@@ -149,7 +149,7 @@ def bound_of(**changed):
     ("changed", "message"),
     [
         ({"U": np.ones((1, 1))}, "U must have shape"),
-        ({"when": [0]}, "X and when must have one entry a round"),
+        ({"when": [0]}, "X and when must have one entry per round"),
         ({"half_life": 0}, "half_life must be positive"),
     ],
 )

@@ -117,7 +117,7 @@ def test_labels_of_every_task_are_rounds_in_turn():
 
 REFUSALS = {
     "b": (lambda: Heterogeneous(-1.0).fit(X, Y, ACTIVE), "b must be a finite number, at least 0"),
-    "rows": (lambda: Heterogeneous().fit([X[0], X[1][:9]], Y, ACTIVE), "one instance a round"),
+    "rows": (lambda: Heterogeneous().fit([X[0], X[1][:9]], Y, ACTIVE), "one instance per round"),
     "task": (lambda: Heterogeneous().fit(X, Y, ACTIVE + 1), "task 3 has no instances"),
     "no task": (lambda: Heterogeneous().fit(X, Y), "task is missing"),
     "labels": (lambda: Heterogeneous().fit(X, np.ones((220, 2))), "one for each task"),

@@ -37,7 +37,7 @@ RELATIONS = {
     "differences": ct.relations.MixedEffect(lam=0.0, gamma=1.0),
     "laplacian": ct.relations.GraphPenalty(GRAPH - np.diag(np.diag(GRAPH))),
     "clusters, means excluded": ct.relations.ClusterPenalty(GROUPS, within=2.0, between=0.0),
-    "one function a cluster": ct.relations.ClusterPenalty(GROUPS, within=0.0, between=1.0),
+    "one function per cluster": ct.relations.ClusterPenalty(GROUPS, within=0.0, between=1.0),
 }
 FILTERS = {
     "tikhonov": (None, lambda s: reference.iterated_gain(0.3, 1)),
@@ -259,10 +259,10 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
         ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),
         ({"relation": ct.LogDet(eta=0.1)}, {}, "is learned online; give relation=OptimalOutputKernel"),
         ({"new_task": "perhaps"}, {}, "new_task must be 'grow' or 'raise', got 'perhaps'"),
-        ({}, {"task": TASK[:5]}, r"task must name one task a record: got shape \(5,\) for 48 records"),
-        ({}, {"y": Y[:5]}, r"y must have one row a record, shape \(48,\) or \(48, p\), got shape \(5,\)"),
+        ({}, {"task": TASK[:5]}, r"task must name one task per record: got shape \(5,\) for 48 records"),
+        ({}, {"y": Y[:5]}, r"y must have one row per record, shape \(48,\) or \(48, p\), got shape \(5,\)"),
         ({}, {"y": np.where(Y > 1, np.nan, Y)}, "is missing: nan"),
-        ({}, {"y": OUT, "task": None, "tasks": ["a"]}, "y has 4 columns, and there are 1 tasks: one column a task"),
+        ({}, {"y": OUT, "task": None, "tasks": ["a"]}, "y has 4 columns, and there are 1 tasks: one column per task"),
     ],
 )
 def test_bad_input_is_refused_before_anything_changes(parameters, fitted, message):

@@ -155,7 +155,7 @@ def test_maps_that_are_refused():
         ),
         (lambda: kernels.Mapped("linear", "C"), "of real numbers, got 'C'"),
         (lambda: kernels.Mapped("linear", [[1.0, 2.0], [3.0]]), "of real numbers, got "),
-        (lambda: gram(kernels.Mapped("linear", lambda X: X[:-1]), X), "must return one row a record"),
+        (lambda: gram(kernels.Mapped("linear", lambda X: X[:-1]), X), "must return one row per record"),
         (lambda: gram(kernels.Mapped("linear", lambda X: X * 1j), X), "must return real numbers, got array"),
         (lambda: gram(kernels.Mapped("linear", lambda X: "x"), X), "must return real numbers, got 'x'"),
     ):
@@ -222,7 +222,7 @@ NONE = {
         lambda A, C: laplacian_kernel(A, C) * (1 + 0.1 * (A[:, [0]] > C[:, 0])),
         "is not symmetric for the records of rounds",
     ),
-    "shape": (lambda A, C: np.zeros(3), r"must return one value a pair, shape \(120, 120\), got shape \(3,\)"),
+    "shape": (lambda A, C: np.zeros(3), r"must return one value per pair, shape \(120, 120\), got shape \(3,\)"),
 }
 
 

@@ -154,7 +154,10 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
     ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(1.0)).fit([[1.0], [2.0]], [0.0, 1.0], task=[0, 1]).save(ridge)
     words = "words.coterie"
     for given, message in (
-        ((words, "nothing"), "'nothing' is not a record: give a JSON object, or FILE:PLACE with the line or row of one"),
+        (
+            (words, "nothing"),
+            "'nothing' is not a record: give a JSON object, or FILE:PLACE with the line or row of one",
+        ),
         ((words, "clicks.csv:9999"), "clicks.csv: has no record in line or row 9999"),
         ((words, "{1"), "the record is not a JSON object: "),
         ((words, '{"price": 1.0}'), "the record does not name its task: give --task"),

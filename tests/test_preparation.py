@@ -91,7 +91,7 @@ def test_what_is_refused_leaves_scales_as_they_were():
             lambda: model.learn_one({"amount": "much"}, "yes", "ann"),
             "feature 'amount' was a number so far, and is 'much'",
         ),
-        (lambda: model.partial_fit(records(MIXED)[:5], Y[:4], USER[:5]), "one label a record"),
+        (lambda: model.partial_fit(records(MIXED)[:5], Y[:4], USER[:5]), "one label per record"),
     ]
     for refused, message in wrong:
         with pytest.raises(ValueError, match=message):

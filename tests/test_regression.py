@@ -205,7 +205,7 @@ REFUSED = {
         r"label of record 1 \(from 0\): -1e\+155 is beyond the limit of 1e\+100",
     ),
     "None": ([1.0, None, 2.0], r"label of record 1 \(from 0\) must be a number, got None|nan is not a finite number"),
-    "two columns": ([[1.0, 2.0]] * 3, "one number a record"),
+    "two columns": ([[1.0, 2.0]] * 3, "one number per record"),
 }
 
 

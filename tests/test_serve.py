@@ -169,7 +169,9 @@ def test_a_byte_that_was_altered_elsewhere_is_refused(written):
         whole = path.read_bytes()
         for at in range(len(whole)):
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x5A]) + whole[at + 1 :])
-            with pytest.raises(DamageError, match=r"is damaged at offset|is not a journal of this version|are missing or"):
+            with pytest.raises(
+                DamageError, match=r"is damaged at offset|is not a journal of this version|are missing or"
+            ):
                 reopened(folder)
         path.write_bytes(whole)
     files[1].unlink()
@@ -782,7 +784,9 @@ def test_bodies_may_be_gzipped(client):
     packed = {"Content-Encoding": "gzip"}
     assert client.post("/observe", content=gzip.compress(body), headers=packed).json()["learned"] == 1
     for cut in (gzip.compress(body)[:-6], gzip.compress(body) + gzip.compress(body)):
-        assert client.post("/observe", content=cut, headers=packed).json()["error"].startswith("the body is not gzip data")
+        assert (
+            client.post("/observe", content=cut, headers=packed).json()["error"].startswith("the body is not gzip data")
+        )
     bomb = client.post("/observe", content=gzip.compress(b" " * 10_000_000), headers=packed)
     assert (bomb.status_code, bomb.json()["error"]) == (413, "the body is longer than 4000 bytes")
     assert client.post("/observe", content=b"no gzip", headers=packed).status_code == 400

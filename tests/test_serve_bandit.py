@@ -374,7 +374,9 @@ def test_options_that_do_not_go_together_are_refused(tmp_path):
     ):
         assert said in refused("serve", "--data", str(tmp_path / "state"), *options)
     Service(tmp_path / "labels", lambda: Engine(ct.MultitaskLogistic())).close()
-    assert "--bandit cannot be given: the service in this folder learns labels" in refused("serve", "--data", str(tmp_path / "labels"), "--bandit")
+    assert "--bandit cannot be given: the service in this folder learns labels" in refused(
+        "serve", "--data", str(tmp_path / "labels"), "--bandit"
+    )
     Service(tmp_path / "bandit", make).close()
     said = refused("serve", "--data", str(tmp_path / "bandit"), "--window", "5m")
     assert "--window differs from the one of the first start" in said

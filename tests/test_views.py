@@ -547,7 +547,7 @@ REFUSED = [
     (Orthogonal(), [None, None], [1, 0], "no view has a block"),
     (
         *(Matrix(), [GOOD[0], ct.views.PartialBlock(GOOD[1], [True])], [1, 0]),
-        r"one bool a record, shape \(2,\), got shape \(1,\)",
+        r"one bool per record, shape \(2,\), got shape \(1,\)",
     ),
 ]
 

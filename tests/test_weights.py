@@ -159,8 +159,8 @@ def test_balanced_weights_are_by_the_labels_so_far(tmp_path):
         ([1.0, -1.0, 1.0], r"sample_weight of record 1 \(from 0\) must be a number from 0 to 1,000,000, got -1.0"),
         ([1.0, 1.0, np.nan], r"sample_weight of record 2 \(from 0\) must be a number .*, got nan"),
         ([np.inf, 1.0, 1.0], r"sample_weight of record 0 \(from 0\) must be a number .*, got inf"),
-        ([1.0, 1.0], r"sample_weight must hold one number a record: got shape \(2,\) for 3 records"),
-        (["heavy", 1.0, 1.0], "sample_weight must hold one number a record, got"),
+        ([1.0, 1.0], r"sample_weight must hold one number per record: got shape \(2,\) for 3 records"),
+        (["heavy", 1.0, 1.0], "sample_weight must hold one number per record, got"),
     ],
 )
 def test_weights_that_are_none_are_refused(weights, message):

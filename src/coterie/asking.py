@@ -27,7 +27,7 @@ class Always(_BaseProbability):
     """
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """The compiled probability."""
+        """Return the compiled probability."""
         return compiled.Constant(1.0)
 
 
@@ -49,7 +49,7 @@ class Randomly(_BaseProbability):
     rate: float = spec.field(qualify_name=True, above=0, at_most=1)
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """The compiled probability."""
+        """Return the compiled probability."""
         return compiled.Constant(float(self.rate))
 
 
@@ -74,7 +74,7 @@ class Margin(_BaseProbability):
     c: float = spec.field(qualify_name=True, default=0.3, above=0)
 
     def compiled(self, n_tasks: int) -> compiled.Inverse:
-        """The compiled probability."""
+        """Return the compiled probability."""
         return compiled.Inverse(float(self.c))
 
 
@@ -98,7 +98,7 @@ class Below(_BaseProbability):
     threshold: float = spec.field(qualify_name=True, above=0)
 
     def compiled(self, n_tasks: int) -> compiled.Step:
-        """The compiled probability."""
+        """Return the compiled probability."""
         return compiled.Step(float(self.threshold))
 
 
@@ -131,6 +131,6 @@ class RelationRow:
     learned: ClassVar[bool] = True
 
     def compiled(self, n_tasks: int) -> compiled.Row:
-        """The compiled probability, before the sums of the relation's rows are computed."""
+        """Return the compiled probability, before the sums of the relation's rows are computed."""
         kind = compiled.RowOfInverse if self.of == "Ainv" else compiled.Row
         return kind(np.zeros(n_tasks), np.full(2, -1), float(self.scale))

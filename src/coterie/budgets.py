@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimator
+
 from . import spec
 from .numeric.dual import eviction, projections
 from .numeric.dual.expansion import Budget as Budget
@@ -35,7 +37,7 @@ class _BaseBudget:
     uses_diagonal: ClassVar[bool] = False
 
     def fit(self, memory: Any, capacity: int, paths: Paths, tasks: int) -> Any:
-        """The memory with room for so many support vectors and tasks."""
+        """Return the memory with room for so many support vectors and tasks."""
         return memory
 
 
@@ -52,7 +54,7 @@ class Unbounded(_BaseBudget):
     size: ClassVar[int | None] = None
 
     def memory(self, form: str) -> eviction.UnboundedBudget:
-        """The memory before the first mistake."""
+        """Return the memory before the first mistake."""
         return eviction.UnboundedBudget(NO_LIMIT)
 
 
@@ -85,7 +87,7 @@ class RandomRemoval(_BaseBudget):
     seed: int = spec.field(default=0, kind="whole")
 
     def memory(self, form: str) -> eviction.RandomSlots:
-        """The memory before the first mistake."""
+        """Return the memory before the first mistake."""
         return eviction.RandomSlots(int(self.size), int(self.seed) % 2**63)
 
 
@@ -124,11 +126,11 @@ class Forgetron(_BaseBudget):
     variant: Literal["corrected", "printed"] = spec.field(default="corrected", choices=("corrected", "printed"))
 
     def memory(self, form: str) -> eviction.EvictionQueue:
-        """The memory before the first mistake."""
+        """Return the memory before the first mistake."""
         return eviction.EvictionQueue.empty(int(self.size), int(self.variant == "printed"))
 
     def fit(self, memory: eviction.EvictionQueue, capacity: int, paths: Paths, tasks: int) -> eviction.EvictionQueue:
-        """The memory with room for so many support vectors and tasks."""
+        """Return the memory with room for so many support vectors and tasks."""
         return memory.with_room(capacity, paths.shape[1])
 
 
@@ -166,7 +168,7 @@ class ShiftingForgetron(_BaseBudget):
         return float((16.0 * (self.size + 1)) ** (-0.5 / (self.size + 1)))
 
     def memory(self, form: str) -> eviction.DecayBudget:
-        """The memory before the first mistake."""
+        """Return the memory before the first mistake."""
         return eviction.DecayBudget.empty(int(self.size), self.phi)
 
 
@@ -202,11 +204,11 @@ class Projection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> projections.Projected:
-        """The memory before the first mistake."""
+        """Return the memory before the first mistake."""
         return projections.Projected.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """The memory with room for so many support vectors and tasks."""
+        """Return the memory with room for so many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
@@ -247,11 +249,11 @@ class Projectron(_BaseBudget):
     plus: bool = spec.field(default=False)
 
     def memory(self, form: str) -> projections.Projected:
-        """The memory before the first mistake."""
+        """Return the memory before the first mistake."""
         return projections.Projected.empty(NO_LIMIT, float(self.eta) ** 2, int(self.plus))
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """The memory with room for so many support vectors and tasks."""
+        """Return the memory with room for so many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
@@ -286,17 +288,23 @@ class SharedProjection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> SharedMemory:
-        """The memory before the first mistake."""
+        """Return the memory before the first mistake."""
         kind = projections.SharedByTasks if form == "columns" else projections.SharedByGroups
         return kind.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: SharedMemory, capacity: int, paths: Paths, tasks: int) -> SharedMemory:
-        """The memory with room for so many support vectors and tasks."""
+        """Return the memory with room for so many support vectors and tasks."""
         return memory.with_room(capacity, paths, tasks)
 
 
 def budget_of_fraction(
-    fraction: float, budget: Callable[..., Any], model: Any, X: Any, y: Any, task: Any = None, **options: Any
+    fraction: float,
+    budget: Callable[..., Any],
+    model: Estimator,
+    X: AnyRecords,
+    y: AnyLabels,
+    task: AnyTasks = None,
+    **options: Any,
 ) -> Any:
     """Make a budget of a fraction of the support vectors that one unbounded Perceptron a task keeps.
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+from coterie.types import Estimator, Record
 
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
@@ -43,7 +45,7 @@ class Contribution(NamedTuple):
     name: Hashable
     value: float
     part: float
-    given: Any = None
+    given: object = None
 
 
 class Weight(NamedTuple):
@@ -91,7 +93,7 @@ class Explanation:
     rest_of: str = ""
 
     def lines(self, most: int | None = None) -> Iterator[str]:
-        """The sum as lines of a table, with the largest ``most`` parts one by one, or all.
+        """Format the sum as lines of a table, with the largest ``most`` parts one by one, or all.
 
         Values as they were given have a column of their own where scaling has changed one.
         """
@@ -113,15 +115,15 @@ class Explanation:
         rows += [[name, *empty, f"{part:+.3g}"] for name, part in sums if part != 0.0]
         return heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]]
 
-    def giving(self, record: Mapping[Any, Any]) -> Explanation:
-        """The explanation with the values of the record before scaling, by the names of features."""
+    def giving(self, record: Record) -> Explanation:
+        """Return a copy with the record's values before scaling."""
         return replace(self, parts=[part._replace(given=record.get(part.name)) for part in self.parts])
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
-        """The same as notebooks show it, with the 20 largest parts one by one."""
+        """Return the 20 largest parts as HTML for notebooks."""
         return html_table(*self._table(IN_NOTEBOOKS))
 
 
@@ -136,18 +138,18 @@ class Weights(list[Weight]):
         self.of_task = of_task
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """The heads and the rows of a table: the shared weight, of a task also its own and the sum of both."""
+        """Return the heads and rows of a table: shared weights, and for a task its own and the sums."""
         heads = ["feature", "shared", "own", "together"] if self.of_task else ["feature", "weight"]
         rows = [(shown(name), (shared, own, shared + own)) for name, shared, own, _ in self]
         return heads, [[name, *(f"{number:+.3g}" for number in numbers[: len(heads) - 1])] for name, numbers in rows]
 
     def _repr_html_(self) -> str:
-        """The weights as notebooks show them."""
+        """Return the weights as HTML for notebooks."""
         return html_table(*self.table())
 
 
-def _format_given(value: Any) -> str:
-    """A value of the record, empty for None."""
+def _format_given(value: object) -> str:
+    """Format a value of the record, empty for None."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
@@ -160,7 +162,7 @@ def largest(
     n: int,
     spread: Floats | None = None,
 ) -> Weights:
-    """The n features with the largest own weights (the largest shared ones if ``own`` is None), zeros left out.
+    """Select the n features with the largest own (else shared) weights, without zeros.
 
     Weights are multiplied by the ``spread`` of features, if it is given, before they are compared.
     """
@@ -176,7 +178,7 @@ def largest(
 
 
 def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
-    """The first n weights, at most five of them of values of one column, to leave room for other features.
+    """Select the first n weights, at most five of them of values of one column.
 
     Examples
     --------
@@ -195,9 +197,9 @@ def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
 
 
 def listed_weights(
-    model: Any, task: Hashable = None, n: int = 10, spread: Floats | None = None
+    model: Estimator, task: Hashable = None, n: int = 10, spread: Floats | None = None
 ) -> Weights | dict[Hashable, Weights]:
-    """The largest weights of a model for a table, at most five of them of values of one column.
+    """Select the largest weights of a model, at most five of them of values of one column.
 
     They are ordered by how far they move margins if the ``spread`` of features is known. The intercept comes last: it
     is as large as labels are frequent, and says nothing about features.
@@ -256,7 +258,7 @@ class LinearModel(SharingModel, Protocol):
     """A fitted online model with a weight for each feature and task."""
 
     def __stream_model__(self) -> Any:
-        """The inner model, with the names of features."""
+        """Return the inner model, which has the names of features."""
 
     @property
     def state_(self) -> Any:
@@ -264,7 +266,7 @@ class LinearModel(SharingModel, Protocol):
 
 
 def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
-    """The rows and columns of ``relation_matrix_`` for a selection of tasks.
+    """Return the rows and columns of ``relation_matrix_`` for these tasks.
 
     Raises
     ------
@@ -293,7 +295,7 @@ def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -
 
 
 def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
-    """The tasks that share most with a task, with M_ij / sqrt(M_ii M_jj), the nearest first; ties to the oldest.
+    """Return the tasks that share most with a task, and M_ij / sqrt(M_ii M_jj); of equal ones the oldest first.
 
     A mirrored task comes last of all, with a value near -1. Of more than 2000 tasks the first 2000 are looked at.
 
@@ -318,7 +320,7 @@ def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple
 
 def differing_features(
     model: LinearModel, task: Hashable, other: Hashable, n: int = 10, names: Sequence[str] | None = None
-) -> list[tuple[Any, float, float]]:
+) -> list[tuple[Hashable, float, float]]:
     """List the features with the largest differences of weights between two tasks, as (feature, weight, other weight).
 
     Parameters
@@ -355,7 +357,7 @@ def differing_features(
 
 
 def _weights(model: LinearModel, task: Hashable) -> Floats:
-    """The weights of one task, shape (d,), as its margins for unit records: d may be too large for all tasks.
+    """Compute the weights of one task, shape (d,), as its margins for unit records.
 
     Less the margin of a record of zeros, which predictions of numbers have.
     """

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from coterie import spec
-from coterie.types import Json, TaskType
+from coterie.types import Estimator, Json, TaskType
 from coterie.wording import nearest
 
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
@@ -91,7 +91,7 @@ class Expression:
         Values of further names, such as ``model`` for a saved model that continues.
     """
 
-    def __init__(self, text: str, **names: Any) -> None:
+    def __init__(self, text: str, **names: object) -> None:
         self.text = " ".join(text.splitlines()).strip()
         self._names = names
         try:
@@ -102,7 +102,7 @@ class Expression:
         except (ValueError, RecursionError, MemoryError) as error:
             raise ExpressionError(f"not a Python expression: {error or 'nested too deeply'}", self.text, 0) from None
 
-    def value(self, task_type: TaskType | None = None) -> Any:
+    def value(self, task_type: TaskType | None = None) -> Estimator:
         """Evaluate the expression; ``task_type`` is the type of tasks in files that it names, None to infer it."""
         try:
             return self._value(self.tree, task_type)
@@ -130,7 +130,7 @@ class Expression:
         keywords = node.keywords if isinstance(node, ast.Call) else []
         return self.error(str(error), next((keyword.value for keyword in keywords if keyword.arg == first), node))
 
-    def _value(self, node: ast.AST, task_type: TaskType | None) -> Any:
+    def _value(self, node: ast.AST, task_type: TaskType | None) -> object:
         match node:
             case ast.Constant(value=value):
                 return value
@@ -142,19 +142,17 @@ class Expression:
                 pairs = zip([key for key in keys if key is not None], values, strict=True)
                 return {self._value(key, task_type): self._value(value, task_type) for key, value in pairs}
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() | ast.Name()):
-                return self._negative(node, self._value(node.operand, task_type))
+                number = self._value(node.operand, task_type)
+                if isinstance(number, bool) or not isinstance(number, (int, float)):
+                    raise self.error("expected a number after the minus sign", node)
+                return -number
             case ast.Name():
                 return self._named(node)
             case ast.Call():
                 return self._call(node, task_type)
         raise self.error("expected a value, a list, a dictionary, or a call of an estimator or part", node)
 
-    def _negative(self, node: ast.AST, number: Any) -> float:
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise self.error("expected a number after the minus sign", node)
-        return -number
-
-    def _named(self, node: ast.Name) -> Any:
+    def _named(self, node: ast.Name) -> object:
         known = _NUMBERS | self._names
         if node.id not in known:
             self._class(node)
@@ -180,7 +178,7 @@ class Expression:
             raise self.error(f"{cls.__name__} is not read from a file", node)
         return lambda path, **fields: cls.read(path, task_type=task_type, **fields)
 
-    def _call(self, node: ast.Call, task_type: TaskType | None) -> Any:
+    def _call(self, node: ast.Call, task_type: TaskType | None) -> object:
         if any(isinstance(argument, ast.Starred) for argument in node.args) or None in [k.arg for k in node.keywords]:
             raise self.error("* and ** are not supported", node)
         function = self._callable(node.func, task_type)
@@ -249,7 +247,7 @@ class LearnerExpression:
     """
 
     def __init__(
-        self, text: str | None, regression: bool = False, many_classes: bool = False, model: Any = None
+        self, text: str | None, regression: bool = False, many_classes: bool = False, model: Estimator = None
     ) -> None:
         if regression and many_classes:
             raise ExpressionError("--regression and --many-classes exclude each other", text or "", 0)
@@ -307,7 +305,7 @@ class LearnerExpression:
             model = model.model
         return getattr(model, name, None)
 
-    def make(self, task_type: TaskType | None = None, delay: int = 0) -> Any:
+    def make(self, task_type: TaskType | None = None, delay: int = 0) -> Estimator:
         """Make the model, before its first record.
 
         Parameters

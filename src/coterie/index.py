@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+
+from coterie.types import AnyLabels, Array, Ints
 
 from .numeric.core.arrays import Dropped
 from .numeric.core.whole_numbers import Integers, NumberTable
@@ -44,7 +45,7 @@ class WholeNumbers(Sequence[int]):
         return WholeNumbers(self.array[place]) if isinstance(place, slice) else int(self.array[place])
 
 
-def whole_numbers(labels: Any, least: int = MANY) -> Integers | None:
+def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
     """Return the labels as an array if there are at least so many and all are ints of 64 bits, else None."""
     array = labels.array if hasattr(labels, "array") else labels
     if isinstance(array, np.ndarray):
@@ -57,7 +58,7 @@ def whole_numbers(labels: Any, least: int = MANY) -> Integers | None:
         return None
 
 
-def _is_whole(array: NDArray[Any]) -> bool:
+def _is_whole(array: Array) -> bool:
     return array.ndim == 1 and array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
 
 
@@ -132,7 +133,7 @@ class Index:
             self._table.drop(dropped)
 
     def _tabled(self) -> NumberTable | None:
-        """The table of all labels, made if all of them are whole numbers."""
+        """Return the table of all labels; create it if all of them are whole numbers."""
         known = whole_numbers(self._labels, 0) if self._table is None else None
         if known is not None:
             table = NumberTable(len(known))
@@ -140,8 +141,8 @@ class Index:
             self._table = table
         return self._table
 
-    def find(self, labels: Sequence[Hashable]) -> NDArray[np.int64]:
-        """The number of each label, -1 for unknown ones: one lookup per label."""
+    def find(self, labels: Sequence[Hashable]) -> Ints:
+        """Return the number of each label, -1 for unknown ones: one lookup per label."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
@@ -150,7 +151,7 @@ class Index:
         return np.array([numbers.get(label, -1) for label in labels], np.int64)
 
     def new_among(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
-        """The labels that have no number, once each, in their order."""
+        """Return the labels that have no number, once each, in their order."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is None or whole is None:
@@ -160,20 +161,20 @@ class Index:
         fresh.add(whole[table.find(whole) < 0])
         return WholeNumbers(fresh.labels)
 
-    def codes(self, labels: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
-        """The number of each label, -1 for unknown ones: O(n), with one lookup per distinct label."""
+    def codes(self, labels: Sequence[Hashable] | Array) -> Ints:
+        """Return the number of each label, -1 for unknown ones: O(n), with one lookup per distinct label."""
         distinct, places = occurring(labels)
         return self.find(distinct)[places]
 
-    def codes_of_known(self, labels: NDArray[Any]) -> NDArray[np.int64] | None:
-        """The number of each label if that is quick to find and all have one, else None."""
+    def codes_of_known(self, labels: Array) -> Ints | None:
+        """Return the number of each label if all are known and quick to find, else None."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         codes = None if table is None or whole is None else table.find(whole)
         return codes if codes is not None and codes.min() >= 0 else None
 
 
-def occurring(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[Sequence[Hashable], NDArray[np.int64]]:
+def occurring(labels: Sequence[Hashable] | Array) -> tuple[Sequence[Hashable], Ints]:
     """Find the distinct labels as :func:`distinct_labels` does, but return whole numbers as an array."""
     whole = whole_numbers(labels) if isinstance(labels, np.ndarray) else None
     if whole is None:
@@ -188,10 +189,8 @@ def occurring(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[Sequence[Hasha
 _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 
-def distinct_labels(
-    labels: Sequence[Hashable] | NDArray[Any], role: str = "task"
-) -> tuple[list[Hashable], NDArray[np.int64]]:
-    """The distinct labels in order of first appearance, and for each record the place of its own among them.
+def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> tuple[list[Hashable], Ints]:
+    """Return the distinct labels in order of first appearance, and for each record the place of its own among them.
 
     Raises
     ------
@@ -200,10 +199,15 @@ def distinct_labels(
     TypeError
         If a label is something that no dictionary can hold; the message names the record.
     """
-    if _is_numeric(labels):
-        return _distinct_numbers(labels, role)  # type: ignore[arg-type]
+    if (
+        isinstance(labels, np.ndarray)
+        and labels.ndim == 1
+        and labels.dtype.kind in "iuf"
+        and labels.dtype.itemsize <= 8
+    ):
+        return _distinct_numbers(labels, role)
     most = _FEW if "pyarrow" in sys.modules else _UNLOADED
-    values: Any = labels
+    values: AnyLabels = labels
     if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO":
         values = labels.tolist()
     kinds = set(map(type, values)) if isinstance(values, list) else {object}
@@ -223,13 +227,7 @@ def distinct_labels(
     return distinct, np.from_dlpack(encoded.indices).astype(np.int64)
 
 
-def _is_numeric(labels: Any) -> bool:
-    """True for an array of numbers of at most 64 bits."""
-    there = isinstance(labels, np.ndarray) and labels.ndim == 1
-    return there and labels.dtype.kind in "iuf" and labels.dtype.itemsize <= 8
-
-
-def _distinct_numbers(labels: NDArray[Any], role: str) -> tuple[list[Hashable], NDArray[np.int64]]:
+def _distinct_numbers(labels: Array, role: str) -> tuple[list[Hashable], Ints]:
     """Distinguish numbers by their bits, -0.0 as 0.0."""
     wide = labels.astype(f"{labels.dtype.kind}8") + 0
     table = NumberTable()
@@ -238,7 +236,7 @@ def _distinct_numbers(labels: NDArray[Any], role: str) -> tuple[list[Hashable], 
     return _distinct_objects(labels.tolist(), role) if (distinct != distinct).any() else (distinct.tolist(), places)
 
 
-def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hashable], NDArray[np.int64]]:
+def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hashable], Ints]:
     values = list(labels)
     try:
         distinct = list(dict.fromkeys(values))
@@ -254,7 +252,7 @@ def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hasha
     return distinct, np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
 
 
-def is_nothing(label: Any) -> bool:
+def is_nothing(label: object) -> bool:
     """Test for a missing label: None, NaN in any of its forms, or NA of pandas."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
@@ -278,7 +276,7 @@ def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable])
 
 
 def _twin(task: Hashable) -> Hashable:
-    """The text of a number, or the whole number of a text."""
+    """Return a number as text, or a text as a whole number; None for others."""
     if isinstance(task, str):
         return int(task) if task.isdecimal() else None
     return str(task) if isinstance(task, int) else None

@@ -7,11 +7,13 @@ products take one matrix product for a block of records, or an inverted index wh
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from coterie.types import AnyRecords, Json
 
 from . import spec
 from .numeric.core.points import Kernel as Kernel
@@ -374,7 +376,7 @@ class Mapped(_OfOne):
 
     With a matrix φ(x) = C x, so that ``Mapped("linear", C)`` is x'Bz for B = C'C (2.2.18). Each positive semidefinite B
     is such a product, a positive definite one of ``C = np.linalg.cholesky(B).T``. ``Mapped(Gaussian(sigma), C)`` goes
-    by the distance that B measures. With a function f of one number a record ``Mapped("linear", f)`` is f(x) f(z)
+    by the distance that B measures. With a function f of one number per record ``Mapped("linear", f)`` is f(x) f(z)
     (2.2.16).
 
     Parameters
@@ -436,7 +438,7 @@ class Mapped(_OfOne):
             mapped = _real_numbers(self.by(rows), f"{self.by!r} must return real numbers")
             mapped = mapped[:, None] if mapped.ndim == 1 else mapped
             if mapped.ndim != 2 or len(mapped) != n:
-                raise ValueError(f"{self.by!r} must return one row a record, {n} rows, got shape {mapped.shape}")
+                raise ValueError(f"{self.by!r} must return one row per record, {n} rows, got shape {mapped.shape}")
         else:
             columns = self.by.shape[1]
             if d > columns and (isinstance(rows, np.ndarray) or rows.data[rows.indices >= columns].any()):
@@ -469,7 +471,7 @@ def _require_computed(part: object, *names: str) -> None:
 
 
 def _compute_values(kernel: Any, X: Points, Z: Points) -> Values:
-    """The values of a kernel for all pairs, in an array of their own."""
+    """Return the values of a kernel for all pairs, in an array of their own."""
     values = np.zeros((len(X.squares), len(Z.squares)))
     kernel.values(X, Z, values)
     return values
@@ -513,7 +515,7 @@ class Pairwise(_Opaque):
     """
 
     metric: str
-    parameters: Mapping[str, Any] | None = None
+    parameters: Json | None = None
 
     def __post_init__(self) -> None:
         from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
@@ -531,14 +533,14 @@ class Pairwise(_Opaque):
         """Fill ``out``, shape (n, m), for all pairs."""
         out[:] = self._of(_narrow(as_matrix(X)), _narrow(as_matrix(Z)))
 
-    def _of(self, X: Any, Z: Any) -> Any:
+    def _of(self, X: AnyRecords, Z: Any) -> Any:
         from sklearn.metrics.pairwise import pairwise_kernels
 
         return pairwise_kernels(X, Z, metric=self.metric, **dict(self.parameters or {}))
 
 
-def _narrow(X: Any) -> Any:
-    """The matrix with indices of 32 bits, if it is sparse: some of scikit-learn's kernels know no others."""
+def _narrow(X: AnyRecords) -> Any:
+    """Return the matrix with indices of 32 bits, if it is sparse: some of scikit-learn's kernels know no others."""
     if not isinstance(X, np.ndarray):
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
@@ -586,7 +588,7 @@ class Function(_Opaque):
         values = np.asarray(self.function(as_matrix(X), as_matrix(Z)), np.float64)
         if values.shape != out.shape:
             raise ValueError(
-                f"the kernel {self.function!r} must return one value a pair, shape {out.shape}, "
+                f"the kernel {self.function!r} must return one value per pair, shape {out.shape}, "
                 f"got shape {values.shape}"
             )
         out[:] = values
@@ -599,7 +601,7 @@ _NAMES: dict[str, Callable[[], Kernel]] = {"linear": Linear, "gaussian": Gaussia
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
-    """A kernel part for a part, a name (``"linear"``, ``"gaussian"``, one of scikit-learn's) or a function.
+    """Return a kernel part for a part, a name (``"linear"``, ``"gaussian"``, one of scikit-learn's) or a function.
 
     Raises
     ------
@@ -625,7 +627,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
 
 def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix | None = None) -> Values:
-    """The kernel's values for all pairs of rows of X and Z (of X if Z is not given), shape (n, m).
+    """Return the kernel's values for all pairs of rows of X and Z (of X if Z is not given), shape (n, m).
 
     Examples
     --------
@@ -638,7 +640,7 @@ def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix 
 
 
 def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0) -> float:
-    """The median distance of two different records: a start value for the width of a ``Gaussian``.
+    """Return the median distance of two different records: a start value for the width of a ``Gaussian``.
 
     Parameters
     ----------
@@ -681,7 +683,7 @@ def _pairs(n: int, most: int, seed: int) -> tuple[Ints, Ints]:
     return first, (first + rng.integers(1, n, size=most)) % n
 
 
-def _points(X: Any) -> Points:
+def _points(X: AnyRecords) -> Points:
     if hasattr(X, "indptr"):
         rows: Any = Csr(X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int64))
     else:

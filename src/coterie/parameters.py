@@ -14,6 +14,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
+from coterie.types import AnyLabels, Estimator, Json
+
 from . import spec
 from .wording import html_table, listed, nearest
 
@@ -37,7 +39,7 @@ class _Request:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name, self._method = name, name.removeprefix("set_").removesuffix("_request")
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: Parameters | None, owner: type) -> object:
         return self if instance is None else partial(self._set, instance)
 
     def _set(self, instance: Parameters, /, **requests: bool | str | None) -> Any:
@@ -51,7 +53,7 @@ class _Request:
 
 
 def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
-    """The arguments that may be passed on to a method besides X and y: a task always, others on request."""
+    """Return the arguments that may be passed on to a method besides X and y: a task always, others on request."""
     function = getattr(model, method, None)
     arguments = () if function is None else inspect.signature(function).parameters.values()
     names = [
@@ -78,7 +80,7 @@ class Parameters:
     _learned: ClassVar[str] = "state_"
     _learning: ClassVar[str] = "fit, partial_fit or learn_one"
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Make an instance; register the class with River's types if River is loaded."""
         river = sys.modules.get("river.base")
         if river is not None and cls._learns_streams:
@@ -87,12 +89,12 @@ class Parameters:
 
     @classmethod
     @cache
-    def _parameter_getter(cls) -> attrgetter[tuple[Any, ...]]:
-        """A getter of all parameters of an instance at once."""
+    def _parameter_getter(cls) -> attrgetter[tuple[object, ...]]:
+        """Return a getter of all parameters of an instance at once."""
         return attrgetter(*spec.parameters_of(cls))
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name, with ``deep`` also those of models among them, as ``model__name``."""
+    def get_params(self, deep: bool = True) -> Json:
+        """Return the parameters by name, with ``deep`` also those of models among them, as ``model__name``."""
         values = spec.values_of(self)
         models = {name: value for name, value in values.items() if isinstance(value, Parameters)} if deep else {}
         return values | {
@@ -108,7 +110,7 @@ class Parameters:
             For a name that is not a parameter; nothing is set then.
         """
         names = list(spec.parameters_of(type(self)))
-        below: dict[str, dict[str, Any]] = {}
+        below: dict[str, Json] = {}
         for name in list(params):
             outer, within, inner = name.partition("__")
             if outer not in names:
@@ -123,8 +125,8 @@ class Parameters:
             setattr(self, name, value)
         return self
 
-    def _changed(self, params: Mapping[str, Any], name: str, below: Mapping[str, Any]) -> Any:
-        """A copy of a model among the parameters with these of its own."""
+    def _changed(self, params: Json, name: str, below: Json) -> Any:
+        """Return a copy of a nested model or part with changed parameters."""
         model = self._nested(name, params.get(name))
         if spec.is_part(model):
             spec.check_parameters(type(model), below)
@@ -134,7 +136,7 @@ class Parameters:
         return model.__sklearn_clone__().set_params(**below)
 
     def _nested(self, name: str, value: Any) -> Any:
-        """The model or part of a parameter: the new value, or the present one."""
+        """Return the model or part of a parameter: the new value, or the present one."""
         return getattr(self, name) if value is None else value
 
     @property
@@ -159,7 +161,7 @@ class Parameters:
         return int(width)
 
     @property
-    def feature_names_in_(self) -> Any:
+    def feature_names_in_(self) -> AnyLabels:
         """Names of the columns of the frames learned from, if all are text, without the task's."""
         names = None if self._source is None else self._source.seen.names
         if names is None:
@@ -195,13 +197,13 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(values[name])}' for name in changed)})"
 
     def _repr_html_(self) -> str:
-        """The changed parameters and a summary of the model, for notebooks."""
+        """Return the changed parameters and a summary of the model as HTML for notebooks."""
         facts = self._facts() if self._fitted else {"not fitted": f"call {self._learning}"}
         return f"<pre>{escape(repr(self))}</pre>{html_table([], list(map(list, facts.items())))}"
 
     def _facts(self) -> dict[str, str]:
-        """A summary of the fitted model."""
-        summaries: dict[str, Callable[[Any], str]] = {
+        """Return a summary of the fitted model."""
+        summaries: dict[str, Callable[[Estimator], str]] = {
             "features": lambda model: f"{model.n_features_in_:,}",
             "tasks": lambda model: f"{len(model.tasks_):,}",
             "labels": lambda model: listed([str(label) for label in model.classes_]),
@@ -222,10 +224,10 @@ class Parameters:
         return self
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy with the same parameters and the same requests for metadata."""
+        """Return an unfitted copy with the same parameters and the same requests for metadata."""
         return self._asking_as(type(self)(**self.get_params(deep=False)))
 
-    def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Self:
+    def clone(self, new_params: Json | None = None, include_attributes: bool = False) -> Self:
         """Return a copy as River's wrappers ask for it: :meth:`river.base.Base.clone`.
 
         Parameters
@@ -255,7 +257,7 @@ class Parameters:
     set_score_request = _Request()
 
     def get_metadata_routing(self) -> Any:
-        """The arguments that scikit-learn's meta-estimators pass on, with ``enable_metadata_routing=True``."""
+        """Return the arguments that scikit-learn's meta-estimators pass on, with ``enable_metadata_routing=True``."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=self)

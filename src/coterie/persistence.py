@@ -24,10 +24,10 @@ from typing import IO, Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+
+from coterie.types import Array, Arrays, Estimator, Json, JsonValue
 
 from . import spec
-from .types import Json
 from .wording import nearest_file
 
 #: The name of the series of formats in the header of a file. A higher number is refused; one of more digits
@@ -66,13 +66,11 @@ SNAPSHOT = "is the snapshot of a service: import coterie.serve.service, and cote
 
 _DOCUMENT, _SPEC = "document", "spec"
 
-Arrays = dict[str, NDArray[Any]]
-
 
 def save(
-    model: Any,
+    model: Estimator,
     path: str | PathLike[str],
-    lock: contextlib.AbstractContextManager[Any] | None = None,
+    lock: contextlib.AbstractContextManager[object] | None = None,
     mode: int = 0o666,
 ) -> None:
     """Write a model to one file, completely or not at all.
@@ -128,7 +126,7 @@ def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> Non
         file.write(_bytes(tensors[name]))
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | PathLike[str]) -> Estimator:
     """Read a model that :func:`save` wrote; going on equals never having stopped, bit for bit.
 
     Whoever can write a file can give it a checksum that fits, so nothing in it is trusted: a state that no model
@@ -187,7 +185,7 @@ class _Described(msgspec.Struct, rename={"name": "class"}):
     """The class of a model and its parameters, as a file has them."""
 
     name: str
-    parameters: Any
+    parameters: JsonValue
 
 
 def _check_types(kind: type, parameters: Json) -> None:
@@ -198,7 +196,7 @@ def _check_types(kind: type, parameters: Json) -> None:
             raise ValueError(f"{name}={value!r} is no parameter of {kind.__name__}")
 
 
-def _is_like(value: Any, hint: Any) -> bool:
+def _is_like(value: object, hint: Any) -> bool:
     """Test a value against a plain type; the estimator itself checks parts and kernels."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
@@ -268,7 +266,7 @@ def require_local(path: str | PathLike[str], what: str = "") -> None:
 
 
 def begins_as_model(path: str | PathLike[str]) -> bool:
-    """True if a file begins as :func:`save` begins one, whole or not; its arrays are not looked at."""
+    """Return True if a file begins as files of :func:`save` do; its arrays are not read."""
     with Path(path).open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if length > _LONGEST_HEADER:
@@ -307,18 +305,18 @@ def _thinned(arrays: Arrays) -> Arrays:
     return thinned
 
 
-def _bits(array: NDArray[Any]) -> NDArray[Any]:
+def _bits(array: Array) -> Array:
     """View a contiguous array as whole numbers."""
     return array.reshape(-1).view(f"u{array.itemsize}")
 
 
-def _bytes(array: NDArray[Any]) -> memoryview:
+def _bytes(array: Array) -> memoryview:
     """View the bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8).data
 
 
 def _filled(tensors: Arrays) -> Arrays:
-    """The arrays as they were before they were thinned.
+    """Restore the arrays that :func:`_thinned` replaced by entries.
 
     Raises
     ------
@@ -349,7 +347,7 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 
 def _memory() -> float:
-    """The bytes of memory of the machine or of the container; infinite if the system does not tell."""
+    """Return the bytes of memory of the machine or container; infinity if unknown."""
     memory = math.inf
     with contextlib.suppress(AttributeError, ValueError, OSError):
         memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -452,7 +450,7 @@ def remove_leftovers(path: str | PathLike[str]) -> None:
 
 
 def _temporary_prefix(target: Path) -> str:
-    """The beginning of temporary files' names, which no other program uses: leftovers with it are removed."""
+    """Return the prefix of the names of temporary files: leftovers with it are removed."""
     return f".{os.fsdecode(os.fsencode(target.name)[:MOST_OF_NAME])}.coterie-"
 
 

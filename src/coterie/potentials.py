@@ -162,7 +162,7 @@ class ExponentiatedGradient:
         return self.total
 
 
-def require_potential(potential: Any, role: str = "potential") -> None:
+def require_potential(potential: object, role: str = "potential") -> None:
     """Refuse an object that is not a potential.
 
     Raises

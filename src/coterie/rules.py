@@ -36,7 +36,7 @@ class Rule(Protocol):
     def log_odds(self) -> float | None: ...
 
     def compiled(self) -> Any:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
 
 
 @runtime_checkable
@@ -81,7 +81,7 @@ class Perceptron(_BaseRule):
     """
 
     def compiled(self) -> MistakeStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         return MistakeStep(0.0)
 
 
@@ -123,7 +123,7 @@ class PassiveAggressive(_BaseRule):
     variant: Literal["0", "I", "II"] = spec.field(default="I", choices=_VARIANTS)
 
     def compiled(self) -> ShortestStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         bound = self.C if self.variant == "I" else math.inf
         ridge = 1.0 / (2.0 * self.C) if self.variant == "II" else 0.0
         return ShortestStep(float(bound), float(ridge))
@@ -145,7 +145,7 @@ class Logistic(_BaseRule):
     log_odds: ClassVar[float | None] = 1.0
 
     def compiled(self) -> GradientStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         return GradientStep(LOGISTIC)
 
 
@@ -173,7 +173,7 @@ class AROW(_BaseRule):
     noise: ClassVar[str] = "r"
 
     def compiled(self) -> ConfidenceStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         return ConfidenceStep(1.0)
 
 
@@ -198,7 +198,7 @@ class SecondOrder(_BaseRule):
     noise: ClassVar[str] = "ridge"
 
     def compiled(self) -> ConfidenceStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         return ConfidenceStep(1.0, mistakes=1)
 
 
@@ -224,7 +224,7 @@ class Squared(_BaseRule):
     noise: ClassVar[str] = "ridge"
 
     def compiled(self) -> GradientStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         return GradientStep(SQUARED)
 
 
@@ -243,7 +243,7 @@ class Absolute(_BaseRule):
     tolerance: ClassVar[float] = 0.0
 
     def compiled(self) -> GradientStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         return GradientStep(ABSOLUTE)
 
 
@@ -298,6 +298,6 @@ class EpsilonInsensitive(_BaseRule):
         return self.epsilon
 
     def compiled(self) -> ShortestStep:
-        """The named tuple of compiled code."""
+        """Return the named tuple of compiled code."""
         hinge = PassiveAggressive(self.C, self.variant).compiled()
         return hinge._replace(epsilon=float(self.epsilon), numbers=1)

@@ -22,10 +22,13 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
+from types import ModuleType
 from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
+
+from coterie.types import Array, Json, JsonValue, Label
 
 from .settings import (
     Setting,
@@ -38,7 +41,6 @@ from .settings import (
     learned,
     settings_of,
 )
-from .types import Json
 from .wording import nearest
 
 __all__ = [
@@ -150,8 +152,8 @@ def find_class(table: dict[str, type], name: str) -> type | None:
     return table.get(name)
 
 
-def _rooms() -> list[Any]:
-    """The package and its public modules."""
+def _rooms() -> list[ModuleType]:
+    """Return the package and its public modules."""
     import coterie
 
     inner = [name for name in dir(coterie) if find_spec(f"coterie.{name}") is not None]
@@ -191,7 +193,7 @@ def check_parameters(cls: type, names: Iterable[str]) -> None:
 
 
 def values_of(value: object) -> Json:
-    """The values of the parameters of a part or an estimator, by name."""
+    """Return the values of the parameters of a part or an estimator, by name."""
     return {name: getattr(value, name) for name in parameters_of(type(value))}
 
 
@@ -213,7 +215,7 @@ def require_part(role: str, value: object, example: str) -> None:
 
 
 def is_part(value: object) -> bool:
-    """True for an instance of a part."""
+    """Return True for an instance of a part."""
     return type(value) is PARTS.get(type(value).__name__)
 
 
@@ -226,7 +228,7 @@ def require_instance(role: str, value: object) -> None:
 # -- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def to_json(value: object, deepest: int = DEEPEST) -> Any:
+def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
     """Convert a part, or anything in a part or a task label, to plain JSON data; :func:`from_json` is the inverse.
 
     Raises
@@ -250,12 +252,12 @@ def to_json(value: object, deepest: int = DEEPEST) -> Any:
     return _tagged(value, lambda item: to_json(item, deepest - 1))
 
 
-def _is_whole(value: Any) -> TypeGuard[int]:
+def _is_whole(value: object) -> TypeGuard[int]:
     """Test for a whole number; NumPy's durations, a subclass of its integers, are none."""
     return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
-def from_json(data: Any, deepest: int = DEEPEST) -> Any:
+def from_json(data: JsonValue, deepest: int = DEEPEST) -> JsonValue:
     """Convert JSON data of :func:`to_json` back; nothing in the data is executed.
 
     Raises
@@ -279,7 +281,7 @@ def from_json(data: Any, deepest: int = DEEPEST) -> Any:
 LABELS = (str, bool, int, float, bytes, tuple, datetime.date, uuid.UUID, decimal.Decimal)
 
 
-def labels_of(data: Any) -> list[Any]:
+def labels_of(data: JsonValue) -> list[Label]:
     """Check a list of labels from a file; ValueError if it is no list, or has a missing or an unhashable label."""
     if not isinstance(data, list):
         raise ValueError(f"{data!r} is no list of labels")
@@ -319,7 +321,7 @@ def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
 ENDS_WITH_NULL = "ends with a null character, which arrays of text take off"
 
 
-def ends_with_null(label: Any) -> bool:
+def ends_with_null(label: object) -> bool:
     r"""Test for text, or bytes, with a null character at its end, which NumPy's arrays drop.
 
     Examples
@@ -331,7 +333,7 @@ def ends_with_null(label: Any) -> bool:
 
 
 def _why_not_saved(label: Hashable) -> str | None:
-    """The reason why a file would not restore a label; None if it would."""
+    """Return the reason for which a file cannot restore a label; None if it can."""
     if _is_plain_label(label):
         return None
     try:
@@ -346,22 +348,22 @@ def _why_not_saved(label: Hashable) -> str | None:
 
 
 def _shown(label: object) -> str:
-    """A label as its literal, shortened."""
+    """Format a label as a shortened literal."""
     try:
         return reprlib.repr(label)
     except (ValueError, RecursionError):  # of thousands of digits
         return f"of type {type(label).__name__}"
 
 
-def _is_plain_label(label: Any) -> bool:
-    """True for the most frequent kinds of labels that files restore."""
+def _is_plain_label(label: Label) -> bool:
+    """Return True for the most frequent kinds of labels that files restore."""
     kind = type(label)
     if kind is int:
         return bool(label.bit_length() < 64)
     return kind is bool or kind is float or (kind is str and label.isascii())
 
 
-def _tagged(value: object, write: Writer) -> Any:
+def _tagged(value: object, write: Writer) -> JsonValue:
     cls = type(value)
     for tag, (table, key) in _TABLES.items():
         if cls is table.get(cls.__name__):
@@ -389,7 +391,7 @@ def _write_time(value: datetime.datetime, write: Writer) -> Json:
     return {"$datetime": value.isoformat()}
 
 
-def _write_time_of_numpy(value: np.datetime64, write: Writer) -> Any:
+def _write_time_of_numpy(value: np.datetime64, write: Writer) -> JsonValue:
     time = value.item()
     if not isinstance(time, datetime.date):  # a number of nanoseconds, or a year that Python has no date for
         raise ValueError(f"the time {value!r} is finer than microseconds, or of none of the years 1 to 9999")
@@ -402,7 +404,7 @@ def _write_decimal(value: decimal.Decimal, write: Writer) -> dict[str, str]:
     return {"$decimal": str(value)}
 
 
-def _write_array(value: np.ndarray[Any, Any], write: Writer) -> Json:
+def _write_array(value: Array, write: Writer) -> Json:
     if value.dtype.kind not in "biuf":
         return {"$list": [write(item) for item in (value.tolist() if value.dtype.kind in "OSU" else value.ravel())]}
     raw = np.asarray(value, order="C")
@@ -413,9 +415,9 @@ def _write_array(value: np.ndarray[Any, Any], write: Writer) -> Json:
 _TABLES = {"$part": (PARTS, "fields"), "$model": (ESTIMATORS, "parameters")}
 
 #: Writes nested data.
-Writer = Callable[[Any], Any]
+Writer = Callable[[JsonValue], JsonValue]
 
-_WRITERS: list[tuple[type, Callable[[Any, Writer], Any]]] = [
+_WRITERS: list[tuple[type, Callable[[Any, Writer], JsonValue]]] = [
     (np.bool_, lambda value, write: bool(value)),
     (np.ndarray, _write_array),
     (tuple, lambda value, write: {"$tuple": [write(item) for item in value]}),
@@ -432,7 +434,7 @@ _WRITERS: list[tuple[type, Callable[[Any, Writer], Any]]] = [
 ]
 
 
-def _read_decimal(text: Any) -> decimal.Decimal:
+def _read_decimal(text: str) -> decimal.Decimal:
     try:
         value = decimal.Decimal(text)
     except (decimal.InvalidOperation, TypeError, ValueError):
@@ -442,20 +444,20 @@ def _read_decimal(text: Any) -> decimal.Decimal:
     return value
 
 
-def _read_array(data: Json, read: Reader) -> np.ndarray[Any, Any]:
+def _read_array(data: Json, read: Reader) -> Array:
     dtype = np.dtype(data["dtype"])
     if dtype.kind not in "biuf":
         raise ValueError(f"an array of {dtype} is none of numbers")
     return np.frombuffer(base64.b64decode(data["$array"]), dtype=dtype).reshape(data["shape"]).copy()
 
 
-def _read_objects(data: Json, read: Reader) -> np.ndarray[Any, Any]:
+def _read_objects(data: Json, read: Reader) -> Array:
     objects = np.empty(len(data["$list"]), dtype=object)
     objects[:] = [read(item) for item in data["$list"]]
     return objects
 
 
-def _read_object(tag: str, data: Json, read: Reader) -> Any:
+def _read_object(tag: str, data: Json, read: Reader) -> object:
     (table, key), name = _TABLES[tag], data[tag]
     cls = find_class(table, name)
     if cls is None:
@@ -464,7 +466,7 @@ def _read_object(tag: str, data: Json, read: Reader) -> Any:
 
 
 #: Reads nested data.
-Reader = Callable[[Any], Any]
+Reader = Callable[[JsonValue], JsonValue]
 
 _READERS: dict[str | None, Callable[[Json, Reader], Any]] = {
     "$part": partial(_read_object, "$part"),
@@ -490,14 +492,14 @@ def _hash(self: object) -> int:
     return hash((type(self).__name__, _hashable(to_json(self))))
 
 
-def _hashable(data: Any) -> Any:
+def _hashable(data: JsonValue) -> Any:
     """JSON data as nested tuples: equal data have equal hashes, also 10 and 10.0."""
     if isinstance(data, dict):
         return tuple((key, _hashable(item)) for key, item in data.items())
     return tuple(map(_hashable, data)) if isinstance(data, list) else data
 
 
-def _itself(self: T, memo: dict[int, Any]) -> T:
+def _itself(self: T, memo: dict[int, object]) -> T:
     return self  # frozen: a copy would only cost time
 
 

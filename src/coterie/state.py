@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from coterie.types import Array, Estimator
 
 from .index import Index
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals
@@ -22,7 +23,7 @@ class State:
     first records come; ``calls`` are compiled calls prepared for single records.
     """
 
-    model: Any
+    model: Estimator
     tasks: Index
     sharing: Any
     features: int
@@ -42,7 +43,7 @@ class State:
         labels = self.tasks.labels
         return labels if len(labels) == self.known else labels[: self.known]
 
-    def replace_model(self, model: Any) -> None:
+    def replace_model(self, model: Estimator) -> None:
         """Replace the model unless all its arrays are identical: compiled calls are bound to the object."""
         if not is_same(self.model, model):
             self.model = model
@@ -53,7 +54,7 @@ class State:
         return nbytes_of(self.model)
 
 
-def nbytes_of(model: Any) -> int:
+def nbytes_of(model: Estimator) -> int:
     """Bytes of the arrays of a model; a piece of memory that two of them show counts once.
 
     Of a table of weights only what is in use counts: room that nobody has written to yet is no memory.
@@ -64,7 +65,7 @@ def nbytes_of(model: Any) -> int:
     return sum(sizes.values())
 
 
-def _pieces(model: Any) -> Iterator[tuple[int, int]]:
+def _pieces(model: Estimator) -> Iterator[tuple[int, int]]:
     """Yield a number that tells pieces of memory apart, and the bytes of each."""
     if isinstance(model, np.ndarray):
         yield id(_owner(model)), _owner(model).nbytes
@@ -75,7 +76,7 @@ def _pieces(model: Any) -> Iterator[tuple[int, int]]:
             yield from _pieces(field)
 
 
-def holds(model: Any, kinds: tuple[type, ...]) -> bool:
+def holds(model: Estimator, kinds: tuple[type, ...]) -> bool:
     """Test for a part of one of these kinds in a model."""
     return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
 
@@ -85,7 +86,7 @@ def is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(is_same, one, other)))
 
 
-def arrays_of(model: Any) -> Iterator[NDArray[Any]]:
+def arrays_of(model: Estimator) -> Iterator[Array]:
     """Yield the arrays of a model."""
     for part in model:
         if isinstance(part, tuple):
@@ -94,12 +95,12 @@ def arrays_of(model: Any) -> Iterator[NDArray[Any]]:
             yield part
 
 
-def copied(model: Any) -> Any:
-    """A deep copy of a model."""
+def copied(model: Estimator) -> Any:
+    """Return a deep copy of a model."""
     if isinstance(model, tuple):
         return type(model)(*map(copied, model))
     return model.copy() if isinstance(model, np.ndarray) else model
 
 
-def _owner(array: NDArray[Any]) -> NDArray[Any]:
+def _owner(array: Array) -> Array:
     return _owner(array.base) if isinstance(array.base, np.ndarray) else array

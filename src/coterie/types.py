@@ -11,10 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
 
 #: Data with a JSON form, such as the document of a model file; and the arrays beside it, by name.
 Json: TypeAlias = dict[str, Any]
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+Arrays: TypeAlias = dict[str, Array]
+
+#: Data by name that are only read.
+Fields: TypeAlias = Mapping[str, Any]
 
 #: A named tuple of arrays and of other such tuples: a model, or a part of one, as compiled code takes it.
 Tree: TypeAlias = Any
@@ -22,10 +26,7 @@ Tree: TypeAlias = Any
 #: A part that describes a learner: a relation, a rule, a hypothesis, a kernel, a potential or a budget.
 Part: TypeAlias = Any
 
-#: An estimator of any class; its class and its parameters decide on the methods that it has.
-Estimator: TypeAlias = Any
-
-#: One row a task or a record, or one row and one column a task.
+#: One row per task or record, or one row and one column per task.
 Matrix: TypeAlias = NDArray[np.float64]
 
 #: Numbers of tasks, or of rows.
@@ -36,7 +37,7 @@ class AnySparseMatrix(Protocol):
     """A SciPy sparse matrix or array of any format."""
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> tuple[int, ...]:
         """The numbers of rows and columns."""
 
     def tocsr(self) -> Any:
@@ -47,7 +48,7 @@ class RowMatrix(Protocol):
     """An array or a CSR matrix of records, some rows of which can be taken."""
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> tuple[int, ...]:
         """The numbers of rows and columns."""
 
     def __getitem__(self, rows: Any, /) -> Any:
@@ -95,4 +96,22 @@ Estimator: TypeAlias = Any
 Estimators: TypeAlias = dict[str, Any]
 
 #: One record: its features by name, or several views of it by name.
-OneRecord: TypeAlias = Mapping[Any, Any]
+Record: TypeAlias = Mapping[Any, Any]
+
+#: True if records are learned, or a flag for each of them.
+Learning: TypeAlias = bool | Flags
+
+#: Records of which the form is not known yet: `Records`, `ViewBlocks`, or blocks of files. Code tells the forms apart
+#: by their attributes, which members of a union do not share; so types of these are not checked.
+AnyRecords: TypeAlias = Any
+
+#: Labels or tasks of many records in any form, and a label of one: text, a number, a truth value, or a tuple of them.
+AnyLabels: TypeAlias = Any
+AnyTasks: TypeAlias = Any
+Label: TypeAlias = Any
+
+#: Validated records: an array, a CSR matrix, rows for compiled code, or records of several views.
+AnyRows: TypeAlias = Any
+
+#: A value of a JSON document.
+JsonValue: TypeAlias = Any

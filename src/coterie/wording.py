@@ -64,7 +64,7 @@ def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
 
 
 def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float = 0.6) -> str:
-    """The question "did you mean" at the end of an error, empty if no name is similar.
+    """Return the question "did you mean" at the end of an error, empty if no name is similar.
 
     >>> nearest("perceptorn", ["perceptron", "pa1"]), nearest("x", ["perceptron"])
     ("; did you mean 'perceptron'?", '')
@@ -74,7 +74,7 @@ def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float 
 
 
 def nearest_file(path: str) -> str:
-    """The question "did you mean" for a missing file, by the names in its folder."""
+    """Return the question "did you mean" for a missing file, by the names in its folder."""
     place = Path(path)
     try:
         names = [path.name for path in place.parent.iterdir()]
@@ -98,7 +98,7 @@ def none_for_nan(value: float) -> float | None:
 
 
 def spoken(learner: str) -> str:
-    """The name of a learner in a sentence.
+    """Return the name of a learner in a sentence.
 
     >>> spoken("pooled"), spoken("share=0.25")
     ('one model for all tasks', 'share=0.25')
@@ -158,7 +158,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
-    """The same table as HTML, names as they are.
+    """Return the same table as HTML, names as they are.
 
     >>> html_table(["learner", "error"], [["<b>", "9.1 %"]])[-74:]
     '<tr><th>&lt;b&gt;</th><td style="text-align:right">9.1 %</td></tr></table>'
@@ -180,7 +180,7 @@ _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 def stack_level() -> int:
-    """The ``stacklevel`` of a warning that names the line outside of the package, from which it was called."""
+    """Return the ``stacklevel`` of a warning that names the line outside of the package, from which it was called."""
     level, frame = 0, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

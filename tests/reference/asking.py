@@ -1,4 +1,4 @@
-"""Selective sampling written out: one uniform a round, the chance, the budget counted over the whole past."""
+"""Selective sampling written out: one uniform per round, the chance, the budget counted over the whole past."""
 
 from __future__ import annotations
 

@@ -56,8 +56,3 @@ def macro(values: Sequence[float]) -> tuple[float, int]:
 def cumulative_error(mistakes: Sequence[bool], rounds: int) -> float:
     """Error over the first ``rounds`` rounds."""
     return error(mistakes[:rounds])
-
-
-def recent_error(mistakes: Sequence[bool], rounds: int, window: int) -> float:
-    """Error over the last ``window`` of the first ``rounds`` rounds."""
-    return error(mistakes[max(0, rounds - window) : rounds])

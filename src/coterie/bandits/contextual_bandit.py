@@ -8,12 +8,13 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from itertools import compress
+from os import PathLike
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec
 from coterie.explanation import Explanation
@@ -33,12 +34,11 @@ from coterie.online.waiting import is_like
 from coterie.parameters import Parameters
 from coterie.round.contract import Predictions, zero_predictions
 from coterie.settings import check_fields
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Floats, Json, Label, Labels, Record, Tasks
 
 from . import exploring
 from .crossed_input import Action, CrossedFastPath, CrossedInput, Taken
 from .policy_sums import Extremes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ class Choice:
     n_rewards: int = field(default=0, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
-        """The action and its probability."""
+        """Iterate over the action and its probability."""
         yield self.action
         yield self.probability
 
@@ -83,13 +83,17 @@ _BY_VARIANCE = ("ucb", "thompson")
 _UNIT = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
 
+#: A context, the action shown or its choice, the reward, its probability, and the task.
+_Shown = tuple[Label, Label, Label, Label, Label]
+
+
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     """The data of a bandit in a file, in addition to its model's."""
 
     rewards: int
     extremes: Extremes
     choices: int
-    model: dict[str, Any]
+    model: Json
 
 
 class _Offered(NamedTuple):
@@ -97,7 +101,7 @@ class _Offered(NamedTuple):
 
     actions: list[Action]
     featured: bool
-    labels: frozenset[Any]
+    labels: frozenset[Hashable]
 
 
 @spec.estimator
@@ -182,7 +186,7 @@ class Bandit(Parameters):
     _kind = "regressor"
     _learns_streams = False
 
-    model: Any = None
+    model: Estimator = None
     explore: Literal["squarecb", "epsilon", "greedy", "ucb", "thompson"] = spec.field(
         default="squarecb", choices=("squarecb", "epsilon", "greedy", "ucb", "thompson")
     )
@@ -196,7 +200,7 @@ class Bandit(Parameters):
     reward_range: Sequence[float] | None = None
     seed: int = spec.field(default=0, kind="whole")
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Make an instance that has learned nothing."""
         bandit = super().__new__(cls)
         bandit._begin()
@@ -205,24 +209,24 @@ class Bandit(Parameters):
     def _begin(self) -> None:
         self.lock = RLock()
         self._choices, self._extremes = 0, Extremes()
-        self._checked: tuple[Any, ...] = ()
+        self._checked: tuple[object, ...] = ()
         self._offered: tuple[Any, _Offered] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The state for copies and :mod:`pickle`: all but the lock, as at one moment, for the original learns on."""
+    def __getstate__(self) -> Json:
+        """Return the state without the lock, for copies and :mod:`pickle`, as of one moment."""
         with self.lock:
             state = {name: value for name, value in self.__dict__.items() if name not in ("lock", "_offered")}
             state["_extremes"] = copy.deepcopy(self._extremes)
             return state | ({"model_": copy.deepcopy(self.model_)} if "model_" in state else {})
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         self._begin()
         self.__dict__.update(state)
 
     # -- the model ------------------------------------------------------------------------------------------------
 
     @property
-    def _within(self) -> Any:
+    def _within(self) -> Estimator:
         """The model as it is given, or the one that stands for none."""
         return AdaptiveSharingRegressor() if self.model is None else self.model
 
@@ -232,7 +236,7 @@ class Bandit(Parameters):
         return {name: Bandit(**(parameters | {"model": model})) for name, model in self._within.__baselines__().items()}
 
     def _check(self) -> OnlineEstimator:
-        """The model as it is given: TypeError or ValueError for parameters that cannot be."""
+        """Return the model given; raise TypeError or ValueError for invalid parameters."""
         check_fields(self)
         spec.require_instance("model", self.model)
         model = self._within
@@ -288,7 +292,7 @@ class Bandit(Parameters):
 
     def choose(
         self,
-        x: Mapping[Any, Any] | None = None,
+        x: Record | None = None,
         actions: Sequence[Action] | None = None,
         task: Hashable = None,
         *,
@@ -331,13 +335,13 @@ class Bandit(Parameters):
 
     def choose_many(
         self,
-        X: Any,
-        actions: Any = None,
-        task: Any = None,
+        X: AnyRecords,
+        actions: Sequence[Action] | Sequence[Sequence[Action]] | None = None,
+        task: AnyTasks = None,
         *,
-        id: Any = None,  # noqa: A002
+        id: Tasks | None = None,  # noqa: A002
     ) -> list[Choice]:
-        """Choose for each row of a frame, array or list of dictionaries; ``task`` and ``id`` have one label a row.
+        """Choose for each row of a frame, array or list of dictionaries; ``task`` and ``id`` have one label per row.
 
         ``actions`` are the same for all rows, or a list of lists, one a row.
         """
@@ -354,9 +358,9 @@ class Bandit(Parameters):
                 raise
 
     def probabilities(
-        self, x: Mapping[Any, Any] | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
+        self, x: Record | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
     ) -> list[float]:
-        """The probability with which each action would be chosen now; nothing is drawn. See :meth:`choose`."""
+        """Compute the probability of choosing each action now; nothing is drawn. See :meth:`choose`."""
         with self.lock:
             result: list[float] = self._weighed({} if x is None else x, self._checked_actions(actions), task)[
                 0
@@ -364,17 +368,15 @@ class Bandit(Parameters):
             return result
 
     def scores(
-        self, x: Mapping[Any, Any] | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
+        self, x: Record | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
     ) -> list[float]:
-        """The reward predicted for each action; 0.0 before anything is learned. See :meth:`choose`."""
+        """Predict the reward of each action; 0.0 before anything is learned. See :meth:`choose`."""
         with self.lock:
             offered = self._checked_actions(actions)
             result: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
             return result
 
-    def _weighed(
-        self, x: Mapping[Any, Any], offered: _Offered, task: Hashable
-    ) -> tuple[Floats, Floats, Predictions | None]:
+    def _weighed(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
         """Return the probability of each action, the reward predicted for it, and the predictions of members."""
         scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
@@ -383,7 +385,9 @@ class Bandit(Parameters):
         if not np.isfinite(scores).all():
             raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
         if self.explore == "squarecb":
-            weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
+            low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
+            spread = float(high - low) if high > low else 1.0  # 1 while all rewards are equal
+            weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / spread)
         elif self.explore == "ucb":
             deviations = np.sqrt(np.diag(covariance))
             weights = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
@@ -393,15 +397,7 @@ class Bandit(Parameters):
             weights = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
         return exploring.with_floor(weights, self.floor), scores, predictions
 
-    @property
-    def _range(self) -> float:
-        """The range ρ of rewards, 1 while all are equal."""
-        low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
-        return float(high - low) if high > low else 1.0
-
-    def _predicted(
-        self, x: Mapping[Any, Any], offered: _Offered, task: Hashable
-    ) -> tuple[Floats, Floats, Predictions | None]:
+    def _predicted(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
         """Predict the reward of each action, with the covariance if the exploration needs it, and those of members."""
         model, K = self._taught, len(offered.actions)
         with model.lock:
@@ -440,12 +436,12 @@ class Bandit(Parameters):
         return ModelPredictions(model, Records(rows, model.state.features, _repeated(task, rows.n_records)))
 
     def _rewards(self, model: OnlineModel, predicted: ModelPredictions) -> Floats:
-        """The rewards predicted: a classifier's are the probabilities of 1."""
+        """Return the predicted rewards; those of a classifier are the probabilities of 1."""
         return (
             predicted.probabilities[:, list(model.label_encoder.ordered).index(1)] if self._rates else predicted.margins
         )
 
-    def predict_members(self, x: Mapping[Any, Any], action: Action, task: Hashable = None) -> Predictions | None:
+    def predict_members(self, x: Record, action: Action, task: Hashable = None) -> Predictions | None:
         """Predict one action as :attr:`Choice.predictions`."""
         with self.lock:
             return self._predicted(x, _checked([action]), task)[2]
@@ -454,7 +450,7 @@ class Bandit(Parameters):
 
     def learn(
         self,
-        x: Mapping[Any, Any] | None,
+        x: Record | None,
         action: Any,
         reward: float,
         probability: float | None = None,
@@ -491,13 +487,13 @@ class Bandit(Parameters):
 
     def learn_many(
         self,
-        X: Any,
-        action: Any,
-        reward: Any,
-        probability: Any = None,
-        task: Any = None,
+        X: AnyRecords,
+        action: Sequence[Action | Choice] | Labels,
+        reward: Labels,
+        probability: ArrayLike | None = None,
+        task: AnyTasks = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
         """Learn rewards in order, for each row of a frame, array or list of dictionaries: all of them or none.
 
@@ -510,7 +506,7 @@ class Bandit(Parameters):
         columns += [_column(name, column, n) for name, column in (("probability", probability), ("task", task))]
         self._learn(list(zip(contexts, *columns, strict=True)), sample_weight, one=False)
 
-    def _learn(self, shown: list[tuple[Any, Any, Any, Any, Any]], weights: Any, one: bool) -> None:
+    def _learn(self, shown: list[_Shown], weights: AnyLabels, one: bool) -> None:
         with self.lock:
             model = self._taught
             records, rewards = [], []
@@ -528,7 +524,7 @@ class Bandit(Parameters):
                 records.append(Taken(x, action))
             if not shown:
                 return
-            labels: list[Any] = [int(row) for row in rewards] if self._rates else rewards
+            labels: list[Label] = [int(row) for row in rewards] if self._rates else rewards
             predictions = self._predictions_before(model, [row[1] for row in shown])
             if one and model.fitted and predictions is None:
                 model.learn_one(records[0], labels[0], shown[0][4], weights)
@@ -554,7 +550,7 @@ class Bandit(Parameters):
             if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
                 self._drop_extremes()
 
-    def _predictions_before(self, model: OnlineModel, actions: Sequence[Any]) -> Predictions | None:
+    def _predictions_before(self, model: OnlineModel, actions: Sequence[Action | Choice]) -> Predictions | None:
         """Join the predictions that choices brought, if other rewards were learned since; None if there are none."""
         learned = self.__dict__.get("n_rewards_", 0)
         late = [
@@ -571,7 +567,7 @@ class Bandit(Parameters):
             ]
         )
 
-    def _reward(self, reward: Any, where: str) -> float:
+    def _reward(self, reward: Label, where: str) -> float:
         """Convert a reward to a number; raise ValueError for others than finite rewards within the range."""
         if not _is_number(reward) or not math.isfinite(reward):
             raise ValueError(f"the reward{where} must be a finite number, got {reward!r}")
@@ -583,8 +579,8 @@ class Bandit(Parameters):
 
     # -- actions --------------------------------------------------------------------------------------------------
 
-    def _checked_actions(self, actions: Any) -> _Offered:
-        """The actions offered: ValueError for none, equal ones, or a label that is none of the parameter's."""
+    def _checked_actions(self, actions: AnyLabels) -> _Offered:
+        """Check the actions offered; raise ValueError for none, equal ones, or one that ``actions`` lacks."""
         if actions is None:
             if self.actions is None:
                 raise ValueError("there are no actions: give some with each choice, or once as the bandit's parameter")
@@ -599,8 +595,8 @@ class Bandit(Parameters):
                 self._known_action(action)
         return offered
 
-    def _known_action(self, value: Any) -> Action:
-        """An action as it is kept: ValueError for one that is none of the parameter's."""
+    def _known_action(self, value: Label) -> Action:
+        """Normalize an action; raise ValueError if the parameter ``actions`` lacks it."""
         action = _action(value)
         if self.actions is not None:
             known = self._checked_actions(None)
@@ -612,7 +608,7 @@ class Bandit(Parameters):
     # -- what was learned -----------------------------------------------------------------------------------------
 
     def explain(self, x: Any, action: Any, task: Hashable = None) -> Explanation:
-        """The reward predicted for an action, or for that of a :class:`Choice`, as a sum of parts, one a product.
+        """Explain the predicted reward of an action, or of that of a :class:`Choice`, as a sum over products.
 
         A classifier's is the log-odds of a reward of 1.
         """
@@ -660,12 +656,12 @@ class Bandit(Parameters):
 
     # -- files ----------------------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the bandit to one file, completely or not at all; :func:`coterie.load` goes on with the same bits."""
         persistence.save(self, path, self.lock)
 
-    def __dump__(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
+    def __dump__(self) -> tuple[Json, Arrays]:
+        """Return the state as data with a JSON form and named arrays."""
         if not self._fitted:
             return ({"choices": self._choices} if self._choices else {}), {}
         data, arrays = saved(self._taught)
@@ -673,8 +669,8 @@ class Bandit(Parameters):
         own = {"rewards": self.n_rewards_, "extremes": ends, "choices": self._choices}
         return own | {"model": data}, arrays
 
-    def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`; raise ValueError for data that do not fit the parameters."""
+    def __restore__(self, data: Json, arrays: Arrays) -> Self:
+        """Restore the result of :meth:`__dump__`; raise ValueError if it does not fit the parameters."""
         choices = data.get("choices", 0)
         require(type(choices) is int and choices >= 0, f"{choices!r} choices cannot have been made")
         self._choices = choices
@@ -693,16 +689,16 @@ class Bandit(Parameters):
 # -- what users give --------------------------------------------------------------------------------------------------
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, Decimal, np.floating, np.integer, np.bool_))
 
 
-def taken_of(value: Any) -> Any:
+def taken_of(value: Label) -> Label:
     """Return the action of a choice, or the action itself."""
     return value.action if isinstance(value, Choice) else value
 
 
-def require_list(actions: Any) -> None:
+def require_list(actions: AnyLabels) -> None:
     """Refuse actions that have no order of their own, or are something else than actions: TypeError."""
     if (
         isinstance(actions, (str, bytes, Mapping, Set))
@@ -713,7 +709,7 @@ def require_list(actions: Any) -> None:
         raise TypeError(f"actions are a list of labels or of dictionaries, got {shown}")
 
 
-def _action(value: Any) -> Action:
+def _action(value: Label) -> Action:
     """Return an action as a mapping or as a label of Python's own type; raise ValueError or TypeError for others."""
     if type(value) is str or isinstance(value, Mapping):
         return value
@@ -726,7 +722,7 @@ def _action(value: Any) -> Action:
     return label
 
 
-def _checked(values: Any) -> _Offered:
+def _checked(values: AnyLabels) -> _Offered:
     """Actions that are not none, and no two of which are equal: ValueError."""
     require_list(values)
     actions = [_action(value) for value in values]
@@ -742,7 +738,7 @@ def _checked(values: Any) -> _Offered:
 
 
 def _twice(actions: list[Any]) -> Any:
-    """An action that is there twice, or None."""
+    """Return an action that occurs twice, or None."""
     keys: list[Any] = actions
     if isinstance(actions[0], Mapping):
         try:
@@ -756,7 +752,7 @@ def _twice(actions: list[Any]) -> Any:
 
 
 def _differences(rows: Csr, first: NDArray[np.intp], second: NDArray[np.intp]) -> Csr:
-    """The difference of each pair of records; margins are linear, so its variance gives the covariance of the two."""
+    """Subtract records pairwise: margins are linear, so variances of differences give covariances."""
     from scipy.sparse import csr_array
 
     width = int(rows.features.max(initial=0)) + 1
@@ -765,13 +761,13 @@ def _differences(rows: Csr, first: NDArray[np.intp], second: NDArray[np.intp]) -
     return Csr(differences.data, differences.indices.astype(np.int32), differences.indptr.astype(np.int64))
 
 
-def _repeated(task: Hashable, n: int) -> NDArray[Any]:
+def _repeated(task: Hashable, n: int) -> Array:
     tasks = np.empty(n, object)
     tasks.fill(task)
     return tasks
 
 
-def contexts_of(X: Any) -> list[Mapping[Any, Any]]:
+def contexts_of(X: AnyRecords) -> list[Record]:
     """Contexts of a frame, an array or a list of dictionaries, one a row."""
     if tabular.is_frame(X):
         return list(tabular.frame_records(X, True))
@@ -785,20 +781,20 @@ def contexts_of(X: Any) -> list[Mapping[Any, Any]]:
     return [{} if context is None else context for context in X]
 
 
-def _column(name: str, values: Any, n: int) -> list[Any]:
-    """List one entry a row; raise ValueError for another number of entries, TypeError for no sequence."""
+def _column(name: str, values: AnyLabels, n: int) -> list[Label]:
+    """List one entry per row; raise ValueError for another number of entries, TypeError for no sequence."""
     if values is None:
         return [None] * n
     if isinstance(values, (str, bytes, Mapping)) or hasattr(values, "columns") or not hasattr(values, "__iter__"):
-        raise TypeError(f"{name} must have one entry a row, got a {type(values).__name__}")
+        raise TypeError(f"{name} must have one entry per row, got a {type(values).__name__}")
     entries = list(values.to_pylist() if hasattr(values, "to_pylist") else values)
     if len(entries) != n:
-        raise ValueError(f"{name} must have one entry a row: got {len(entries)} for {n} rows")
+        raise ValueError(f"{name} must have one entry per row: got {len(entries)} for {n} rows")
     return entries
 
 
-def _offers(actions: Any, n: int) -> list[Any]:
-    """The actions of each of n rows: one list for all, or one a row."""
+def _offers(actions: AnyLabels, n: int) -> list[Sequence[Action] | None]:
+    """Return the actions of each of n rows, given one list for all rows or one for each row."""
     if actions is not None:
         require_list(actions)
     offered = list(actions) if actions is not None else None

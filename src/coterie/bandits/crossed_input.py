@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.inputs import tabular
@@ -36,31 +35,32 @@ from coterie.numeric.text.crossing import Pairs, cross
 from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.round.contract import InputShape
 from coterie.round.task_registry import TaskRegistry
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Fields, Floats, Json, Label, Learning, Record
 
 #: What joins the name of a context's feature and that of an action's.
 SEPARATOR = "^"
 
-Action = Hashable | Mapping[Any, Any]
+Action = Hashable | Record
 
 
-class Taken(Mapping[Any, Any]):
+class Taken(Record):
     """A context with the action taken in it: as a mapping the context's features."""
 
     __slots__ = ("action", "x")
 
-    def __init__(self, x: Mapping[Any, Any], action: Action) -> None:
+    def __init__(self, x: Record, action: Action) -> None:
         self.x, self.action = x, action
 
-    def __getitem__(self, name: Any) -> Any:
-        """A feature of the context."""
+    def __getitem__(self, name: Hashable) -> object:
+        """Return a feature of the context."""
         return self.x[name]
 
-    def __iter__(self) -> Iterator[Any]:
-        """The names of the context's features."""
+    def __iter__(self) -> Iterator[Hashable]:
+        """Iterate over the names of the context's features."""
         return iter(self.x)
 
     def __len__(self) -> int:
-        """The number of the context's features."""
+        """Return the number of the context's features."""
         return len(self.x)
 
 
@@ -75,7 +75,7 @@ class Sizes:
 
     def __init__(self) -> None:
         self.sums = np.zeros((16, 2))
-        self._before: list[tuple[Any, Any]] = []
+        self._before: list[tuple[Array, Array]] = []
 
     def scaled(self, rows: Csr, learning: bool) -> Csr:
         """Divide values by the root mean square of their feature, which learns of them first if they are learned.
@@ -105,9 +105,9 @@ class Sizes:
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     """The data of contexts and actions in a file; actions are labels or dictionaries."""
 
-    contexts: dict[str, Any]
-    actions: dict[str, Any]
-    labels: list[Any]
+    contexts: Json
+    actions: Json
+    labels: list[Label]
 
 
 class CrossedForm(InputEncoder):
@@ -137,11 +137,11 @@ class CrossedForm(InputEncoder):
         self._cross = PreparedCall(cross)
         self._one = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The state for copies and :mod:`pickle`: all but the compiled call."""
+    def __getstate__(self) -> Json:
+        """Return the state without the compiled call, for copies and :mod:`pickle`."""
         return {name: value for name, value in self.__dict__.items() if name != "_cross"}
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         self.__dict__.update(state)
         self._cross = PreparedCall(cross)
 
@@ -157,27 +157,27 @@ class CrossedForm(InputEncoder):
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def rows(self, x: Mapping[Any, Any], actions: Sequence[Action], learning: bool = False) -> Csr:
-        """The record of a context with each of several actions."""
+    def rows(self, x: Record, actions: Sequence[Action], learning: bool = False) -> Csr:
+        """Cross a context with each of several actions: one row for each action."""
         left, _ = self.contexts.read_one(x, learning)
         return self._crossed(left, self._vectors(actions, learning), learning, np.zeros(0))
 
-    def rows_and_unknown(self, x: Mapping[Any, Any], actions: Sequence[Action]) -> tuple[Csr, NDArray[np.float64]]:
+    def rows_and_unknown(self, x: Record, actions: Sequence[Action]) -> tuple[Csr, Floats]:
         """Return the known columns of records, and the squared length of the unknown features of actions."""
         left, _ = self.contexts.read_one(x, False)
         right, unknown = self._vectors(actions, False), np.zeros(len(actions))
         if isinstance(actions[0], Mapping):
-            right = _followed(right, [self._strange(action) for action in actions])
+            right = _followed(right, [self._strange(action) for action in actions if isinstance(action, Mapping)])
         return self._crossed(left, right, False, unknown), unknown
 
-    def _strange(self, action: Any) -> NDArray[np.float64]:
-        """The values of the features of an action that no action learned had, in the size that they would have."""
+    def _strange(self, action: Record) -> Floats:
+        """Return the scaled values of the features of an action that are new."""
         numbers: Any = self.actions.vocabulary.numbers
         keys = [key for key in self.actions.keys_of(action) if key not in numbers]
         scaled = self.sizes is not None
         return np.array([1.0 if scaled or key not in action else float(action[key]) for key in keys])
 
-    def _crossed(self, left: Csr, right: Csr, learning: bool, unknown: NDArray[np.float64]) -> Csr:
+    def _crossed(self, left: Csr, right: Csr, learning: bool, unknown: Floats) -> Csr:
         n, K = len(left.values) * len(right.values), len(right.starts) - 1
         if learning:
             self.pairs = self.pairs.with_room(n)
@@ -187,7 +187,7 @@ class CrossedForm(InputEncoder):
         return Csr(values[: starts[K]], features[: starts[K]], starts)
 
     def known_row(self, record: Taken) -> Csr | None:
-        """The row to learn of a context of plain names and an action in which nothing is new; None for all others.
+        """Read the row of a context and an action without new features; None for others.
 
         Nothing is changed then. It takes a third of the time of what has to look for something new.
         """
@@ -221,13 +221,15 @@ class CrossedForm(InputEncoder):
         return Csr(values[: starts[1]], features[: starts[1]], starts)
 
     def _vectors(self, actions: Sequence[Action], learning: bool) -> Csr:
-        """The vectors of actions, all of which are labels or dictionaries."""
+        """Convert actions, all labels or all dictionaries, to vectors."""
         featured = isinstance(actions[0], Mapping)
         if self.labels if featured else self.actions.vocabulary:
             kinds = ("labels", "dictionaries of features")
             raise ValueError(f"actions learned so far are {kinds[not featured]}, and {kinds[featured]} came now")
         if featured:
-            rows = concatenated([self.actions.read_one(action, learning)[0] for action in actions])
+            rows = concatenated(
+                [self.actions.read_one(action, learning)[0] for action in actions if isinstance(action, Mapping)]
+            )
             return rows if self.sizes is None else self.sizes.scaled(rows, learning)
         if learning:
             for label in actions:
@@ -235,8 +237,8 @@ class CrossedForm(InputEncoder):
         numbers = [self.labels.get(label, -1) for label in actions]
         return Csr(np.ones(len(actions)), np.array(numbers, np.int32), np.arange(len(actions) + 1))
 
-    def read(self, X: Sequence[Taken], learning: Any) -> tuple[Csr, int]:
-        """Rows and width of contexts with the actions taken."""
+    def read(self, X: Sequence[Taken], learning: Learning) -> tuple[Csr, int]:
+        """Read the rows of contexts with the actions taken, and the width."""
         learned = np.broadcast_to(learning, len(X)).tolist()
         with ExitStack() as stack:
             if any(learned) and len(X) != 1:
@@ -253,7 +255,7 @@ class CrossedForm(InputEncoder):
             raise kind(f"record {t} (from 0): {error}") from None
 
     def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
-        """The row of one context with the action taken, and the width."""
+        """Read the row of one context with the action taken, and the width."""
         return self.rows(x.x, [x.action], learning), max(self.features, 1)
 
     # -- names ----------------------------------------------------------------------------------------------------
@@ -263,8 +265,8 @@ class CrossedForm(InputEncoder):
         """The names of all columns."""
         return [str(name) for name in self.entry_names(range(self.features), None)]
 
-    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
-        """The names of the products in some columns."""
+    def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
+        """Return the names of the products in these columns."""
         contexts = self.contexts.name_second_columns(list(self.contexts.vocabulary.numbers))
         actions = list(self.actions.vocabulary.numbers)
         labels = [spell(label) for label in self.labels]
@@ -292,8 +294,8 @@ class CrossedForm(InputEncoder):
 
         return undo
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything noted of records, as data with a JSON form and named arrays."""
+    def to_saved(self) -> tuple[Json, Arrays]:
+        """Return the state as data with a JSON form and named arrays."""
         (contexts, of_contexts), (actions, of_actions) = self.contexts.to_saved(), self.actions.to_saved()
         data = {"contexts": contexts, "actions": actions, "labels": list(self.labels)}
         arrays = {f"preparation.contexts.{name}": array for name, array in of_contexts.items()}
@@ -304,8 +306,8 @@ class CrossedForm(InputEncoder):
             arrays["preparation.sizes"] = enlarged(self.sizes.sums, vectors)[:vectors]
         return {"crossing": data}, arrays
 
-    def restore(self, data: Any, arrays: Arrays) -> None:
-        """Undo :meth:`to_saved`: ValueError if the data and arrays are of no such form."""
+    def restore(self, data: Json, arrays: Arrays) -> None:
+        """Restore the result of :meth:`to_saved`; raise ValueError for other data and arrays."""
         saved, own = msgspec.convert(data, _Saved), strip_prefix(arrays, "preparation.")
         self.contexts = self._restored(self.contexts, saved.contexts, strip_prefix(own, "contexts."))
         self.actions = self._restored(self.actions, saved.actions, strip_prefix(own, "actions."))
@@ -327,8 +329,8 @@ class CrossedForm(InputEncoder):
             self.sizes.sums = enlarged(sums, 16)
 
     @staticmethod
-    def _restored(words: PreparedDictEncoder, data: Mapping[str, Any], arrays: Arrays) -> PreparedDictEncoder:
-        names = vocabulary_from_json(msgspec.convert(data["view"], dict[str, Any]))
+    def _restored(words: PreparedDictEncoder, data: Json, arrays: Arrays) -> PreparedDictEncoder:
+        names = vocabulary_from_json(msgspec.convert(data["view"], Json))
         restored = PreparedDictEncoder.restore(names, data["preparation"], strip_prefix(arrays, "preparation."))
         same = all(
             getattr(restored.preparation, name) == getattr(words.preparation, name)
@@ -338,7 +340,7 @@ class CrossedForm(InputEncoder):
         return restored
 
 
-def _followed(rows: Csr, values: Sequence[NDArray[np.float64]]) -> Csr:
+def _followed(rows: Csr, values: Sequence[Floats]) -> Csr:
     """Append values of unknown features to records."""
     ends = rows.starts[1:]
     more = [len(numbers) for numbers in values]
@@ -356,11 +358,11 @@ class CrossedFastPath:
     def __init__(self, version: int, population: TaskRegistry, form: CrossedForm) -> None:
         self.version, self._population, self._form = version, population, form
 
-    def score(self, x: Any, task: Hashable) -> float:
+    def score(self, x: Taken, task: Hashable) -> float:
         """NaN: actions are scored together."""
         return math.nan
 
-    def learn(self, x: Any, y: Hashable, task: Hashable, labels: Any) -> Any:
+    def learn(self, x: Taken, y: Hashable, task: Hashable, labels: Labels) -> Labels | None:
         """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
         population = self._population
         number = population.tasks.numbers.get(tabular.only_task(population.labels) if task is None else task)
@@ -394,14 +396,14 @@ class CrossedInput(Input):
             self.form = CrossedForm(options)
         super().configure(options)
 
-    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
-        """A context with its action, and the task."""
+    def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
+        """Return a context with its action, and the task."""
         return x, tabular.only_task(known) if task is None else tabular.one_task(task)
 
     def read_labelled(
-        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
-    ) -> tuple[Records, Any]:
-        """Records to learn from and their labels."""
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
+    ) -> tuple[Records, AnyLabels]:
+        """Read records to learn and their labels."""
         rows, width = self.form.read(X, learning)
         return Records(rows, width, task), y
 
@@ -411,7 +413,7 @@ class CrossedInput(Input):
         return undo
 
     def size(self, records: Records) -> InputShape:
-        """How wide a state must be for these records."""
+        """Return the shape that a state needs for these records."""
         return InputShape(records.width, False)
 
     @property
@@ -424,7 +426,7 @@ class CrossedInput(Input):
         """True: products get columns as they come."""
         return True
 
-    def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
+    def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
         """Restore the form of the records of a model with so many features."""
         self.form = CrossedForm(self.options)
         self.form.restore(data["crossing"], arrays)

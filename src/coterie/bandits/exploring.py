@@ -7,11 +7,9 @@ from collections.abc import Hashable
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
-
-Floats = NDArray[np.float64]
+from coterie.types import Floats
 
 #: Points at which the densities of Thompson's scores are summed: midpoints of so many parts of ± 6 deviations.
 _POINTS, _REACH = 96, 6.0
@@ -20,7 +18,7 @@ _DRAWS = 4096
 
 
 def greedy(scores: Floats, epsilon: float = 0.0) -> Floats:
-    """The probability 1 - ε shared by the actions of the largest score, and ε by all."""
+    """Return the probability 1 - ε shared by the actions of the largest score, and ε by all."""
     best = scores == scores.max()
     return np.asarray(epsilon / len(scores) + (1.0 - epsilon) * best / best.sum())
 
@@ -70,7 +68,7 @@ def _independent(scores: Floats, deviations: Floats) -> Floats:
 
 
 def with_floor(probabilities: Floats, floor: float) -> Floats:
-    """The probabilities of which a part ``floor`` is shared equally by all actions."""
+    """Return the probabilities of which a part ``floor`` is shared equally by all actions."""
     return np.asarray((1.0 - floor) * probabilities + floor / len(probabilities))
 
 
@@ -81,7 +79,7 @@ def uniform(seed: int, name: Hashable) -> float:
 
 
 def drawn(probabilities: Floats, at: float) -> int:
-    """The action at which the sum of the probabilities exceeds a number in [0, 1)."""
+    """Return the action at which the sum of the probabilities exceeds a number in [0, 1)."""
     sums = np.cumsum(probabilities)
     place = min(int(np.searchsorted(sums, at * sums[-1], "right")), len(sums) - 1)
     while probabilities[place] <= 0.0:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Flags, Floats, Ints, Label, Record
 from coterie.wording import counted, listed
 
 from .contextual_bandit import contexts_of, require_list, taken_of
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from coterie.bandits.crossed_input import Action
     from coterie.types import Labels, Records
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 #: How far from 1 the sum of probabilities may be; what is logged is rounded.
 ROUNDED = 1e-3
@@ -62,9 +62,9 @@ class BanditLog:
     """
 
     #: The context of each row.
-    x: Sequence[Mapping[Any, Any]]
+    x: Sequence[Record]
     #: The actions of each row.
-    actions: Sequence[Sequence[Any]]
+    actions: Sequence[Sequence[Action]]
     #: Which of its row's actions was shown.
     shown: Ints
     reward: Floats
@@ -79,13 +79,13 @@ class BanditLog:
     def __init__(
         self,
         x: Records | None,
-        action: Labels | Sequence[Any],
+        action: Labels | Sequence[Action],
         reward: ArrayLike,
         *,
         probability: ArrayLike | None = None,
-        probabilities: Any = None,
-        actions: Sequence[Any] | None = None,
-        task: Any = None,
+        probabilities: AnyLabels = None,
+        actions: Sequence[Action] | None = None,
+        task: AnyTasks = None,
         weight: ArrayLike | None = None,
     ) -> None:
         if (probability is None) == (probabilities is None):
@@ -134,7 +134,7 @@ class BanditLog:
         return f"BanditLog of {counted(len(self), 'choice')} among {among}, with the probabilities {known}"
 
 
-def distributions(name: str, values: Any, actions: Sequence[Sequence[Any]]) -> Floats:
+def distributions(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) -> Floats:
     """Convert distributions over each row's actions to an array, 0 beyond them; raise ValueError for others.
 
     >>> distributions("pi", [[0.5, 0.5], [1]], [["a", "b"], ["b"]])
@@ -148,8 +148,8 @@ def distributions(name: str, values: Any, actions: Sequence[Sequence[Any]]) -> F
     return result
 
 
-def matrix(name: str, values: Any, actions: Sequence[Sequence[Any]]) -> Floats:
-    """A number for each of each row's actions as an array, 0 beyond them.
+def matrix(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) -> Floats:
+    """Convert a number for each action of each row to an array, padded with 0.
 
     The columns of a frame are taken by the names of the actions, if these are the same in all rows.
     """
@@ -168,8 +168,10 @@ def matrix(name: str, values: Any, actions: Sequence[Sequence[Any]]) -> Floats:
     return result
 
 
-def _actions(chosen: Sequence[Any], actions: Sequence[Any] | None, probabilities: Any) -> Sequence[Sequence[Any]]:
-    """The actions of each row; rows that have the same share one list."""
+def _actions(
+    chosen: Sequence[Action], actions: Sequence[Action] | None, probabilities: AnyLabels
+) -> Sequence[Sequence[Action]]:
+    """Return the actions of each row; rows with equal actions share one list."""
     if actions is None and hasattr(probabilities, "columns"):
         actions = _names(probabilities)
     if actions is None:
@@ -182,7 +184,7 @@ def _actions(chosen: Sequence[Any], actions: Sequence[Any] | None, probabilities
         _refuse_equal("actions", lists)
         return [lists] * len(chosen)
     _refuse_length("actions", lists, len(chosen))
-    known: dict[Any, list[Any]] = {}
+    known: dict[tuple[Hashable, ...], list[Action]] = {}
     rows = []
     for i, action in enumerate(map(_listed, lists)):
         labels = None if any(isinstance(one, Mapping) for one in action) else tuple(action)
@@ -193,7 +195,7 @@ def _actions(chosen: Sequence[Any], actions: Sequence[Any] | None, probabilities
     return rows
 
 
-def _refuse_equal(name: str, actions: list[Any]) -> None:
+def _refuse_equal(name: str, actions: list[Action]) -> None:
     """Refuse none, or the same action twice."""
     if not actions:
         raise ValueError(f"{name}: got none, expected at least one")
@@ -202,29 +204,29 @@ def _refuse_equal(name: str, actions: list[Any]) -> None:
             raise ValueError(f"{name}: {action!r} comes twice, expected different ones")
 
 
-def _place(i: int, action: Any, among: Sequence[Any]) -> int:
-    """The number of an action among those of its row."""
+def _place(i: int, action: Action, among: Sequence[Action]) -> int:
+    """Find the index of an action among those of its row."""
     try:
         return among.index(action)
     except ValueError:
         raise ValueError(f"row {i}: {action!r} was shown, which is not among its actions {listed(among)}") from None
 
 
-def _names(frame: Any) -> list[Any]:
-    """The names of a frame's columns."""
+def _names(frame: AnyRecords) -> list[Label]:
+    """Return the names of a frame's columns."""
     return _listed(getattr(frame, "column_names", frame.columns))
 
 
-def _by_label(name: str, frame: Any, actions: Sequence[Any]) -> list[list[Any]]:
-    """The rows of a frame with a column per action, in the order of the actions."""
+def _by_label(name: str, frame: AnyRecords, actions: Sequence[Action]) -> list[list[Label]]:
+    """Return the rows of a frame with a column for each action, in the order of the actions."""
     names = _names(frame)
     if set(names) != set(actions):
         raise ValueError(f"{name}: its columns are {listed(names)}, expected the actions {listed(actions)}")
     return list(map(list, zip(*(_listed(frame[action]) for action in actions), strict=True)))
 
 
-def _listed(values: Any) -> list[Any]:
-    """The entries of an array, a column or a list, as Python's own."""
+def _listed(values: AnyLabels) -> list[Label]:
+    """Convert an array, a column or a list to a list of Python objects."""
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, method):
             entries = getattr(values, method)()
@@ -232,7 +234,7 @@ def _listed(values: Any) -> list[Any]:
     return list(values)
 
 
-def _numbers(name: str, values: Any) -> Floats:
+def _numbers(name: str, values: AnyLabels) -> Floats:
     """Numbers as an array."""
     try:
         result = np.array([np.nan if value is None else value for value in values], np.float64)
@@ -243,13 +245,13 @@ def _numbers(name: str, values: Any) -> Floats:
     return result
 
 
-def _refuse_length(name: str, values: Any, n: int) -> None:
+def _refuse_length(name: str, values: AnyLabels, n: int) -> None:
     """Refuse other lengths than that of the actions shown."""
     if len(values) != n:
         raise ValueError(f"{name}: {counted(len(values), 'row')}, expected the {n} of the log")
 
 
-def _refuse_rows(name: str, values: Floats, fine: NDArray[np.bool_], expected: str) -> None:
+def _refuse_rows(name: str, values: Floats, fine: Flags, expected: str) -> None:
     """Refuse the first row that is not fine."""
     if not fine.all():
         i = int(np.argmin(fine))

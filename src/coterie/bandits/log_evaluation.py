@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from coterie.bandits.contextual_bandit import Bandit
 from coterie.bandits.off_policy import PolicyGain, PolicyValue, digits, policy_gain, policy_value
 from coterie.inputs.errors import FieldError, InputError
+from coterie.types import Estimator, Floats, Ints, Json, Label
 from coterie.wording import counted
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from coterie.bandits.crossed_input import Action
     from coterie.io.choices import LoggedChoice, LogReader
 
-    Floats = NDArray[np.float64]
 
 #: The policies that learn as the log goes on, by their names; the first is the one that the library is for.
 SHARED, POOLED, ALONE = "shared", "one for all", "one per task"
@@ -55,7 +54,7 @@ class LogRows(NamedTuple):
     """
 
     rows: list[LoggedChoice]
-    actions: list[list[Any]]
+    actions: list[list[Action]]
     known: bool
     unrewarded: int
     young: int
@@ -96,9 +95,9 @@ class BanditOutcome:
     log: LogRows
     values: dict[str, PolicyValue]
     gains: dict[str, dict[str, PolicyGain]]
-    single: Any
+    single: Action
     curves: dict[str, Floats]
-    rounds: NDArray[np.int64]
+    rounds: Ints
     bandit: Bandit
     saved: str
     reader: LogReader
@@ -112,14 +111,14 @@ class BanditOutcome:
         return max(better, key=lambda name: self.values[name].value, default=SHARED)
 
     def spoken(self, name: str) -> str:
-        """A policy in a sentence."""
+        """Return the name of a policy for a sentence."""
         if name == SINGLE:
             return f"always {self.named_single}"
         phrases = {SHARED: "a shared policy", POOLED: "one policy for all tasks", ALONE: "one policy per task"}
         return phrases.get(name, self.saved if name == SAVED else name)
 
     def row_name(self, name: str) -> str:
-        """A policy in a table."""
+        """Return the name of a policy for a table."""
         return f"always {self.named_single}" if name == SINGLE else self.saved if name == SAVED else name
 
     @property
@@ -188,8 +187,8 @@ class BanditOutcome:
             sentences.append(f"{counted(self.log.unrewarded, 'row')} without a reward left out.")
         return " ".join(sentences)
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it for JSON."""
+    def to_json(self) -> Json:
+        """Return the outcome for JSON."""
         names = list(self.values)
         return {
             "rows": len(self.log.rows),
@@ -216,7 +215,7 @@ class BanditOutcome:
 def evaluate(
     reader: LogReader,
     *,
-    model: Any = None,
+    model: Estimator = None,
     policy: Bandit | None = None,
     policy_name: str = "the policy",
     window: float | None = None,
@@ -275,7 +274,7 @@ def evaluate(
     rows = log.rows
     reward, p = np.array([row.reward for row in rows], np.float64), np.array([row.probability for row in rows])
     weight = np.array([row.weight for row in rows])
-    options: dict[str, Any] = {
+    options: Json = {
         "reward_range": reward_range,
         "weight": None if np.all(weight == 1.0) else weight,
         "cluster": [row.task for row in rows] if for_new_tasks else None,
@@ -294,7 +293,8 @@ def evaluate(
     missed = reward - q[places, shown]
     phis = {name: (pi * q).sum(1) + pi[places, shown] / p * missed for name, pi in pis.items()}
     rounds = np.unique(np.linspace(1, len(rows), min(_POINTS, len(rows))).round().astype(np.int64))
-    curves = {name: _running(phi, weight, rounds) for name, phi in (phis | {DONE: reward}).items()}
+    total = np.cumsum(weight)[rounds - 1]
+    curves = {name: np.cumsum(weight * phi)[rounds - 1] / total for name, phi in (phis | {DONE: reward}).items()}
     return BanditOutcome(
         log,
         values,
@@ -309,8 +309,8 @@ def evaluate(
 
 
 def _gains(
-    pis: Mapping[str, NDArray[np.float64]],
-    gain_over: Callable[[NDArray[np.float64], NDArray[np.float64] | None], PolicyGain],
+    pis: Mapping[str, Floats],
+    gain_over: Callable[[Floats, Floats | None], PolicyGain],
 ) -> dict[str, dict[str, PolicyGain]]:
     """Compute the gain of each policy over each other one and over the logged policy, which has the opposite gain."""
     gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in (*pis, DONE)}
@@ -326,13 +326,13 @@ def _gains(
 class _Going:
     """A pass of bandits over a log: their choices in each row, and the best single action so far."""
 
-    def __init__(self, log: LogRows, model: Any, policy: Bandit | None) -> None:
+    def __init__(self, log: LogRows, model: Estimator, policy: Bandit | None) -> None:
         self.log, self.policy = log, policy
         self.width = max(map(len, log.actions))
         self.bandits = _bandits(model, len(log.tasks))
         self._numbers: dict[Hashable, int] = {}
-        self._of_lists: dict[int, NDArray[np.int64]] = {}
-        self._actions: list[Any] = []
+        self._of_lists: dict[int, Ints] = {}
+        self._actions: list[Action] = []
         self.offered = [self._numbered(actions) for actions in log.actions]
         self.shown = [_place(actions, row.action) for actions, row in zip(log.actions, log.rows, strict=True)]
         single = _ROUNDS_OF_AN_ACTION * len(self._actions) <= len(log.rows) * self.width and len(self._actions) > 1
@@ -344,8 +344,8 @@ class _Going:
         self.scores: list[Floats] = []
         self._sums, self._counts = np.zeros(len(self._actions)), np.zeros(len(self._actions))
 
-    def _numbered(self, actions: list[Any]) -> NDArray[np.int64]:
-        """The numbers of a row's actions among all of the log."""
+    def _numbered(self, actions: list[Action]) -> Ints:
+        """Number the actions of a row among all actions of the log."""
         if id(actions) not in self._of_lists:
             numbers = []
             for action in actions:
@@ -372,7 +372,7 @@ class _Going:
             if on_rows is not None:
                 on_rows(i + 1, n, {name: value / total for name, value in running.items()})
 
-    def _row(self, i: int, row: LoggedChoice, actions: list[Any]) -> dict[str, float]:
+    def _row(self, i: int, row: LoggedChoice, actions: list[Action]) -> dict[str, float]:
         """Evaluate and learn one row; the value of each policy in it."""
         choices = {name: bandit.choose(row.x, actions, row.task, id=i) for name, bandit in self.bandits.items()}
         probabilities = {name: choice.probabilities for name, choice in choices.items()}
@@ -407,14 +407,14 @@ class _Going:
         return best
 
     @property
-    def leader(self) -> Any:
+    def leader(self) -> Action:
         """The action with the best value over the log, of those that are in a tenth of the rows or more."""
         often = self._counts >= max(1.0, self._counts.max() / 10)
         means = np.where(often, self._sums / np.maximum(self._counts, 1), -np.inf)
         return self._actions[int(means.argmax())]
 
 
-def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
+def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
     """Create the shared bandit, and its baselines if there are tasks."""
     shared = Bandit(model)
     shared.scores({}, [""])  # what cannot be the model of a bandit is refused before the first row
@@ -428,7 +428,7 @@ def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
 
 
 def _prepared(rows: list[LoggedChoice], window: float | None, unlabelled: int, path: str) -> LogRows:
-    """The rows to evaluate, with the actions of each."""
+    """Select the rows to evaluate, and the actions of each."""
     if not rows:
         raise InputError("there is no choice with a cost in it" if unlabelled else "there is no row in it", path)
     there, young, zeros = _with_rewards(rows, window)
@@ -444,7 +444,7 @@ def _prepared(rows: list[LoggedChoice], window: float | None, unlabelled: int, p
 
 
 def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[list[LoggedChoice], int, int]:
-    """The rows that have a reward, how many are too young to say, and how many rewards are 0 because none came."""
+    """Return the rows with a reward, the number of rows within the window, and that of rewards set to 0."""
     if window is None:
         return [row for row in rows if row.reward is not None], 0, 0
     if rows[-1].time is None:
@@ -457,8 +457,8 @@ def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[l
 
 def _with_actions(
     rows: list[LoggedChoice], all_rows: Iterable[LoggedChoice]
-) -> tuple[list[LoggedChoice], list[list[Any]]]:
-    """The rows with the actions of each; an action that is a name and nothing else becomes a label."""
+) -> tuple[list[LoggedChoice], list[list[Action]]]:
+    """Return the rows and the actions of each; an action with a name alone becomes a label."""
     if rows[0].actions is None:
         actions = list(dict.fromkeys(row.action for row in all_rows))
         return rows, [actions] * len(rows)
@@ -466,7 +466,7 @@ def _with_actions(
     if all(_only_name(action) is not None for actions in lists for action in actions):
         rows = [row._replace(action=_only_name(row.action)) for row in rows]
         lists = [[_only_name(action) for action in actions] for actions in lists]
-    known: dict[Any, list[Any]] = {}
+    known: dict[tuple[Hashable, ...], list[Action]] = {}
     for row, actions in zip(rows, lists, strict=True):
         keys = tuple(map(_key, actions))
         if len(set(keys)) < len(keys):
@@ -476,8 +476,8 @@ def _with_actions(
     return rows, [known[tuple(map(_key, actions))] for actions in lists]
 
 
-def _only_name(action: Any) -> Any:
-    """The name that is all that an action has; None if it has more, or is no dictionary."""
+def _only_name(action: Action) -> Label:
+    """Return the only value of an action, or the action if it is a label; None for several features."""
     if not isinstance(action, Mapping):
         return action
     if len(action) != 1:
@@ -488,21 +488,21 @@ def _only_name(action: Any) -> Any:
     return value if isinstance(value, str) else None
 
 
-def _key(action: Any) -> Hashable:
+def _key(action: Action) -> Hashable:
     """Return a key that is the same for equal actions."""
     if not isinstance(action, Mapping):
         return (type(action).__name__, action)
     return frozenset((name, tuple(value) if isinstance(value, list) else value) for name, value in action.items())
 
 
-def _place(actions: Sequence[Any], action: Any) -> int:
-    """The place of an action among those offered."""
+def _place(actions: Sequence[Action], action: Action) -> int:
+    """Find the index of an action among those offered."""
     key = _key(action)
     return next(place for place, offered in enumerate(actions) if _key(offered) == key)
 
 
-def _matrix(rows: Sequence[Any], width: int) -> Floats:
-    """Rows as an array, 0 beyond them."""
+def _matrix(rows: Sequence[Sequence[float] | Floats], width: int) -> Floats:
+    """Convert rows to an array, padded with 0."""
     result = np.zeros((len(rows), width))
     for i, row in enumerate(rows):
         result[i, : len(row)] = row
@@ -523,17 +523,11 @@ def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
             )
 
 
-def _running(values: Floats, weight: Floats, rounds: NDArray[np.int64]) -> Floats:
-    """The weighted mean of the values up to each of these rounds."""
-    means: Floats = np.cumsum(weight * values)[rounds - 1] / np.cumsum(weight)[rounds - 1]
-    return means
-
-
 # -- words ----------------------------------------------------------------------------------------------------------
 
 
 def _told(gain: PolicyGain, short: bool = False) -> str:
-    """A gain with its interval.
+    """Format a gain with its interval.
 
     >>> _told(PolicyGain(0.0312, 0.012, 0.05))
     '+0.031 (95 % interval 0.012 to 0.050)'
@@ -545,7 +539,7 @@ def _told(gain: PolicyGain, short: bool = False) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """An interval as text.
+    """Format an interval.
 
     >>> interval_text(0.31, 0.35), interval_text(-np.inf, np.inf)
     ('0.310 to 0.350', 'unknown')
@@ -555,10 +549,10 @@ def interval_text(low: float, high: float) -> str:
 
 
 def gain_cells(gain: PolicyGain) -> list[str]:
-    """A gain and its interval as text."""
+    """Format a gain and its interval as two cells."""
     return [f"{gain.value:+z.{digits(gain.low, gain.high)}f}", interval_text(gain.low, gain.high)]
 
 
-def _json(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A value or gain for JSON, in which ends that are unknown are null."""
+def _json(result: Json) -> Json:
+    """Convert a value or gain for JSON, with null for unknown ends."""
     return {**result, **{name: result[name] if np.isfinite(result[name]) else None for name in ("low", "high")}}

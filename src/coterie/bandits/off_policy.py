@@ -54,6 +54,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from coterie.bandits.crossed_input import Action
+from coterie.types import Floats, Ints, Record
 from coterie.wording import counted, visible
 
 from .contextual_bandit import Bandit
@@ -61,10 +63,8 @@ from .log import BanditLog, distributions, matrix
 from .policy_sums import Interval, PolicySums
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 Estimator = Literal["dr*", "dr", "snips", "ips"]
 #: Fewer tasks do not show how new tasks differ.
@@ -75,17 +75,21 @@ ESTIMATORS: tuple[Estimator, ...] = ("dr*", "dr", "snips", "ips")
 class Chooser(Protocol):
     """A policy that gives each action a probability, such as a Bandit."""
 
-    def probabilities(self, x: Any, actions: Any = None, task: Hashable = None) -> Sequence[float]:
-        """The probability of each action."""
+    def probabilities(
+        self, x: Record, actions: Sequence[Action] | None = None, task: Hashable = None
+    ) -> Sequence[float]:
+        """Compute the probability of each action."""
 
 
 class Predictor(Protocol):
     """A model of rewards that predicts those of all actions, such as a Bandit."""
 
-    def scores(self, x: Any, actions: Any = None, task: Hashable = None) -> Sequence[float]:
-        """The predicted reward of each action."""
+    def scores(self, x: Record, actions: Sequence[Action] | None = None, task: Hashable = None) -> Sequence[float]:
+        """Predict the reward of each action."""
 
-    def learn(self, x: Any, action: Any, reward: float, probability: Any = None, task: Hashable = None) -> Any:
+    def learn(
+        self, x: Record, action: Action, reward: float, probability: float | None = None, task: Hashable = None
+    ) -> object:
         """Learn the reward of the action that was shown."""
 
 
@@ -372,7 +376,7 @@ def policy_gain(
     if mu.ndim == 2:
         sums = PolicySums(gain=True)
         # what was done is worth Σ μ q + e in DR, and the reward itself, q(a) + e, in fact
-        offset: Any = (mu * q).sum(axis=1) - q[rows, shown] if against is None else 0.0
+        offset: float | Floats = (mu * q).sum(axis=1) - q[rows, shown] if against is None else 0.0
         sums.add(reward, shown, mu, pi, q, mu if against is None else against, offset=offset, weight=weight)
         interval = sums.interval(level, reward_range)
     else:
@@ -427,7 +431,7 @@ def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, i
 
 
 def _probabilities(log: BanditLog, policy: Any) -> Floats:
-    """The policy's probabilities of each row's actions."""
+    """Compute the policy's probabilities of the actions of each row."""
     choose = getattr(policy, "probabilities", policy)
     if callable(choose):
         policy = [choose(x, actions, task) for x, actions, task in zip(log.x, log.actions, log.task, strict=True)]
@@ -456,7 +460,7 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
 
 
 def _predicted(log: BanditLog, predicted: Any) -> Floats:
-    """The rewards predicted for each row's actions before its own was learned."""
+    """Predict the rewards of the actions of each row before its own reward is learned."""
     if predicted is None:
         predicted = Bandit()
     if hasattr(predicted, "scores"):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from coterie.types import Floats, Ints, Label
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+if TYPE_CHECKING:
+    pass
+
 
 #: With fewer expected rows with large weights, or fewer rewards other than 0, unbounded rewards have no interval.
 LEAST_ROWS, LEAST_REWARDS = 5.0, 3.0
@@ -64,8 +64,8 @@ class Extremes(msgspec.Struct):
     The most extreme number of each of the 16 most extreme tasks is kept at both ends, as ``[task, number]``.
     """
 
-    lowest: list[list[Any]] = msgspec.field(default_factory=list)
-    highest: list[list[Any]] = msgspec.field(default_factory=list)
+    lowest: list[list[Label]] = msgspec.field(default_factory=list)
+    highest: list[list[Label]] = msgspec.field(default_factory=list)
 
     def add(self, task: Hashable, low: float, high: float) -> None:
         """Add the smallest and the largest of some numbers of a task."""
@@ -88,7 +88,7 @@ class Extremes(msgspec.Struct):
         return self.highest[0][1] if self.highest else -math.inf
 
 
-def _keep_largest(pairs: list[list[Any]], task: Hashable, number: float) -> None:
+def _keep_largest(pairs: list[list[Label]], task: Hashable, number: float) -> None:
     """Insert a number of a task into a list that is sorted by numbers and has each task once."""
     if len(pairs) == _EXTREME_TASKS and number <= pairs[-1][1]:
         return
@@ -231,7 +231,7 @@ class PolicySums(msgspec.Struct):
         return self.h**2 / self.h4 if self.h4 > 0.0 else math.inf
 
     def interval(self, level: float, reward_range: Sequence[float] | None = None) -> Interval:
-        """The interval of the mean of φ, for rewards within ``reward_range`` if that is given."""
+        """Compute the interval of the mean of φ, for rewards within ``reward_range`` if given."""
         from scipy.special import ndtri, stdtrit
 
         n, same = self.phi.n, self.reward.second == 0.0
@@ -265,7 +265,7 @@ class PolicySums(msgspec.Struct):
         return Interval(min(max(low, least), most), max(min(high, most), least), warning)
 
     def _score_interval(self, far: float, least: float, most: float) -> tuple[tuple[float, float], float]:
-        """The ends V of (V - value)² n = far² (a + b V + s²(Σ d q)), and the largest variance within them.
+        """Solve (V - value)² n = far² (a + b V + s²(Σ d q)) for both V; return them and the largest variance between.
 
         This is Wilson's interval for weighted rewards at the two ends of their range. If d is worth V and the q of all
         actions are off by the same, (V - Σ d q) / Σ d, then E[w² e²] = a + b V: for a reward of 0 or 1 with the mean p,
@@ -289,7 +289,7 @@ class PolicySums(msgspec.Struct):
         return (least + scale * ends[0], least + scale * ends[1]), largest * scale**2
 
     def _skewed_interval(self, variance: float, student: float, normal: float) -> tuple[float, float]:
-        """The interval of the mean of numbers with this variance or a larger one, by Hall's expansion."""
+        """Compute the interval of a mean by Hall's expansion, with this variance or a larger one."""
         n, value = self.phi.n, self.phi.mean
         variance = max(self.phi.variance, variance)
         if variance == 0.0:

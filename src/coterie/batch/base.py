@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from coterie.numeric.core.points import Points, points
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, labels_of, square
 from coterie.settings import check_fields
-from coterie.types import Array, Codes, Labels, Records, Tasks
+from coterie.types import AnyRows, Array, Arrays, Codes, Json, Labels, Records, Tasks
 
 from .kernel_expansion import Asked, KernelExpansion
 from .output_kernels import BatchRelation, relation_of
@@ -110,7 +110,7 @@ class BatchEstimator(_Reading):
         X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
             The records; the (n, n) kernel matrix where the kernel is precomputed.
         y : array, shape (n,) or (n, p)
-            Numbers: one output a row, or several where the estimator learns several. Labels: any values, one a row;
+            Numbers: one output per row, or several where the estimator learns several. Labels: any values, one a row;
             or 0 and 1 in a column for each label, where a row may have several.
         task : array, shape (n,), optional
             The task of each row, any hashable labels.
@@ -210,7 +210,7 @@ class BatchEstimator(_Reading):
         if self.dtype != "float64":
             tabular.require_usable(tabular.as_array(rows, features), "X", self.input_.feature_names, self.dtype)
             rows = rows._replace(values=rows.values.astype(self.dtype))
-        n = tabular.length(rows)
+        n = rows.n_records
         if learning and features == 0:
             raise ValueError(f"0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
         if learning and self._pairwise:
@@ -260,7 +260,7 @@ class BatchEstimator(_Reading):
         """The probability of each class, shape (m, n_classes); None for a model without probabilities."""
         return None
 
-    def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def __dump__(self) -> tuple[Json, Arrays]:
         """Return the learned functions and attributes as data with a JSON form and named arrays."""
         if not self._fitted:
             return {}, {}
@@ -270,7 +270,7 @@ class BatchEstimator(_Reading):
         described, coded = self.labels_.dump()
         return data | noted | described, arrays | more | coded
 
-    def __restore__(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
+    def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Undo :meth:`__dump__`.
 
         Raises
@@ -316,7 +316,7 @@ class BatchClassifier(BatchEstimator):
         return self.labels_.classes
 
 
-def _check_kept(name: str, value: Any, outputs: int) -> None:
+def _check_kept(name: str, value: AnyRows, outputs: int) -> None:
     """Raise ValueError for a fitted attribute that is not numeric or has not one number per output."""
     numbers = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "if"
     require(numbers and np.isfinite(value).all(), f"{name} holds no numbers")
@@ -336,6 +336,6 @@ def check_gram(rows: tabular.Rows) -> None:
     ValueError
         With the shape, or the worst pair.
     """
-    if not tabular.is_dense(rows):
+    if not rows.dense:
         raise ValueError("X must be a dense kernel matrix where kernel='precomputed', got a sparse one")
     check_symmetric(square(rows.values, "X (the kernel matrix)"), "X (the kernel matrix)")

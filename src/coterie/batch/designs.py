@@ -34,7 +34,7 @@ FEWER = "no solver would fit, take fewer rows or dtype='float32'"
 
 @dataclass(frozen=True)
 class Separate:
-    """One output a row, that of its task: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
+    """One output per row, that of its task: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
 
     kernel: Kernel
     points: Points
@@ -99,7 +99,7 @@ class Separate:
 
 @dataclass(frozen=True)
 class Shared:
-    """One output a task in every row: Q = M ⊗ K, which has the eigenvalues s_i l_j (ROS11 §5.2)."""
+    """One output per task in every row: Q = M ⊗ K, which has the eigenvalues s_i l_j (ROS11 §5.2)."""
 
     kernel: Kernel
     points: Points
@@ -195,7 +195,8 @@ def choose_solver(design: Separate | Shared, used: Filter, solver: str) -> str:
     """Choose the solver, or check that the requested one can apply the filter and fits in memory."""
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
-    able = _able(design, used)
+    quickest = [design.preferred()] if "cholesky" in used.solvers else []  # of the exact ones
+    able = list(dict.fromkeys([*quickest, *used.solvers]))
     if solver == "auto":
         solver = next((name for name in able if memory.fits(design.bytes(name))), min(able, key=design.bytes))
     if solver not in able:
@@ -209,12 +210,6 @@ def require_spectrum(design: Separate | Shared) -> None:
     """Refuse a spectrum that would not fit in memory."""
     instead = "choose on fewer rows, a part of them drawn at random, and fit all"
     memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
-
-
-def _able(design: Separate | Shared, used: Filter) -> list[str]:
-    """The solvers that can apply a filter, the quickest exact one first."""
-    quickest = [design.preferred()] if "cholesky" in used.solvers else []
-    return list(dict.fromkeys([*quickest, *used.solvers]))
 
 
 def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from coterie.numeric.core.checks import (
 from coterie.numeric.core.points import Points, points
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.trees import array_of
-from coterie.types import Array, Codes
+from coterie.types import Array, Arrays, Codes, Json, Label
 
 from .output_kernels import BatchRelation, prior_rows
 from .products import by_tasks, gram_product, joint_product, quadratic
@@ -145,7 +145,7 @@ class KernelExpansion:
         by_output = [by_tasks(self.codes, c, len(self.M)) for c in self.C.T]
         return np.asarray(sum(quadratic(self.kernel, self.points, D, str(self.C.dtype)) for D in by_output))
 
-    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def dump(self) -> tuple[Json, Arrays]:
         """Return everything but kernel and relation, as data with a JSON form and named arrays."""
         arrays = {f"rows.{name}": array for name, array in self.points.rows._asdict().items()}
         arrays |= {"C": self.C, "M": self.M, "rounds": self.points.rounds}
@@ -154,9 +154,7 @@ class KernelExpansion:
         return {"tasks": self.tasks.labels, "features": self.points.features, "flat": self.flat}, arrays
 
     @classmethod
-    def restored(
-        cls, kernel: Kernel, relation: BatchRelation | None, data: dict[str, Any], arrays: dict[str, Array]
-    ) -> KernelExpansion:
+    def restored(cls, kernel: Kernel, relation: BatchRelation | None, data: Json, arrays: Arrays) -> KernelExpansion:
         """Undo :meth:`dump`.
 
         Raises
@@ -165,7 +163,7 @@ class KernelExpansion:
             If the data do not fit together.
         """
         saved, sparse = msgspec.convert(data, _Saved), "rows.starts" in arrays
-        like: Any = (
+        like: Csr | Dense = (
             Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int64)) if sparse else Dense(np.zeros((0, 0)))
         )
         rows = type(like)(*(_array(arrays, f"rows.{name}", like_array) for name, like_array in like._asdict().items()))
@@ -193,12 +191,12 @@ class KernelExpansion:
 class _Saved(msgspec.Struct):
     """The data that :meth:`KernelExpansion.dump` returns beside the arrays."""
 
-    tasks: list[Any]
+    tasks: list[Label]
     features: Annotated[int, msgspec.Meta(ge=1, le=MOST_FEATURES)]
     flat: bool
 
 
-def _array(arrays: dict[str, Array], name: str, like: Array) -> Array:
+def _array(arrays: Arrays, name: str, like: Array) -> Array:
     """An array of a file by its name; numbers may be of single precision."""
     array = arrays.get(name)
     single = array is not None and like.dtype == np.float64 and array.dtype == np.float32

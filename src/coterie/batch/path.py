@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.types import Array, Codes, Labels, Records, Tasks
+from coterie.types import Array, Codes, Json, Labels, Records, Tasks
 
 from .designs import Separate, Shared, require_spectrum
 from .filters import Filter, filter_of
@@ -82,7 +82,7 @@ class RidgePath:
         """The model with the best relation and value, unfitted."""
         relation, value = self.best
         used = self.model.filter
-        varied: dict[str, Any] = {"alpha": value} if used is None else {"filter": used.with_value(value)}
+        varied: Json = {"alpha": value} if used is None else {"filter": used.with_value(value)}
         return type(self.model)(**{**self.model.get_params(), "relation": relation, **varied})
 
 
@@ -278,7 +278,7 @@ def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
     n = len(problem.Y)
     codes = np.asarray(folds) if np.ndim(folds) else _deal(cast(int, folds), problem.codes, n, seed)
     if codes.shape != (n,):
-        raise ValueError(f"folds must name one fold a row, shape ({n},), got shape {codes.shape}")
+        raise ValueError(f"folds must name one fold per row, shape ({n},), got shape {codes.shape}")
     names = np.unique(codes)
     if len(names) < 2:
         raise ValueError(f"there must be at least two folds, got {len(names)}")

@@ -6,14 +6,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
 from coterie.kernels import Kernel
 from coterie.numeric.core.points import Points
 from coterie.relations.matrices import labels_of
-from coterie.types import Array, Labels, Records, Tasks
+from coterie.types import Array, Ints, Labels, Records, Tasks
 
 from .base import BatchEstimator, TrainingRows
 from .designs import Separate, Shared
@@ -52,7 +51,7 @@ class Problem:
     relation: BatchRelation | None
     points: Points
     tasks: Index
-    codes: NDArray[np.int64] | None
+    codes: Ints | None
     Y: Array
     roots: Array
     flat: bool
@@ -110,7 +109,7 @@ def problem_from(
     names: Sequence[Hashable] | None = None,
 ) -> Problem:
     """The problem of rows and outputs that have been checked."""
-    codes: NDArray[np.int64] | None = None
+    codes: Ints | None = None
     if rows.codes is None:
         known = column_tasks(Y.shape[1], tasks, names, model.relation)
     else:
@@ -142,12 +141,12 @@ def column_tasks(
             labels = labels_of(candidate)
             spec.check_labels(labels)
             if len(labels) != n_columns:
-                raise ValueError(f"y has {n_columns} columns, and there are {len(labels)} tasks: one column a task")
+                raise ValueError(f"y has {n_columns} columns, and there are {len(labels)} tasks: one column per task")
             return Index(labels)
     return Index(range(n_columns))
 
 
-def risk_roots(risk: str, codes: NDArray[np.int64] | None, n_tasks: int) -> Array:
+def risk_roots(risk: str, codes: Ints | None, n_tasks: int) -> Array:
     """Roots of the weights of rows by task: all 1, or 1/n_t scaled so that the mean weight of the rows is 1."""
     if risk == "rows" or codes is None:
         return np.ones(n_tasks)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coterie.kernels import Kernel, Linear
 from coterie.numeric.core.points import Points, as_matrix, piece
 from coterie.numeric.core.records import Csr, Dense
-from coterie.types import Array, Codes
+from coterie.types import AnyRecords, Array, Codes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: Entries of the blocks in which kernel values are made where not all are kept.
 BLOCK_ENTRIES = 2**23
@@ -47,7 +50,7 @@ def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
         yield slice(first, last), piece(points, first, last)
 
 
-def by_tasks(codes: Codes, c: Array, n_tasks: int) -> Any:
+def by_tasks(codes: Codes, c: Array, n_tasks: int) -> csr_array[np.float64]:
     """Put the coefficients of rows into the columns of their tasks: a sparse matrix of shape (n, T)."""
     from scipy.sparse import csr_array
 
@@ -73,7 +76,7 @@ def joint_product(
     return out
 
 
-def _dots(X: Any, W: Array, places: Codes) -> Array:
+def _dots(X: AnyRecords, W: Array, places: Codes) -> Array:
     """x_i · w_(p_i)."""
     if isinstance(X, np.ndarray):
         return np.asarray(np.einsum("nd,nd->n", X, W[places]))
@@ -91,7 +94,7 @@ def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> 
     return out
 
 
-def quadratic(kernel: Kernel, X: Points, D: Any, dtype: str) -> Array:
+def quadratic(kernel: Kernel, X: Points, D: Array | csr_array[np.float64], dtype: str) -> Array:
     """D' K D for an array or a sparse matrix D with a row a record: O(n²) values of k, memory of a block.
 
     If the kernel is linear it goes by the weights D'X: O(entries + T² d).
@@ -121,6 +124,6 @@ def _has_few_weights(kernel: Kernel, n_tasks: int, Z: Points) -> bool:
     return isinstance(kernel, Linear) and n_tasks * Z.features <= MOST_WEIGHTS
 
 
-def dense(matrix: Any) -> Array:
+def dense(matrix: Array | csr_array[np.float64]) -> Array:
     """Return an array or a sparse matrix as an array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

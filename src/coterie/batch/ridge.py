@@ -171,7 +171,10 @@ class MultitaskKernelRidge(BatchEstimator):
             G = expansion.inner_products() + relation.ridge * np.eye(len(M))
             objective.append(_loss(problem, expansion) + self.alpha * float(np.trace(np.linalg.solve(M, G))))
             logger.info("output kernel, round %d: objective %.6g", len(objective), objective[-1])
-            if len(objective) > relation.steps or _converged(objective, relation.tolerance):
+            is_settled = len(objective) > 1 and (
+                objective[-2] - objective[-1] <= relation.tolerance * abs(objective[-2])
+            )
+            if is_settled or len(objective) > relation.steps:
                 return expansion, np.array(objective)
             M = optimal(G)
 
@@ -183,8 +186,3 @@ def _loss(problem: Problem, expansion: KernelExpansion) -> float:
     else:
         values = expansion.columns_at(problem.points, expansion.M, problem.codes)
     return float(np.sum((problem.Y - problem.row_roots * values) ** 2))
-
-
-def _converged(objective: list[float], tolerance: float) -> bool:
-    """True if the last round lowered the objective by no more than this part of it."""
-    return len(objective) > 1 and objective[-2] - objective[-1] <= tolerance * abs(objective[-2])

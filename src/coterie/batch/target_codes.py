@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.inputs.tabular import require_labels
 from coterie.numeric.core.checks import require, require_finite, require_shape
-from coterie.types import Array, Labels
+from coterie.types import AnyLabels, Array, Arrays, Flags, Ints, Json, Labels
 
 #: Pulls slopes a little towards 1, so that separable scores have finite probabilities.
 PULL = 1e-3
@@ -46,7 +45,7 @@ class Numbers:
 
         return float(r2_score(plain(y), predicted, sample_weight=weights))
 
-    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def dump(self) -> tuple[Json, Arrays]:
         """Return empty data: there is nothing to keep."""
         return {}, {}
 
@@ -60,7 +59,7 @@ class Classes:
     classes : ndarray
         The labels, sorted; the columns of y where there are several labels a row.
     codes : ndarray, shape (n_classes, p), or None
-        The output that each class should have; None where there are several labels a row (one output a label).
+        The output that each class should have; None where there are several labels a row (one output per label).
     middle : float
         Half-way between the outputs 0 and 1 of labels that a row has not and has; 0 for machines, whose are -1 and +1.
     """
@@ -104,7 +103,7 @@ class Classes:
         weights = None if weights is None else np.asarray(weights, np.float64)
         return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=weights))
 
-    def calibrated(self, scores: Array, Y: Array, places: NDArray[np.int64]) -> Array:
+    def calibrated(self, scores: Array, Y: Array, places: Ints) -> Array:
         """Fit the slopes of :meth:`probabilities` to scores of rows: one, or one for each label of several.
 
         Parameters
@@ -122,26 +121,28 @@ class Classes:
 
     def probabilities(self, scores: Array, slopes: Array) -> Array:
         """The probability of each class, shape (n, n_classes), or of each label if a row may have several."""
+        from scipy import special
+
         if self.codes is None:
             return np.column_stack([_sigmoid(s, slope) for s, slope in zip(scores.T, slopes, strict=True)])
         if not self.binary:
-            return _softmax(scores, slopes[0])
+            return np.asarray(special.softmax(slopes[0] * scores, axis=1))
         positive = _sigmoid(scores, slopes[0])
         return np.column_stack([1 - positive, positive])
 
-    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def dump(self) -> tuple[Json, Arrays]:
         """Return classes and codes as data with a JSON form and named arrays."""
         arrays = {} if self.codes is None else {"codes of classes": self.codes}
         return {"labels": self.classes, "middle": self.middle}, arrays
 
     @classmethod
-    def restored(cls, data: dict[str, Any], arrays: dict[str, Array], outputs: int) -> Classes:
+    def restored(cls, data: Json, arrays: Arrays, outputs: int) -> Classes:
         """Undo :meth:`dump` for functions of so many outputs.
 
         Raises
         ------
         ValueError
-            If there is not one code a class, or not one number of each code an output.
+            If there is not one code per class, or not one number of each code an output.
         """
         classes, codes, middle = data["labels"], arrays.get("codes of classes"), data["middle"]
         require(isinstance(classes, np.ndarray), "the classes are no array")
@@ -158,7 +159,7 @@ class Classes:
 
 def plain(y: Labels) -> ArrayLike:
     """Labels as NumPy knows them: columns and tables of Arrow as lists and arrays."""
-    labels: Any = y
+    labels: AnyLabels = y
     if hasattr(labels, "column_names"):
         return np.column_stack([np.asarray(column) for column in labels.columns])
     values: ArrayLike = labels.to_pylist() if hasattr(labels, "to_pylist") else labels
@@ -178,7 +179,7 @@ def numbers(y: Labels, n: int, name: str = "y") -> Array:
     require_labels(plain(y))
     array = check_array(plain(y), dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
     if array.ndim not in (1, 2) or len(array) != n:
-        raise ValueError(f"{name} must have one row a record, shape ({n},) or ({n}, p), got shape {array.shape}")
+        raise ValueError(f"{name} must have one row per record, shape ({n},) or ({n}, p), got shape {array.shape}")
     return np.asarray(array)
 
 
@@ -208,7 +209,7 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
         codes = codes_of(coding, len(classes))
         result = Classes(classes, codes), codes[places], places
     if n is not None and len(result[1]) != n:
-        raise ValueError(f"y must hold one label a record: got {len(result[1])} for {n} records")
+        raise ValueError(f"y must hold one label per record: got {len(result[1])} for {n} records")
     return result
 
 
@@ -264,7 +265,7 @@ def _given(coding: ArrayLike, n_classes: int) -> Array:
     return codes
 
 
-def sigmoid(scores: Array, positive: NDArray[np.bool_]) -> float:
+def sigmoid(scores: Array, positive: Flags) -> float:
     """The slope a of the probability 1 / (1 + exp(-a score)) with the least log loss (Platt 1999, without offset).
 
     As in Platt's paper, targets are (m + 1)/(m + 2) and 1/(m + 2) for m rows of a label, instead of 1 and 0.
@@ -274,7 +275,7 @@ def sigmoid(scores: Array, positive: NDArray[np.bool_]) -> float:
     return _least(lambda a: float(np.mean(np.logaddexp(0.0, a * scores) - target * a * scores)))
 
 
-def softmax(scores: Array, places: NDArray[np.int64]) -> float:
+def softmax(scores: Array, places: Ints) -> float:
     """The slope a of the probabilities ∝ exp(a score_c) with the least log loss."""
     true = scores[np.arange(len(scores)), places]
 
@@ -299,9 +300,3 @@ def _least(loss: Callable[[float], float]) -> float:
 
 def _sigmoid(scores: Array, slope: float) -> Array:
     return np.asarray(np.exp(-np.logaddexp(0.0, -slope * scores)))
-
-
-def _softmax(scores: Array, slope: float) -> Array:
-    z = slope * scores
-    z = np.exp(z - z.max(axis=1, keepdims=True))
-    return np.asarray(z / z.sum(axis=1, keepdims=True))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
-from coterie.inputs import tabular
 from coterie.inputs.input import Input, InputOptions
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, square
 from coterie.settings import check_fields
-from coterie.types import Array, Labels, Records
+from coterie.types import Array, Arrays, Json, Labels, Records
 
 from . import memory
 from .designs import logger
@@ -294,13 +293,13 @@ class VectorFieldRidge(Parameters):
         """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path)
 
-    def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def __dump__(self) -> tuple[Json, Arrays]:
         """Return the fitted attributes as data with a JSON form and named arrays."""
         names = [name for name in ("X_fit_", "dual_coef_") if name in self.__dict__]
         data = self.input_.to_saved()[0]["kept"] if self._fitted else {}
         return data, {name: self.__dict__[name] for name in names}
 
-    def __restore__(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
+    def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Undo :meth:`__dump__`.
 
         Raises
@@ -351,7 +350,7 @@ class VectorFieldRidge(Parameters):
             self.input_ = Input()
         self.input_.configure(InputOptions(type(self).__name__))
         rows, _ = self.input_.read_rows(X, reset)
-        if not tabular.is_dense(rows):
+        if not rows.dense:
             raise TypeError("Sparse data was passed, and points of a field are dense: give X.toarray()")
         return np.asarray(rows.values)
 

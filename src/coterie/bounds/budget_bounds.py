@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie.budgets import ShiftingForgetron
 from coterie.evaluation.trace import Trace
 from coterie.kernels import KernelLike, as_kernel, gram
-from coterie.types import RowMatrix
+from coterie.types import Floats, RowMatrix
 
 from .perceptron_bounds import signs
 
@@ -64,30 +64,27 @@ class Comparators:
         coefficients = [np.asarray(C, np.float64) for C in self.coefficients]
         return sum(self._norm(after - before) for before, after in pairwise(coefficients))
 
-    def losses(self, trace: Trace, X: RowMatrix) -> NDArray[np.float64]:
+    def losses(self, trace: Trace, X: RowMatrix) -> Floats:
         """The hinge loss in every round of the comparator that is then current.
 
         Raises
         ------
         ValueError
-            If X has not one row a round, or records are longer than 1.
+            If X has not one row per round, or records are longer than 1.
         """
         if X.shape[0] != trace.n:
-            raise ValueError(f"X must have one row a round, shape ({trace.n}, d), got shape {X.shape}")
-        self._refuse_long(X)
+            raise ValueError(f"X must have one row per round, shape ({trace.n}, d), got shape {X.shape}")
+        longest = max(float(gram(as_kernel(self.kernel), X[t : t + 1])[0, 0]) for t in range(X.shape[0]))
+        if longest > 1.0 + 1e-9:
+            raise ValueError(f"k(x, x) must be at most 1, got {longest:g}: use Normalised(kernel)")
         values = gram(self.kernel, X, self.anchors)
         turn = np.searchsorted(np.asarray(self.from_round), np.arange(trace.n), side="right") - 1
         C = np.array([np.asarray(C_i, np.float64) for C_i in self.coefficients])[turn, trace.task]
         return np.asarray(np.maximum(0.0, 1.0 - signs(trace) * np.einsum("ts,ts->t", C, values)))
 
-    def _norm(self, C: NDArray[np.float64]) -> float:
+    def _norm(self, C: Floats) -> float:
         products = C @ gram(self.kernel, self.anchors) @ C.T
         return math.sqrt(max(float(np.trace(np.linalg.solve(np.asarray(self.M, np.float64), products))), 0.0))
-
-    def _refuse_long(self, X: RowMatrix) -> None:
-        longest = max(float(gram(as_kernel(self.kernel), X[t : t + 1])[0, 0]) for t in range(X.shape[0]))
-        if longest > 1.0 + 1e-9:
-            raise ValueError(f"k(x, x) must be at most 1, got {longest:g}: take Normalised(kernel)")
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.evaluation.trace import Trace
 from coterie.hypotheses.heterogeneous_weights import signed_margin
 from coterie.potentials import Potential
-from coterie.types import Matrix, RowMatrix
+from coterie.types import Ints, Matrix, RowMatrix
 
 from .perceptron_bounds import MistakeBound, comparators, penalty, signs
 
@@ -110,7 +110,7 @@ def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0
     return gram_log_determinant(X[moved], trace.task[moved], M, ridge)
 
 
-def gram_log_determinant(X: RowMatrix, task: NDArray[np.int64], M: ArrayLike, ridge: float = 1.0) -> float:
+def gram_log_determinant(X: RowMatrix, task: Ints, M: ArrayLike, ridge: float = 1.0) -> float:
     """Ln det(I + G / ridge) for G_st = M_{i_s i_t} x_s·x_t of all records; tasks are rows of M: O(n² d + n³).
 
     Examples
@@ -329,7 +329,7 @@ def heterogeneous_bound(
     Raises
     ------
     ValueError
-        If there is not one array and one vector a task, of one row a round, or not one row of M.
+        If there is not one array and one vector per task, of one row per round, or not one row of M.
 
     Examples
     --------
@@ -359,13 +359,11 @@ def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
     return signed_margin(b, K, relation)
 
 
-def _agreement(
-    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix
-) -> tuple[NDArray[np.int64], float, float]:
+def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix) -> tuple[Ints, float, float]:
     """The rounds with a mistake, and the comparator's hinge loss and q of :func:`heterogeneous_bound` on them."""
     K = len(trace.tasks)
     if len(X) != K or len(U) != K or any(len(np.asarray(rows)) != trace.n for rows in X):
-        raise ValueError(f"X and U must hold one array a task, {K}, of {trace.n} rounds, got {len(X)} and {len(U)}")
+        raise ValueError(f"X and U must hold one array per task, {K}, of {trace.n} rounds, got {len(X)} and {len(U)}")
     moved = np.flatnonzero(trace.mistake)
     margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
     active = trace.task[moved], np.arange(len(moved))
@@ -428,7 +426,7 @@ def heterogeneous_spectral_bound(
     Raises
     ------
     ValueError
-        If there is not one array and one vector a task, of one row a round.
+        If there is not one array and one vector per task, of one row per round.
 
     Examples
     --------
@@ -459,14 +457,14 @@ def heterogeneous_spectral_bound(
     return SpectralBound(loss, q, energy)
 
 
-def _radius(squares: Matrix, active: NDArray[np.int64], R: Matrix) -> Matrix:
+def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
     """φ_i'(I + zz')⁻¹φ_i of each round, from the squared lengths of all its instances."""
     own = squares[active, np.arange(len(active))]
     along = (R[active, active] * own) ** 2
     return np.asarray(own - along / (1.0 + np.einsum("tk,kt->t", R[active] ** 2, squares)))
 
 
-def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, NDArray[np.int64]]:
+def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, Ints]:
     """u_i·x on the rounds with a mistake, the hinge loss there, and the numbers of these rounds."""
     V, moved = comparators(trace, X, U), np.flatnonzero(trace.mistake)
     margins = np.asarray((X[moved] @ V.T)[np.arange(len(moved)), trace.task[moved]])

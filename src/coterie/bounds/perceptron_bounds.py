@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.evaluation.trace import Trace
-from coterie.types import RowMatrix
+from coterie.types import Floats, Ints, RowMatrix
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
     Raises
     ------
     ValueError
-        If X has not one row a round, or U not one row a task and one column a feature.
+        If X has not one row per round, or U not one row per task and one column a feature.
 
     Examples
     --------
@@ -87,17 +87,17 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
     return MistakeBound(float(loss), float(lengths.max(initial=0.0) * max_diagonal * penalty))
 
 
-def comparators(trace: Trace, X: RowMatrix, U: ArrayLike) -> NDArray[np.float64]:
-    """U as an array; ValueError unless X has one row a round, and U a comparator for each task."""
+def comparators(trace: Trace, X: RowMatrix, U: ArrayLike) -> Floats:
+    """U as an array; ValueError unless X has one row per round, and U a comparator for each task."""
     V = np.asarray(U, dtype=np.float64)
     if X.shape[0] != trace.n:
-        raise ValueError(f"X must have one row a round, shape ({trace.n}, d), got shape {X.shape}")
+        raise ValueError(f"X must have one row per round, shape ({trace.n}, d), got shape {X.shape}")
     if V.shape != (len(trace.tasks), X.shape[1]):
         raise ValueError(f"U must have shape ({len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
     return V
 
 
-def signs(trace: Trace) -> NDArray[np.float64]:
+def signs(trace: Trace) -> Floats:
     """The labels of all rounds as 1.0 and -1.0."""
     return np.where(trace.label == trace.classes[-1], 1.0, -1.0)
 
@@ -119,7 +119,7 @@ def penalty(U: ArrayLike, M: ArrayLike) -> float:
     return float(np.vdot(V, np.linalg.solve(np.asarray(M, dtype=np.float64), V)))
 
 
-def _against(X: RowMatrix, U: NDArray[np.float64], task: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _against(X: RowMatrix, U: Floats, task: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
     """u_i · x and ‖x‖² of every record."""
     margins, squares = np.zeros(len(task)), X.multiply(X) if hasattr(X, "multiply") else X * X
     for i in range(len(U)):
@@ -206,7 +206,7 @@ def shifting_bound(
     if V.ndim != 3 or V.shape[1:] != (len(trace.tasks), X.shape[1]):
         raise ValueError(f"U must have shape (P, {len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
     if X.shape[0] != trace.n or which.shape != (trace.n,):
-        raise ValueError(f"X and when must have one entry a round, {trace.n}, got {X.shape[0]} and {which.shape}")
+        raise ValueError(f"X and when must have one entry per round, {trace.n}, got {X.shape[0]} and {which.shape}")
     if not half_life > 0:
         raise ValueError(f"half_life must be positive, got {half_life!r}")
     gamma = 2.0 ** (-1.0 / half_life)
@@ -218,7 +218,7 @@ def shifting_bound(
     return ShiftingBound(float(loss), float(radius), _path(V, which, M, gamma), gamma)
 
 
-def _path(V: NDArray[np.float64], which: NDArray[np.int64], M: ArrayLike, gamma: float) -> float:
+def _path(V: Floats, which: Ints, M: ArrayLike, gamma: float) -> float:
     norms = np.array([math.sqrt(penalty(comparator, M)) for comparator in V])
     shifts = np.flatnonzero(which[1:] != which[:-1])
     moved = sum(math.sqrt(penalty(V[which[t + 1]] - V[which[t]], M)) for t in shifts)
@@ -233,10 +233,10 @@ class WorstStream(NamedTuple):
     tasks given.
     """
 
-    X: NDArray[np.float64]
-    y: NDArray[np.int64]
+    X: Floats
+    y: Ints
     task: list[Hashable]
-    U: NDArray[np.float64]
+    U: Floats
 
 
 def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:

@@ -72,14 +72,14 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     X : list of blocks or dictionary name -> block
         The views of the stream, as the model had them.
     U : array, shape (K, d)
-        The comparator, one row a view.
+        The comparator, one row per view.
     p : float >= 1
         The model's ``p_``.
 
     Raises
     ------
     ValueError
-        If X has not one row a round, or U not one row a view and one column a feature.
+        If X has not one row per round, or U not one row per view and one column a feature.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def orthogonal_view_bound(
     Raises
     ------
     ValueError
-        If X has not one row a round, or U not one comparator of the right length a view.
+        If X has not one row per round, or U not one comparator of the right length a view.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def orthogonal_view_bound(
     comparators = [U[name] for name in names] if isinstance(U, Mapping) else list(U)
     vectors = [np.asarray(u, np.float64) for u in comparators]
     if [u.shape for u in vectors] != [(d,) for d in widths]:
-        raise ValueError(f"U must have one comparator a view, of lengths {widths}, got {[u.shape for u in vectors]}")
+        raise ValueError(f"U must have one comparator per view, of lengths {widths}, got {[u.shape for u in vectors]}")
     blocks, power = _blocks(records, widths), 2.0 * p / (2.0 * p - 1.0)
     lengths = np.stack([_products(block, block) for block in blocks], axis=1)
     radius = _norm(lengths, p).max(initial=0.0) ** 0.5
@@ -171,7 +171,7 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
     Raises
     ------
     ValueError
-        If X has not one row a round, or U not one row a task and one column a feature.
+        If X has not one row per round, or U not one row per task and one column a feature.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def _records(trace: Trace, X: ViewBlocks, one_space: bool) -> tuple[ViewRecords,
     """The records of the rounds with a mistake, the views and their widths."""
     records, views = read_views(X, None, None, one_space)
     if len(records) != trace.n:
-        raise ValueError(f"X must have one row a round, {trace.n}, got {len(records)}")
+        raise ValueError(f"X must have one row per round, {trace.n}, got {len(records)}")
     rounds = np.flatnonzero(trace.mistake)
     return ViewRecords(pick(records.rows, len(views), rounds), records.present[rounds]), views.names, views.widths
 

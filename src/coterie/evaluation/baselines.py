@@ -19,12 +19,12 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from coterie.numeric.core.checks import require
-from coterie.types import Floats, Ints
+from coterie.types import Array, Floats, Ints, Json, Label
 
 from .costs import AMOUNTS, log_losses
 from .trace import LARGEST_RESIDUAL, BaseRate, LabelPrior, LabelRates, Trace
@@ -42,10 +42,10 @@ class LabelCounts:
     """The number of labels, how often each came, and the most frequent one; of numbers the sum, under None."""
 
     n: int = 0
-    sums: dict[Any, float] = field(default_factory=dict)
-    leader: Any = None
+    sums: dict[Label, float] = field(default_factory=dict)
+    leader: Label = None
 
-    def add(self, label: Any) -> None:
+    def add(self, label: Label) -> None:
         """Count a label; of several most frequent ones the first to be so leads."""
         self.n += 1
         self.sums[label] = self.sums.get(label, 0.0) + 1.0
@@ -58,7 +58,7 @@ class LabelCounts:
         for label, count in counts.sums.items():
             self.sums[label] = self.sums.get(label, 0.0) + count - before.sums.get(label, 0.0)
 
-    def base_rate(self, positive: Any = None) -> BaseRate:
+    def base_rate(self, positive: Label = None) -> BaseRate:
         """Return the mean of numbers, or the share of a label: the positive one of two, else the most frequent one."""
         if not self.n:
             return BaseRate(None, float("nan"))
@@ -67,13 +67,13 @@ class LabelCounts:
         label = max(self.sums, key=self.sums.__getitem__) if positive is None else positive
         return BaseRate(label, self.sums.get(label, 0.0) / self.n)
 
-    def to_saved(self) -> list[Any]:
+    def to_saved(self) -> list[Label]:
         """Return the counts as data with a JSON form."""
         return [self.n, [list(pair) for pair in self.sums.items()], self.leader]
 
     @classmethod
-    def from_saved(cls, n: int, sums: Iterable[Sequence[Any]], leader: Any) -> LabelCounts:
-        """Undo :meth:`to_saved`."""
+    def from_saved(cls, n: int, sums: Iterable[Sequence[Label]], leader: Label) -> LabelCounts:
+        """Restore the result of :meth:`to_saved`."""
         return cls(n, dict(map(tuple, sums)), leader)
 
 
@@ -83,10 +83,10 @@ class RoundCounts(NamedTuple):
     ``leaders`` are these two, of the task and of all tasks; ``known`` is the number of labels.
     """
 
-    leaders: Any
+    leaders: Array
     n: Floats
     total_n: Floats
-    known: Any
+    known: Array | int
     of_task: Floats
     of_all: Floats
 
@@ -124,7 +124,7 @@ class LabelBaselines:
     def __init__(self, delay: int = 0, has_tasks: bool = True) -> None:
         self._delay, self._has_tasks = delay, has_tasks
         self.total, self.tasks, self.losses = LabelCounts(), dict[Hashable, LabelCounts](), np.zeros(len(STRENGTHS))
-        self._late, self._late_losses = deque[tuple[Hashable, Any]](), np.zeros((0, len(STRENGTHS)))
+        self._late, self._late_losses = deque[tuple[Hashable, Label]](), np.zeros((0, len(STRENGTHS)))
 
     def predict_next(self, trace: Trace) -> dict[str, Trace]:
         """Predict the next rounds, those of a learner's trace, and count their labels as they come.
@@ -143,7 +143,7 @@ class LabelBaselines:
         fields = fields if self._has_tasks else {}
         fields[CONSTANT] = trace.constant_fields(LabelRates(*constant), *counts)
         unmoved = np.zeros(len(labels), bool)
-        moves: dict[str, Any] = {"updated": unmoved, "queried": ~unmoved, "stored": None, "evicted": None}
+        moves: Json = {"updated": unmoved, "queried": ~unmoved, "stored": None, "evicted": None}
         return {name: replace(trace, **columns, **moves, weights=None) for name, columns in fields.items()}
 
     def add_to(self, traces: Mapping[str, Trace]) -> dict[str, Trace]:
@@ -157,7 +157,7 @@ class LabelBaselines:
         return {name: trace.settle(baselines[CONSTANT]) for name, trace in traces.items()} | baselines
 
     def _predict_chunk(
-        self, tasks: Sequence[Hashable], labels: Sequence[Any], prior: LabelPrior
+        self, tasks: Sequence[Hashable], labels: Sequence[Label], prior: LabelPrior
     ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
         """Predict rounds and count the labels that come meanwhile: counts in a loop, all else in columns."""
         come = np.maximum(np.arange(len(labels) + 1) + len(self._late) - self._delay, 0)
@@ -171,11 +171,13 @@ class LabelBaselines:
         self.losses, self._late_losses = before[come[-1]], losses[come[-1] :]
         chosen = before[come[:-1]].argmin(axis=1)[None, :, None]
         of_label, of_own, of_total = np.take_along_axis(rates, chosen, 2)[[0, len(rates) // 2, -1], :, 0]
-        running = LabelRates(of_label, np.where(of_own > of_total, *leaders), np.maximum(of_own, of_total))
+        running = LabelRates(
+            of_label, np.where(of_own > of_total, leaders[0], leaders[1]), np.maximum(of_own, of_total)
+        )
         return running, LabelRates(mean[0], leaders[1], mean[-1]), (total_n, of_all[0])
 
     def _count_two(
-        self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior
+        self, tasks: Sequence[Hashable], labels: Sequence[Label], come: Ints, prior: LabelPrior
     ) -> RoundCounts:
         """Count labels of which there are two by one of them, or add up numbers, which are much faster than any."""
         joined, total = [*self._late, *zip(tasks, labels, strict=True)], self.total
@@ -218,7 +220,7 @@ class LabelBaselines:
         return RoundCounts(np.full((2, len(labels)), None), own_n, total_n, prior.labels, of_task[None], of_all[None])
 
     def _count_many(
-        self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior
+        self, tasks: Sequence[Hashable], labels: Sequence[Label], come: Ints, prior: LabelPrior
     ) -> RoundCounts:
         """Count labels of any number: the true one, the most frequent one of the task, and that of all tasks."""
         rows, new, total = [], LabelCounts(), self.total
@@ -237,14 +239,14 @@ class LabelBaselines:
         n, total_n, known, *counts = np.array(rows, np.float64).reshape(-1, 9).T
         return RoundCounts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
 
-    def to_saved(self) -> dict[str, Any]:
+    def to_saved(self) -> Json:
         """Return the counts and losses as data with a JSON form; labels that are still to come are not among them."""
         tasks = [[task, *counts.to_saved()] for task, counts in self.tasks.items()]
         return {"tasks": tasks, "total": self.total.to_saved(), "losses": self.losses.tolist()}
 
     @classmethod
-    def from_saved(cls, saved: dict[str, Any]) -> LabelBaselines:
-        """Undo :meth:`to_saved`."""
+    def from_saved(cls, saved: Json) -> LabelBaselines:
+        """Restore the result of :meth:`to_saved`."""
         result = cls()
         result.tasks = {task: LabelCounts.from_saved(*counts) for task, *counts in saved["tasks"]}
         result.total, result.losses = LabelCounts.from_saved(*saved["total"]), np.array(saved["losses"], np.float64)
@@ -257,8 +259,8 @@ class LabelBaselines:
             self.tasks.pop(task, None)
 
 
-def _losses(rates: Floats, labels: Sequence[Any], prior: LabelPrior) -> Floats:
-    """The losses of means of numbers, or of rates of the true labels."""
+def _losses(rates: Floats, labels: Sequence[Label], prior: LabelPrior) -> Floats:
+    """Compute the losses of predicted means of numbers, or of predicted rates of the true labels."""
     if prior.half:
         return log_losses(rates)
     return np.clip(np.array(labels, np.float64)[:, None] - rates, -LARGEST_RESIDUAL, LARGEST_RESIDUAL) ** 2

@@ -8,12 +8,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from coterie.inputs.block import Block
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimator, Floats, Json
 from coterie.wording import html_table, stack_level, table
 
 from .baselines import CONSTANT, RUNNING_MEAN, RUNNING_RATE, LabelBaselines
@@ -58,10 +59,10 @@ class Comparison:
     """
 
     traces: dict[str, Trace]
-    models: dict[str, Any]
+    models: dict[str, Estimator]
     seconds: dict[str, float]
     reference_names: tuple[str, str] = ("independent", "pooled")
-    spread: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    spread: dict[str, Floats] = field(default_factory=dict)
     given: tuple[str, ...] = ()
 
     @property
@@ -123,11 +124,11 @@ class Comparison:
                 raise ValueError(f"there is no learner {name!r} among {sorted(self.traces)}")
 
     def __repr__(self) -> str:
-        """The table of learners."""
+        """Return the table of learners."""
         return "\n".join(table(*self._table()))
 
     def _repr_html_(self) -> str:
-        """The same as notebooks show it."""
+        """Return the table as HTML for notebooks."""
         return html_table(*self._table())
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -162,7 +163,7 @@ def asked_for(comparison: Comparison, against: str | None = None) -> str:
 
 
 def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> str:
-    """The name of the baseline over which a learner gains least, on a task on average.
+    """Return the best baseline: the one over which the mean gain of a task is least.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Se
 
 
 def baselines_among(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> list[str]:
-    """The names of the baselines beside a learner; see :func:`best_baseline`."""
+    """Return the names of the baselines of a learner; see :func:`best_baseline`."""
     names = [name for name in dict.fromkeys((*reference_names, *BASELINES)) if name in traces and name != learner]
     if not names:
         raise ValueError(f"there is no baseline beside {learner!r} among {sorted(traces)}")
@@ -191,14 +192,14 @@ def baselines_among(traces: Mapping[str, Trace], learner: str, reference_names: 
 
 
 def compare(
-    models: Any,
-    X: Any,
-    y: Any = None,
+    models: Estimator | Sequence[Estimator] | Mapping[str, Estimator],
+    X: AnyRecords,
+    y: AnyLabels = None,
     *,
-    task: Any = None,
+    task: AnyTasks = None,
     tasks: Sequence[Hashable] | None = None,
     delay: int = 0,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
 ) -> Comparison:
     """Let several learners go along one stream side by side, each predicting every label before it sees it.
@@ -257,7 +258,7 @@ def compare(
 
 
 def side_by_side(
-    models: Mapping[str, Any],
+    models: Mapping[str, Estimator],
     rounds: Iterable[Sequence[Block]],
     asked: Sequence[str],
     tasks: Sequence[Hashable] = (),
@@ -296,18 +297,15 @@ def side_by_side(
     for name, run in runs.items():
         seconds[name] += _timed(run.learn_rest)
     traces = LabelBaselines(delay, tasks_known).add_to({name: run.trace() for name, run in runs.items()})
-    reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
+    reference_names = BASELINES[:2]
+    if not tasks_known:  # the best model of a single view, and the model of all views side by side
+        alone = [name for name in models if name.endswith(ALONE)]
+        reference_names = min(alone, key=lambda name: traces[name].error, default=""), SIDE_BY_SIDE
     deviations = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
     return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(asked))
 
 
-def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:
-    """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
-    alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
-    return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
-
-
-def _named(models: Any) -> Mapping[str, Any]:
+def _named(models: Estimator | Sequence[Estimator] | Mapping[str, Estimator]) -> Mapping[str, Estimator]:
     """Name models: by the keys of a dictionary, else by class, and by parameters if classes repeat.
 
     Raises
@@ -320,7 +318,7 @@ def _named(models: Any) -> Mapping[str, Any]:
     if hasattr(models, "items"):
         for name, model in models.items():
             stream_model_of(model, f"models[{name!r}]")
-        return cast(Mapping[str, Any], models)
+        return cast(Json, models)
     if not isinstance(models, (list, tuple)):
         if not hasattr(models, "get_params"):
             expected = "models must be a model, a list of models, or a dictionary from names to models"
@@ -337,7 +335,7 @@ def _named(models: Any) -> Mapping[str, Any]:
     return dict(zip(names, models, strict=True))
 
 
-def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
+def _first_of(models: Mapping[str, Estimator], X: AnyRecords, y: AnyLabels) -> tuple[AnyRecords, AnyRecords]:
     """Return the records, or those of the first block of a stream, and X with that block put back in front."""
     if y is not None or not models:
         return X, X
@@ -347,9 +345,14 @@ def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _rounds(
-    models: Mapping[str, Any], X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None, sample_weight: Any
+    models: Mapping[str, Estimator],
+    X: AnyRecords,
+    y: AnyLabels,
+    task: AnyTasks,
+    tasks: Sequence[Hashable] | None,
+    sample_weight: ArrayLike | None,
 ) -> tuple[Iterable[Sequence[Block]], Sequence[Hashable]]:
-    """The stream in blocks, one for each learner, and the tasks known from its start.
+    """Return the blocks of the stream, one for each learner, and the tasks known from its start.
 
     Blocks of a reader are the same for all. Of arrays every learner takes note itself: of names and types.
     """
@@ -379,11 +382,11 @@ class FeatureSpread:
     def __init__(self) -> None:
         self._rows, self._sums = 0, np.zeros((2, 0))
 
-    def add(self, X: Any) -> None:
+    def add(self, X: AnyRecords) -> None:
         """Add the records of a block, dense or sparse, if they are among the first; those of views are left out."""
         if self._rows >= _SPREAD_ROWS or getattr(X, "ndim", 0) != 2 or not hasattr(X, "T"):
             return
-        values: Any = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
+        values: AnyRecords = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
         powers = values, values.multiply(values) if hasattr(X, "indices") else np.square(values)
         sums = np.stack([np.asarray(power.sum(axis=0), np.float64).ravel() for power in powers])
         width = max(self._sums.shape[1], sums.shape[1])
@@ -391,7 +394,7 @@ class FeatureSpread:
         self._sums = np.add(*(np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (self._sums, sums)))
 
     @property
-    def deviations(self) -> NDArray[np.float64] | None:
+    def deviations(self) -> Floats | None:
         """The deviations by column; None without records."""
         if not self._rows:
             return None
@@ -405,7 +408,7 @@ def _timed(work: Callable[[], None]) -> float:
     return time.thread_time() - start
 
 
-def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any]:
+def with_baselines(models: Mapping[str, Estimator], seen: AnyRecords = None) -> dict[str, Estimator]:
     """Add missing baselines of the first learner to the learners.
 
     ``seen`` are records, or the first of them, where the baselines depend on what these are.

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from coterie.types import Array
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -72,8 +74,8 @@ class Tally(NamedTuple):
 def add_groups(one: Arrays, other: Arrays, places: Ints) -> Arrays:
     """Add up sums by group; ``places`` has the place among the first's groups of each of the other's."""
 
-    def add(mine: NDArray[Any], its: NDArray[Any]) -> NDArray[Any]:
-        total: NDArray[Any] = np.zeros(max(len(mine), int(places.max(initial=-1)) + 1), mine.dtype)
+    def add(mine: Array, its: Array) -> Array:
+        total: Array = np.zeros(max(len(mine), int(places.max(initial=-1)) + 1), mine.dtype)
         total[: len(mine)] = mine
         total[places] += its
         return total
@@ -81,7 +83,9 @@ def add_groups(one: Arrays, other: Arrays, places: Ints) -> Arrays:
     return type(one)(*map(add, one, other))
 
 
-def paired_interval(n: Any, total: Any, squares: Any, confidence: float = 0.95) -> tuple[Any, Any]:
+def paired_interval(
+    n: float | Array, total: float | Array, squares: float | Array, confidence: float = 0.95
+) -> tuple[Floats, Floats]:
     """Agresti and Min's adjusted Wald interval for the difference of two matched proportions, (won - lost) / n.
 
     Add 1/2 to each of the four cells (both wrong, b, c, both right): n' = n + 2, b' = b + 1/2, c' = c + 1/2. Then it is
@@ -116,7 +120,7 @@ def paired_interval(n: Any, total: Any, squares: Any, confidence: float = 0.95) 
 
     rounds = np.asarray(n) + 2.0
     variance = np.asarray(squares) + 1.0 - np.asarray(total) ** 2 / rounds
-    centre, half = total / rounds, ndtri((1 + confidence) / 2) * np.sqrt(variance) / rounds
+    centre, half = np.asarray(total) / rounds, ndtri((1 + confidence) / 2) * np.sqrt(variance) / rounds
     nothing = np.asarray(n) == 0
     low, high = np.where(nothing, -1.0, centre - half), np.where(nothing, 1.0, centre + half)
     return np.maximum(low, -1.0), np.minimum(high, 1.0)
@@ -151,7 +155,7 @@ def student_interval(n: int, total: float, squares: float, confidence: float = 0
 
 
 def normal_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
-    """The normal interval for the mean of many values; nan of none.
+    """Return the normal interval for the mean of many values; nan of none.
 
     Ten values' worth of their mean square go into the variance, so that a few equal values do not pass for certainty.
 
@@ -177,7 +181,7 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
 
 
 def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """The plain mean of tasks' gains, and its interval.
+    """Return the plain mean of tasks' gains, and its interval.
 
     Of ten tasks or more it is Student's interval for the mean of such tasks, whatever their sizes are and however they
     differ. Of fewer, or where all gains are equal, it is that for the mean of these tasks, by the squares of the

@@ -7,19 +7,20 @@ a pooled model on labels drawn at random. So costs depend on predictions only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.types import Fields, Floats, Json
 from coterie.wording import NONE, percent, points
 
 from .confidence_intervals import paired_interval, student_interval
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 #: Head, name and format of a measure.
@@ -57,14 +58,14 @@ class CostWords:
     factor: float
     suffix: str
     measures: tuple[Measure, ...]
-    interval: Callable[[int, float, float, float], tuple[Any, Any]] = paired_interval
+    interval: Callable[[int, float, float, float], tuple[float, float] | tuple[Floats, Floats]] = paired_interval
 
     @property
     def gain(self) -> str:
         """The name of a gain at the head of a column."""
         return f"gain in{self.unit or ' ' + self.error}"
 
-    def for_json(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def for_json(self, values: Fields) -> Json:
         """Name the measure in ``error`` and ``error_against`` for JSON, and replace nan and infinity by None."""
         return {
             name.replace("error", self.key) if name in ("error", "error_against") else name: (
@@ -112,7 +113,7 @@ AMOUNTS = CostWords(
 )
 
 
-def log_losses(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_losses(probability: Floats) -> Floats:
     """-log of the probabilities given to labels, clipped at the precision of numbers as scikit-learn does."""
     least = float(np.finfo(np.float64).eps)
     return np.asarray(-np.log(np.clip(probability, least, 1.0 - least)))

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from coterie.inputs.errors import FieldError
+from coterie.types import Estimator
 
 T = TypeVar("T")
 
@@ -147,13 +148,13 @@ class Checkpoints:
         ``save(model, records)`` saves a model that has learned this number of records in this run.
     """
 
-    def __init__(self, interval: str, save: Callable[[Any, int], None]) -> None:
+    def __init__(self, interval: str, save: Callable[[Estimator, int], None]) -> None:
         self._interval, self._save = SaveInterval.from_text(interval), save
         self._records, self._pause = 0, 0.0
         self._start = self._end = time.monotonic()
 
     def is_due(self, records: int) -> bool:
-        """True if the interval has passed since the last time, and saving has left time to learn."""
+        """Return True if the interval has passed, and saving does not take more time than learning."""
         now = time.monotonic()
         return (
             records - self._records >= (self._interval.records or 0)
@@ -161,7 +162,7 @@ class Checkpoints:
             and now - self._end >= self._pause
         )
 
-    def save(self, model: Any, records: int) -> None:
+    def save(self, model: Estimator, records: int) -> None:
         """Save a model that has learned this number of records."""
         self._records, self._start = records, time.monotonic()
         learning = self._start - self._end

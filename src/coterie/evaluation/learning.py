@@ -17,6 +17,7 @@ from coterie.index import TYPED, check_no_collisions, distinct_labels
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
 from coterie.relations.learned import TooManyTasksError
+from coterie.types import Estimator, Flags, Json, Label, TaskType
 
 from .baselines import LabelBaselines
 from .comparison import Comparison, side_by_side, with_baselines
@@ -25,10 +26,10 @@ from .stream_model import stream_model_of
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from coterie.inputs.block import Block
+    from coterie.inputs.encoding import Encoder
     from coterie.inputs.hints import Hint
+    from coterie.inputs.labels import Labels
     from coterie.io.readers import Reader
 
 #: Name of the learner that is not one of the baselines.
@@ -55,7 +56,7 @@ class LearnerFactory(Protocol):
     def parameter(self, name: str) -> Any:
         """Return a parameter of the model; None if it has no such parameter."""
 
-    def make(self, task_type: Callable[[str], Any], delay: int) -> Any:
+    def make(self, task_type: TaskType, delay: int) -> Estimator:
         """Make the model."""
 
 
@@ -93,7 +94,7 @@ class LearningOutcome:
     hints: Callable[[], list[Hint]] = list
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Estimator:
         """The requested learner, ready to be saved."""
         return self.comparison.models[self.learner]
 
@@ -154,9 +155,9 @@ def learn(
 
 def continue_learning(
     reader: Reader,
-    models: Mapping[str, Any],
+    models: Json,
     *,
-    saved: Any = None,
+    saved: Estimator = None,
     label_baselines: LabelBaselines | None = None,
     delay: int = 0,
     on_round: OnRound | None = None,
@@ -188,7 +189,7 @@ def continue_learning(
     return replace(outcome, comparison=replace(outcome.comparison, models={**models, name: saved}))
 
 
-def checked_blocks(reader: Reader, models: Iterable[Any]) -> Iterator[Block]:
+def checked_blocks(reader: Reader, models: Iterable[Estimator]) -> Iterator[Block]:
     """Read blocks with labels; a record that one of the models refuses raises InputError with file and line."""
     models = list(models)
     with closing(_CheckedStream(reader, stream_model_of(models[0]).label_encoder.numeric)) as stream:
@@ -198,7 +199,7 @@ def checked_blocks(reader: Reader, models: Iterable[Any]) -> Iterator[Block]:
 
 def _run_pass(
     stream: _CheckedStream,
-    models: Mapping[str, Any],
+    models: Json,
     delay: int,
     alone: bool,
     on_round: OnRound | None,
@@ -247,13 +248,13 @@ class _CheckedStream:
         reader.require_labels(regression)
         self._blocks: Generator[Block] = iter(reader)
         self._block: Block | None = None
-        self._encoder: Any = None
-        self._label_encoder: Any = None
+        self._encoder: Encoder | None = None
+        self._label_encoder: Labels
         self._labels: dict[Hashable, None] = {}
         self._is_continued = False
         self._tasks: dict[Hashable, None] = {}
         self._known_tasks: set[Hashable] = set()
-        self._checks: list[Callable[[Sequence[Hashable]], Any]] = []
+        self._checks: list[Callable[[Sequence[Hashable]], object]] = []
         self._save_if_due: Callable[[], None] = lambda: None
 
     def close(self) -> None:
@@ -261,7 +262,7 @@ class _CheckedStream:
         self._blocks.close()
 
     @property
-    def encoder(self) -> Any:
+    def encoder(self) -> Encoder | None:
         """The encoder after the last learned block: a block that was being read has no effect."""
         return self._encoder if self._ended_early else self.reader.encoder
 
@@ -269,7 +270,7 @@ class _CheckedStream:
     def _ended_early(self) -> bool:
         return self.stopped is not None or self.failed is not None
 
-    def set_checkpoints(self, checkpoints: Checkpoints | None, model: Any, delay: int) -> None:
+    def set_checkpoints(self, checkpoints: Checkpoints | None, model: Estimator, delay: int) -> None:
         """Save a model between blocks, as often as the checkpoints demand."""
 
         def save_if_due() -> None:
@@ -280,7 +281,7 @@ class _CheckedStream:
 
         self._save_if_due = save_if_due
 
-    def set_models(self, models: Iterable[Any]) -> None:
+    def set_models(self, models: Iterable[Estimator]) -> None:
         """Refuse records that one of these models would refuse."""
         for model in map(stream_model_of, models):
             self._label_encoder = model.label_encoder
@@ -320,7 +321,7 @@ class _CheckedStream:
         return error(text, None if reader.skipped else reader.path)
 
     @property
-    def task_type(self) -> Callable[[str], Any]:
+    def task_type(self) -> TaskType:
         """The type of the tasks' labels: whole numbers or text."""
         tasks = self.first.task
         is_whole = tasks is not None and (tasks.dtype.kind in "iu" or all(type(task) is int for task in tasks))
@@ -408,7 +409,7 @@ class _CheckedStream:
             message = f"{labels[np.argmax(bad)]!r} is no number that can be learned"
             raise self._error(message, "label", block, bad) from None
 
-    def _is_number(self, label: Any) -> bool:
+    def _is_number(self, label: Label) -> bool:
         try:
             self._label_encoder.values([label])
         except ValueError:
@@ -436,9 +437,7 @@ class _CheckedStream:
         check_no_collisions(new, self._known_tasks)
         check_no_collisions(new, self._tasks)
 
-    def _error(
-        self, message: str, role: str, block: Block, rows: NDArray[np.bool_], hint: FieldError | None = None
-    ) -> InputError:
+    def _error(self, message: str, role: str, block: Block, rows: Flags, hint: FieldError | None = None) -> InputError:
         line = int(block.place[np.argmax(rows)])
         return InputError(message, self.reader.path, line, self._column(role), hint)
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from coterie.types import Flags, Json
 from coterie.wording import NONE
 
 from .costs import RATES, CostWords, Measure
@@ -29,11 +30,8 @@ from .trace import Trace, ratio
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from numpy.typing import NDArray
-
     from coterie.types import Floats, Ints
 
-    Bools = NDArray[np.bool_]
 
 #: So many rounds at least are first guesses.
 _FIRST = 30
@@ -69,7 +67,7 @@ class Metrics:
     defined: dict[str, int]
     words: CostWords = field(default=RATES, repr=False)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return micro and macro values for JSON, None for a measure without meaning; O(1)."""
         values: dict[str, Mapping[str, float]] = {
             "micro": self.micro,
@@ -80,7 +78,7 @@ class Metrics:
 
 
 def measures_with_values(metrics: Iterable[Metrics]) -> list[Measure]:
-    """The measures of some learners other than their error; log loss only if one of them has probabilities."""
+    """Return the measures to show besides the error: log loss only if a learner has probabilities."""
     learners = list(metrics)
     has_losses = any(learner.defined.get("log_loss") for learner in learners)
     return [measure for measure in learners[0].words.measures if measure[1] != "log_loss" or has_losses]
@@ -101,20 +99,14 @@ class ErrorCurve(NamedTuple):
         How many rounds had passed, increasing.
     cumulative : ndarray, shape (p,)
         Wrong predictions per round since the start, or their mean cost.
-    recent : ndarray, shape (p,)
-        The same over the last ``window`` rounds (over all of them while there are fewer).
-    window : int
-        Length of that window in rounds.
     """
 
     rounds: Ints
     cumulative: Floats
-    recent: Floats
-    window: int
 
 
-def settled(rounds: Ints) -> Bools:
-    """Which of these rounds lie behind the first guesses: a hundredth of all, and 30 if there are as many."""
+def settled(rounds: Ints) -> Flags:
+    """Flag the rounds after the first guesses: a hundredth of all rounds, and at least 30 if there are as many."""
     return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 
 
@@ -174,25 +166,23 @@ def evaluate(trace: Trace) -> Metrics:
 
 
 def _measured_by(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    """All measures by any assignment of the rounds to tasks."""
+    """Compute all measures for any assignment of rounds to tasks."""
     cost = trace.costs if trace.weight is None else trace.weight * trace.costs
     error = ratio(np.bincount(task, cost, n_tasks), np.bincount(task, trace.weight, n_tasks))
     return {"error": error} | trace.measure(task, n_tasks)
 
 
-def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: int | None = None) -> ErrorCurve:
-    """The error since the start and over the latest rounds, at chosen rounds, the last round always among them.
+def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"] = "even") -> ErrorCurve:
+    """Compute the error since the start at chosen rounds; the last round is always among them.
 
     Parameters
     ----------
     trace : Trace
-        Of n rounds.
+        The trace of n rounds.
     points : int
-        How many points at most; fewer where rounds would repeat.
+        The largest number of points; there are fewer if rounds would repeat.
     spacing : {"even", "log"}
         Points at equal steps of the number of rounds, or of its logarithm.
-    window : int, optional
-        Rounds that "of late" means; a twentieth of all where it is not given.
 
     Returns
     -------
@@ -202,25 +192,25 @@ def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: 
     Raises
     ------
     ValueError
-        ``points`` or ``window`` below 1, or a ``spacing`` that is neither.
+        If ``points`` is below 1, or for another ``spacing``.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> trace = SimpleNamespace(costs=np.array([True, True, False, False, True, False, False, False]))
-    >>> error_curve(trace, points=4, window=2)
-    ErrorCurve(rounds=array([2, 4, 6, 8]), cumulative=array([1.   , 0.5  , 0.5  , 0.375]),
-               recent=array([1. , 0. , 0.5, 0. ]), window=2)
+    >>> error_curve(trace, points=4)
+    ErrorCurve(rounds=array([2, 4, 6, 8]), cumulative=array([1.   , 0.5  , 0.5  , 0.375]))
     """
-    cost = trace.costs
-    n = len(cost)
-    width = max(1, n // 20) if window is None else _at_least_one("window", window)
-    rounds = places(n, _at_least_one("points", points), spacing)
-    return ErrorCurve(rounds, *_errors(cost, rounds, width), width)
+    if spacing not in ("even", "log"):
+        raise ValueError(f"spacing={spacing!r}: expected 'even' or 'log'")
+    n, fraction = len(trace.costs), np.arange(1, _at_least_one("points", points) + 1) / points
+    wanted = n**fraction if spacing == "log" else n * fraction
+    rounds = np.unique(np.clip(np.rint(wanted).astype(np.int64), 1, n)) if n else np.empty(0, np.int64)
+    return ErrorCurve(rounds, np.cumsum(trace.costs, dtype=np.float64)[rounds - 1] / rounds)
 
 
 def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
-    """The fraction of positive labels in bins of the predicted probability, each of equally many rounds.
+    """Compute the fraction of positive labels in bins of the predicted probability, with equally many rounds each.
 
     Parameters
     ----------
@@ -242,42 +232,19 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     >>> calibration_curve(trace, bins=2)
     CalibrationCurve(predicted=array([0.2, 0.7]), observed=array([0., 1.]), rounds=array([2, 2]))
     """
-    probability, positive = _forecast(trace)
+    probability, positive = np.zeros(0), np.zeros(0, np.bool_)
+    if trace.probability is not None and len(trace.classes) >= 2:
+        defined = ~np.isnan(trace.probability)
+        probability, positive = trace.probability[defined], (trace.label == trace.classes[1])[defined]
     order = np.argsort(probability, kind="stable")
     parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
     predicted, observed = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
     return CalibrationCurve(predicted, observed, np.array([len(part) for part in parts], np.int64))
 
 
-def _forecast(trace: Trace) -> tuple[Floats, Bools]:
-    """The predicted probabilities of the positive label, and flags of positive labels."""
-    if trace.probability is None or len(trace.classes) < 2:
-        return np.zeros(0), np.zeros(0, np.bool_)
-    defined = ~np.isnan(trace.probability)
-    return trace.probability[defined], np.asarray(trace.label == trace.classes[1], np.bool_)[defined]
-
-
-def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Floats]:
-    """The mean cost since the start, and over the last ``width`` rounds, after so many rounds."""
-    total = np.concatenate([np.zeros(1), np.cumsum(cost, dtype=np.float64)])
-    start = np.maximum(rounds - width, 0)
-    return total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start)
-
-
 def _mean(values: Floats) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else float("nan")
-
-
-def places(n: int, points: int, spacing: str) -> Ints:
-    """At most ``points`` different rounds in 1..n, n among them."""
-    if spacing not in ("even", "log"):
-        raise ValueError(f"spacing={spacing!r}: expected 'even' or 'log'")
-    if n == 0:
-        return np.empty(0, np.int64)
-    fraction = np.arange(1, points + 1) / points
-    wanted = n**fraction if spacing == "log" else n * fraction
-    return np.unique(np.clip(np.rint(wanted).astype(np.int64), 1, n))
 
 
 def _at_least_one(name: str, value: int) -> int:
@@ -346,7 +313,7 @@ class RunningTotals:
             first = last
 
     def now(self) -> Totals:
-        """The totals of all that was added, and since this was asked before."""
+        """Return the totals since the start, and since the previous call."""
         examples, before, at = self._examples, self._reported, self._reported_at
         error = {name: _rate(cost, examples) for name, cost in self._costs.items()}
         since = {name: _rate(cost - before.get(name, 0.0), examples - at) for name, cost in self._costs.items()}

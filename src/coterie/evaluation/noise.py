@@ -50,8 +50,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from coterie.types import Flags
+
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from coterie.types import Floats, Ints
 
@@ -113,7 +115,7 @@ class OfLabels(NamedTuple):
     def from_rounds(
         cls, positive: Floats, negative: Floats, probability: Floats, gain: Floats, task: Ints, tasks: int
     ) -> OfLabels:
-        """The sums of rounds with these gains by label and these probabilities; rounds with nan count nothing."""
+        """Sum up rounds with these gains by label and these probabilities, without nan."""
         difference, chance = positive - negative, probability * (1.0 - probability)
         up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
         either = (up > 0.0) & (down > 0.0)  # other rounds tell nothing, such as those with equal predictions
@@ -161,7 +163,7 @@ class OfClasses(NamedTuple):
 
     @classmethod
     def from_rounds(cls, gain: Floats, task: Ints, tasks: int) -> OfClasses:
-        """The sums of rounds with these gains."""
+        """Sum up rounds with these gains."""
         rounds = gain**2, gain**3, np.maximum(gain, 0.0) ** 4, np.minimum(gain, 0.0) ** 4
         return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
@@ -215,7 +217,7 @@ class OfNumbers(NamedTuple):
 
     @classmethod
     def from_rounds(cls, ours: Floats, theirs: Floats, task: Ints, tasks: int) -> OfNumbers:
-        """The sums of rounds with these residuals."""
+        """Sum up rounds with these residuals."""
         twice = 2.0 * (ours - theirs)  # positive if the learner predicts less
         cubes = np.maximum(twice, 0.0) ** 3, np.maximum(-twice, 0.0) ** 3, ours**3, theirs**3
         gain = theirs**2 - ours**2
@@ -269,8 +271,8 @@ class OfPredictions(NamedTuple):
     differ: Floats
 
     @classmethod
-    def from_rounds(cls, differ: NDArray[np.bool_], task: Ints, tasks: int) -> OfPredictions:
-        """The sums of rounds on which predictions differ or not."""
+    def from_rounds(cls, differ: Flags, task: Ints, tasks: int) -> OfPredictions:
+        """Sum up rounds by predictions that differ or agree."""
         return cls(_sums(differ.astype(np.float64), task, tasks))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
@@ -303,12 +305,12 @@ KINDS: dict[str, type[Noise]] = {
 
 
 def kind_of(noise: Noise) -> str:
-    """The name in files of a kind of noise."""
+    """Return the name of a kind of noise in files."""
     return next(name for name, kind in KINDS.items() if type(noise) is kind)
 
 
 def class_of_size(n: ArrayLike) -> Ints:
-    """The class of size of tasks with so many records, from 0.
+    """Return the class of size, from 0, of tasks with these numbers of records.
 
     >>> class_of_size([1, 2, 3, 300, 301]).tolist()
     [0, 0, 1, 3, 4]
@@ -316,7 +318,7 @@ def class_of_size(n: ArrayLike) -> Ints:
     return np.searchsorted(SIZES, n, side="left")
 
 
-def select_discoveries(p: Floats, rate: float) -> NDArray[np.bool_]:
+def select_discoveries(p: Floats, rate: float) -> Flags:
     """Select tests by Benjamini and Hochberg's procedure: at most a share of ``rate`` is expected to be false.
 
     Parameters
@@ -339,7 +341,7 @@ def select_discoveries(p: Floats, rate: float) -> NDArray[np.bool_]:
 
 
 def jump_tail(far: Floats, jump: Floats) -> Floats:
-    """The probability of noise beyond ``far``, with rare jumps of the size ``jump``, both in standard deviations.
+    """Compute the probability of noise beyond ``far``, with rare jumps of size ``jump``, in standard deviations.
 
     It is the tail of the normal distribution or that of Pearson's type III distribution of skewness ``jump``, beginning
     half a jump earlier, whichever is heavier.
@@ -356,7 +358,7 @@ def jump_tail(far: Floats, jump: Floats) -> Floats:
 
 
 def farther_quantile(left: float, skewness: Floats) -> Floats:
-    """So many standard deviations as noise exceeds with the probability ``left``, at most.
+    """Compute the number of standard deviations that noise exceeds with at most the probability ``left``.
 
     >>> farther_quantile(0.025, np.array([0.0, 1.0, -1.0])).round(2).tolist()
     [1.96, 2.38, 1.96]
@@ -370,27 +372,27 @@ def farther_quantile(left: float, skewness: Floats) -> Floats:
 
 
 def _shape(skewness: Floats) -> tuple[Floats, Floats]:
-    """The shape of the gamma distribution of this skewness, and its standard deviation."""
+    """Compute the shape of the gamma distribution of this skewness, and its standard deviation."""
     shape = 4.0 / np.maximum(skewness, _STRAIGHT, where=skewness > 0, out=np.maximum(-skewness, _STRAIGHT)) ** 2
     return shape, np.sqrt(shape)
 
 
 def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """The interval of mean gains, from the central moments of their sums."""
+    """Compute the interval of mean gains from the central moments of their sums."""
     left, mean = (1.0 - confidence) / 2.0, gains.means
     error, skewness = np.sqrt(variance) / np.maximum(gains.n, 1), _ratio(third, variance**1.5)
     return mean - farther_quantile(left, skewness) * error, mean + farther_quantile(left, -skewness) * error
 
 
 def _test_signs(gains: Tally, variance: Floats, jump_up: Floats, jump_down: Floats) -> tuple[Floats, Floats]:
-    """The p-values of sums as large, and as small, of gains with mean 0; jumps are in standard deviations."""
+    """Compute the p-values of sums as large, and as small, if the mean gain is 0; jumps in standard deviations."""
     far = _ratio(gains.total, np.sqrt(variance))
     helped, hurt = jump_tail(far, jump_up), jump_tail(-far, jump_down)
     return np.where(gains.n > 0, helped, np.nan), np.where(gains.n > 0, hurt, np.nan)
 
 
 def _sums(values: Floats, task: Ints, tasks: int) -> Floats:
-    """The sum of each task's values; nan counts nothing."""
+    """Sum the values of each task without nan."""
     return np.bincount(task, np.where(np.isnan(values), 0.0, values), tasks).astype(np.float64)
 
 

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
 from coterie.round.contract import Predictions
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Floats, Json, Label
 
 from .stream_model import BatchResult, Margins, StreamModel, stream_model_of
 from .trace import Trace, ViewWeights
-from .tracing import empty_trace, make_trace, trace_rows
+from .tracing import make_trace
+
+if TYPE_CHECKING:
+    from coterie.inputs.encoding import Encoder
 
 #: Rounds between two reports of progress when the whole stream is at hand.
 CHUNK = 65536
 
 
 def progressive_validation(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Estimator,
+    X: AnyRecords,
+    y: AnyLabels = None,
     *,
-    task: Any = None,
+    task: AnyTasks = None,
     tasks: Sequence[Hashable] | None = None,
     delay: int = 0,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     on_round: Callable[[Trace], None] | None = None,
 ) -> Trace:
     """Let a model predict and then learn every record of a stream, in one pass.
@@ -117,7 +121,7 @@ class ProgressiveRun:
         """Predict a block, and learn the labels that come meanwhile."""
         joined = block if self._waiting is None else self._waiting.joined(block)
         before, asked = len(joined) - len(block), self._asked
-        margin = empty_trace(self.model.label_encoder, len(joined))
+        margin = self.model.label_encoder.empty_rows(len(joined))
         if before < self.delay:  # no label has come yet in this stream
             early = joined.piece(before, self.delay)
             rounds = self.model.predict_pending(early)
@@ -154,26 +158,26 @@ class ProgressiveRun:
     def _learn(self, block: Block, late: int = 0) -> BatchResult:
         return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, predictions=self._predictions)
 
-    def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        return trace_rows(self.model.label_encoder, margin, label, self.model.learner.traits.log_odds)
+    def _rows(self, margin: Margins, label: AnyLabels) -> Array:
+        return self.model.label_encoder.rows(margin, label, self.model.learner.traits.log_odds)
 
     def latest_trace(self) -> Trace:
-        """The rounds of the last block; a record counts as not moved until its label comes."""
+        """Return the trace of the last block; records without labels yet count as not updated."""
         learned = len(self._predicted[-1].margin) - (len(self._waiting) if self._waiting is not None else 0)
         return self._trace(self._predicted[-1:], [self._moves[-1].moves(-learned)] if learned > 0 else [])
 
     def trace(self) -> Trace:
-        """All rounds so far."""
+        """Return the trace of all rounds so far."""
         return self._trace(self._predicted, self._moves)
 
     def _trace(self, predicted: Sequence[_PredictedBlock], moves: Sequence[BatchResult]) -> Trace:
-        """The trace of blocks, with tasks numbered as they came."""
+        """Make the trace of blocks, with tasks numbered in order of appearance."""
         encoder = self.model.label_encoder
-        margin = np.concatenate([empty_trace(encoder, 0), *(block.margin for block in predicted)])
+        margin = np.concatenate([encoder.empty_rows(0), *(block.margin for block in predicted)])
         n, tasks_of_blocks = len(margin), [np.asarray(block.task) for block in predicted]
         label = np.concatenate([np.asarray(block.label) for block in predicted]) if predicted else np.zeros(0)
         tasks, task = distinct_labels(np.concatenate(tasks_of_blocks) if predicted else np.zeros(0))
-        rounds: dict[str, Any] = {
+        rounds: Json = {
             "updated": _pad([part.updated for part in moves], n, False),
             "queried": np.concatenate([np.zeros(0, bool), *(block.asked for block in predicted)]),
             "task": task,
@@ -197,49 +201,50 @@ class ProgressiveRun:
 class _PredictedBlock(NamedTuple):
     """A block that was predicted, without its features, so that a stream may be longer than the memory."""
 
-    label: NDArray[Any] | None
-    task: NDArray[Any]
-    margin: NDArray[Any]
-    asked: NDArray[np.bool_]
-    weight: NDArray[np.float64] | None
+    label: Array | None
+    task: Array
+    margin: Array
+    asked: Flags
+    weight: Floats | None
 
 
-def _pad(arrays: Sequence[Any], n: int, rest: Any) -> NDArray[Any]:
+def _pad(arrays: Sequence[Array | None], n: int, rest: Label) -> Array:
     """Join arrays to one of n entries; records that wait for their labels have ``rest``."""
     joined = np.concatenate([np.full(0, rest), *arrays])[:n]
     return np.concatenate([joined, np.full(n - len(joined), rest)])
 
 
 def reading_files(models: Iterable[StreamModel]) -> list[StreamModel]:
-    """The models that can take over the encoder of a reader: those that have learned nothing, or from files."""
+    """Return the models that can adopt a reader's encoder: unfitted ones, and those that learned from files."""
     return [model for model in models if not model.fitted or model.encoder is not None]
 
 
-def keep_encoder(X: Any, models: Iterable[StreamModel]) -> None:
+def keep_encoder(X: AnyRecords, models: Iterable[StreamModel]) -> None:
     """Let models that have gone along a reader of files have a copy of its encoder each."""
-    encoder: Any = getattr(X, "encoder", None)
-    for model in models if encoder is not None else ():
-        model.encoder = encoder.copy()
+    encoder: Encoder | None = getattr(X, "encoder", None)
+    if encoder is not None:
+        for model in models:
+            model.encoder = encoder.copy()
 
 
 def blocks_of(
     model: StreamModel,
-    X: Any,
-    y: Any,
-    task: Any,
+    X: AnyRecords,
+    y: AnyLabels,
+    task: AnyTasks,
     tasks: Sequence[Hashable] | None,
     size: int | None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[Iterable[Block], Sequence[Hashable]]:
-    """A stream as blocks of at most ``size`` records, and the tasks known from its start."""
+    """Split a stream into blocks of at most ``size`` records; return them and the tasks known from its start."""
     if y is None:
         return blocks_alone(X), tasks or ()
     whole = model.as_block(X, y, task, sample_weight)
     return whole.pieces(size or max(len(whole), 1)), tasks or ()
 
 
-def blocks_alone(X: Any) -> Iterator[Block]:
-    """The blocks of a reading, one after the other.
+def blocks_alone(X: AnyRecords) -> Iterator[Block]:
+    """Yield the blocks of a reader.
 
     Raises
     ------
@@ -255,7 +260,7 @@ def blocks_alone(X: Any) -> Iterator[Block]:
         yield block
 
 
-def length_of(y: Any, sample_weight: Any = None) -> int | None:
+def length_of(y: AnyLabels, sample_weight: ArrayLike | None = None) -> int | None:
     """Count the records that are learned; None for a stream of unknown length."""
     if y is None or sample_weight is None:
         return None if y is None else len(y)

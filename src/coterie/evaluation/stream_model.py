@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie.inputs.block import Block
 from coterie.inputs.labels import Labels
 from coterie.round.contract import BaseLearner, Predictions
 from coterie.round.task_registry import TaskRegistry
 from coterie.spec import require_instance
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Ints, Label, Learning, Record
 
 from .trace import ViewWeights
 
+if TYPE_CHECKING:
+    from coterie.inputs.encoding import Encoder
+
 Margins = NDArray[np.float64]
+#: A record that was read and predicted, in the form of the model that waits for its label.
+Waiting: TypeAlias = Any
 #: A function that makes the asker of a run of records, given the number of tasks at the run's end.
 Asking = Callable[[int], Any]
 
@@ -43,10 +49,10 @@ class BatchResult:
     """
 
     margin: Margins
-    updated: NDArray[np.bool_]
-    queried: NDArray[np.bool_]
-    stored: NDArray[np.bool_] | None = None
-    evicted: NDArray[np.int64] | None = None
+    updated: Flags
+    queried: Flags
+    stored: Flags | None = None
+    evicted: Ints | None = None
     weights: ViewWeights | None = None
     predictions: Predictions | None = None
     own: Margins | None = None
@@ -72,7 +78,7 @@ def stacked(margins: Sequence[Margins]) -> Margins:
 def concatenate_results(parts: Sequence[BatchResult]) -> BatchResult:
     """Join rounds of consecutive records; parts that learned nothing stored and evicted nothing."""
 
-    def joined(name: str, rest: Any) -> NDArray[Any] | None:
+    def joined(name: str, rest: Label) -> Array | None:
         arrays = [getattr(part, name) for part in parts]
         if all(array is None for array in arrays):
             return None
@@ -101,9 +107,9 @@ class BlockPredictions(NamedTuple):
     labels, columns as ``classes_``, where they were not asked for.
     """
 
-    task: NDArray[Any] | None
-    prediction: NDArray[Any]
-    margin: NDArray[Any] | None
+    task: Array | None
+    prediction: Array
+    margin: Array | None
     probability: Margins | None
     low: Margins | None = None
     high: Margins | None = None
@@ -118,7 +124,7 @@ class BlockViews(Protocol):
         """The margin of each record."""
 
     def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """The prediction for each record, with intervals of that level.
+        """Return the prediction for each record, with intervals of that level.
 
         With ``all_labels``, which needs a model that has ``predict_proba``, also the probability of each label.
         """
@@ -148,13 +154,13 @@ class StreamModel(Protocol):
         """The labels known, or those there may be before any came."""
 
     @property
-    def encoder(self) -> Any:
+    def encoder(self) -> Encoder | None:
         """The encoder of records of files; None if no file was read."""
 
     @encoder.setter
-    def encoder(self, encoder: Any) -> None: ...
+    def encoder(self, encoder: Encoder | None) -> None: ...
 
-    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
+    def as_block(self, X: AnyRecords, y: AnyLabels, task: AnyTasks = None, weights: ArrayLike | None = None) -> Block:
         """Validate records given in any form, for :meth:`learn`."""
 
     def learn(
@@ -174,39 +180,43 @@ class StreamModel(Protocol):
         made before.
         """
 
-    def learned_records(self, X: Any, y: Any, weights: Any) -> Any:
+    def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
         """Flag the records that are learned, with a positive weight of their own and of their label."""
 
-    def predict_and_learn_one(self, x: Any, y: Any, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: Record, y: AnyLabels, task: Hashable) -> Margins:
         """Predict and then learn one record, a dictionary, as a block of one; the margin predicted, as an array."""
 
-    def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> Sequence[Any]:
+    def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> Sequence[Waiting]:
         """Predict dictionaries before their labels come, and return them in the form of :meth:`learn_waiting`."""
 
-    def read_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, learning: bool = True) -> Sequence[Any]:
+    def read_waiting(
+        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True
+    ) -> Sequence[Waiting]:
         """Read records as :meth:`predict_waiting` does, without predicting them; scales learn if ``learning``."""
 
-    def learn_waiting(self, waiting: Sequence[Any], y: Sequence[Any], tasks: Sequence[Hashable] | None) -> Margins:
+    def learn_waiting(
+        self, waiting: Sequence[Waiting], y: Sequence[Label], tasks: Sequence[Hashable] | None
+    ) -> Margins:
         """Learn records that :meth:`predict_waiting` predicted, by these predictions; the margins before each label."""
 
-    def require_labels(self, y: Sequence[Any]) -> None:
+    def require_labels(self, y: Sequence[Label]) -> None:
         """Refuse labels that cannot be learned: ValueError."""
 
-    def check_waiting(self, waiting: Sequence[Any]) -> None:
+    def check_waiting(self, waiting: Sequence[Waiting]) -> None:
         """Raise ValueError for objects that :meth:`predict_waiting` cannot have returned."""
 
     def predict_pending(self, block: Block) -> BatchResult:
         """Predict a block before its labels come; margins are 0 before anything is learned."""
 
     def predict(self, block: Block) -> BlockViews:
-        """The predictions of the records of a block; nothing is learned."""
+        """Predict the records of a block without learning."""
 
     def skip_unlabelled(self, rounds: int = 1) -> None:
         """End rounds without labels: means and clocks go on, nothing is learned."""
 
 
-def stream_model_of(model: Any, name: str = "model") -> StreamModel:
-    """The stream model of an estimator.
+def stream_model_of(model: Estimator, name: str = "model") -> StreamModel:
+    """Return the stream model of an estimator.
 
     Raises
     ------
@@ -220,6 +230,6 @@ def stream_model_of(model: Any, name: str = "model") -> StreamModel:
     return inner
 
 
-def goes_on(model: Any) -> bool:
-    """True for a model that learns record by record; batch estimators do not."""
+def goes_on(model: Estimator) -> bool:
+    """Return True for a model that learns record by record, which batch estimators do not."""
     return hasattr(model, "__stream_model__")

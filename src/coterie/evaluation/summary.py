@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.types import Json
 from coterie.wording import NONE, counted, none_for_nan, percent, spoken
 
 from .baselines import CONSTANT
@@ -128,14 +129,14 @@ class Summary:
         return ("errors", "error") if words is RATES else words.measures[0][:2]
 
     def _learner_in_words(self, name: str) -> str:
-        """The name of a learner in a sentence; the constant is called by its last prediction."""
+        """Return the name of a learner for a sentence; the constant is named by its last prediction."""
         last: Any = self.comparison.traces[CONSTANT].prediction[-1:] if name == CONSTANT else []
         if len(last) and self.metrics[name].words is RATES and np.ndim(last[0]) == 0:
             return f'always "{last[0]}"'
         return name if name == "together" else spoken(name)
 
     def _remark_on(self, name: str) -> str:
-        """The remark on a baseline that is not clearly worse than the learner."""
+        """Write the remark on a baseline that is not clearly worse than the learner."""
         verdict = self.against.get(name)
         if verdict is None:
             return ""
@@ -168,7 +169,7 @@ class Summary:
         return self.examples / seconds if seconds > 0 else None
 
     def gain_cells(self, name: str) -> list[str]:
-        """The gain over a baseline, its interval, and the numbers of tasks helped and hurt, as cells of a table."""
+        """Format the gain over a baseline, its interval, and the numbers of tasks helped and hurt as cells."""
         verdict = self.against.get(name)
         if verdict is None:
             return [NONE] * 4
@@ -196,8 +197,8 @@ class Summary:
         ]
         return heads, rows if len(rows) > 1 else []
 
-    def to_json(self) -> dict[str, Any]:
-        """The summary as JSON data."""
+    def to_json(self) -> Json:
+        """Return the summary for JSON."""
         pooled, best = (self.against.get(name) for name in (self.comparison.reference_names[1], self.best))
         label, share = self.trace.base_rate
         return {
@@ -213,7 +214,7 @@ class Summary:
             "sentences": self.sentences,
         }
 
-    def _learner_to_json(self, name: str) -> dict[str, Any]:
+    def _learner_to_json(self, name: str) -> Json:
         speed = {"seconds": self.comparison.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
         gain = self.against[name].to_json()["average"] if name in self.against else None
         return self.metrics[name].to_json() | speed | {"labels": self.labels[name], "gain_over": gain}

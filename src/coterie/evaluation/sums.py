@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.numeric.core.checks import require
+from coterie.types import Array, Arrays
 
 from .confidence_intervals import Tally, add_groups
 from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords
@@ -14,8 +15,6 @@ from .noise import KINDS, Noise, OfPredictions, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
     from coterie.types import Ints
 
@@ -99,15 +98,15 @@ class Pair(NamedTuple):
         left = [type(tally)(*(np.delete(array, tasks) for array in tally)) for tally in sums[:_OF_TASKS]]
         return Pair(*self[:3], *left, *sums[_OF_TASKS:])
 
-    def to_saved(self) -> tuple[list[str], dict[str, NDArray[Any]]]:
+    def to_saved(self) -> tuple[list[str], Arrays]:
         """Return the names of costs, losses and the kind of noise, and all sums as named arrays."""
         sums: Any = zip(_NAMES, self[3:], strict=True)
         arrays = {f"{name}.{field}": array for name, tally in sums for field, array in tally._asdict().items()}
         return [self.words.error, self.loss.error, kind_of(self.noise)], arrays
 
     @classmethod
-    def from_saved(cls, names: list[str], arrays: Mapping[str, NDArray[Any]], tasks: int) -> Pair:
-        """Undo :meth:`to_saved`; raise ValueError for sums of another number of tasks."""
+    def from_saved(cls, names: list[str], arrays: Mapping[str, Array], tasks: int) -> Pair:
+        """Restore sums from :meth:`to_saved`; raise ValueError for another number of tasks."""
         words, loss, kind = names
         sums: list[Any] = []
         for name, length in zip(_NAMES, (tasks,) * _OF_TASKS + (1,) * _OF_ALL, strict=True):

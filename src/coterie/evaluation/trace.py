@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.index import distinct_labels
-from coterie.types import Floats, Ints
+from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Json, Label
 from coterie.wording import counted, html_table
 
 from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords, log_losses
@@ -85,7 +84,7 @@ class BaseRate(NamedTuple):
         Its share of all labels; nan for numbers.
     """
 
-    label: Any
+    label: Label
     share: float
 
 
@@ -100,13 +99,13 @@ class LabelRates(NamedTuple):
     """The rates before each round: the mean of numbers or the rate of the true label, and the likelier label's."""
 
     of_label: Floats
-    likeliest: Any
+    likeliest: Array
     of_likeliest: Floats
 
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """The rounds of a stream: margins, predictions, labels, one entry a round; this class has two labels.
+    """The rounds of a stream: margins, predictions, labels, one entry per round; this class has two labels.
 
     Attributes
     ----------
@@ -141,16 +140,16 @@ class Trace:
     """
 
     margin: Floats
-    prediction: NDArray[Any]
-    mistake: NDArray[np.bool_]
-    updated: NDArray[np.bool_]
-    queried: NDArray[np.bool_]
-    label: NDArray[Any]
+    prediction: Array
+    mistake: Flags
+    updated: Flags
+    queried: Flags
+    label: Array
     task: Ints
     tasks: tuple[Hashable, ...]
-    classes: NDArray[Any]
+    classes: Array
     probability: Floats | None = None
-    stored: NDArray[np.bool_] | None = None
+    stored: Flags | None = None
     evicted: Ints | None = None
     weights: ViewWeights | None = None
     weight: Floats | None = None
@@ -161,12 +160,12 @@ class Trace:
     prior: ClassVar[LabelPrior] = LabelPrior(0.5, 2)
 
     def __repr__(self) -> str:
-        """The numbers of rounds and tasks, and the error; the attributes have the arrays of single rounds."""
+        """Return the numbers of rounds and tasks, and the error."""
         error = f"{self.words.value(self.error)} {self.words.error}, {counted(self.mistakes, 'mistake')}"
         return f"<{type(self).__name__}: {counted(self.n, 'round')} of {counted(len(self.tasks), 'task')}, {error}>"
 
     def _repr_html_(self) -> str:
-        """The same as a table, as notebooks show it."""
+        """Return the numbers of rounds, tasks, mistakes and queries as HTML for notebooks."""
         counts = f"{self.n:,}", f"{len(self.tasks):,}", self.words.value(self.error)
         heads = ["rounds", "tasks", self.words.error, "mistakes", "labels asked for"]
         return html_table(heads, [[*counts, f"{self.mistakes:,}", f"{self.queries:,}"]], words=0)
@@ -177,7 +176,7 @@ class Trace:
         return len(self.margin)
 
     @property
-    def wrong(self) -> NDArray[np.bool_]:
+    def wrong(self) -> Flags:
         """Flags of the rounds with a wrong label, which errors count."""
         return np.asarray(self.prediction != self.label, bool)
 
@@ -197,7 +196,7 @@ class Trace:
         return weighted_mean(self.costs, self.weight)
 
     @property
-    def costs(self) -> NDArray[Any]:
+    def costs(self) -> Array:
         """The cost of each round, shape (n,): 1 for a wrong prediction, 0 for a right one, of numbers the distance."""
         return self.wrong
 
@@ -252,22 +251,22 @@ class Trace:
         probability = np.where(undecided, constant.probability, self.probability)
         return replace(self, prediction=prediction, probability=probability)
 
-    def running_fields(self, rates: LabelRates) -> dict[str, Any]:
+    def running_fields(self, rates: LabelRates) -> Json:
         """Return margins, predictions, mistakes and probabilities of a baseline that predicts by rates of labels."""
         if not len(self.classes):
             return {}
         probability = np.where(self.label == self.classes[-1], rates.of_label, 1.0 - rates.of_label)
         return self._two_label_fields(np.log(probability / (1.0 - probability)), probability)
 
-    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> dict[str, Any]:
-        """As :meth:`running_fields`, for the constant: from n labels before each round, ``of_label`` the true one."""
+    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
+        """Return the fields of the constant, given n labels before each round, ``of_label`` of them the true one."""
         if not len(self.classes):
             return {}
         # by counts, so that equal counts give equal margins, which the AUC takes as ties
         positives = np.where(self.label == self.classes[-1], of_label, n - of_label)
         return self._two_label_fields(np.log((positives + 0.5) / (n - positives + 0.5)), (positives + 0.5) / (n + 1.0))
 
-    def _two_label_fields(self, margin: Floats, probability: Floats) -> dict[str, Any]:
+    def _two_label_fields(self, margin: Floats, probability: Floats) -> Json:
         sign = np.where(self.label == self.classes[-1], 1.0, -1.0)
         prediction = self.classes[np.where(margin >= 0, -1, 0)]
         return {"margin": margin, "prediction": prediction, "mistake": sign * margin <= 0, "probability": probability}
@@ -304,7 +303,7 @@ class ManyClassTrace(Trace):
         """Sum up the noise of the gains, from the gains alone: the probabilities of other labels are not stored."""
         return OfClasses.from_rounds(gain, self.task, len(self.tasks))
 
-    def running_fields(self, rates: LabelRates) -> dict[str, Any]:
+    def running_fields(self, rates: LabelRates) -> Json:
         """Return the fields of a baseline that predicts the likeliest label, None before any came."""
         prediction = rates.likeliest
         prediction[rates.of_likeliest == 0] = None
@@ -314,7 +313,7 @@ class ManyClassTrace(Trace):
         fields = {"margin": rates.of_likeliest, "prediction": prediction, "mistake": mistake}
         return fields | {"probability": rates.of_label}
 
-    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> dict[str, Any]:
+    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
         """Return the fields of the constant."""
         return self.running_fields(rates)
 
@@ -376,16 +375,16 @@ class AmountTrace(Trace):
         """Return the trace as it is."""
         return self
 
-    def running_fields(self, rates: LabelRates) -> dict[str, Any]:
+    def running_fields(self, rates: LabelRates) -> Json:
         """Return the fields of a baseline that predicts means."""
         return {"margin": rates.of_label, "prediction": rates.of_label, "mistake": rates.of_label != self.label}
 
-    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> dict[str, Any]:
+    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
         """Return the fields of the constant."""
         return self.running_fields(rates)
 
 
-def weighted_mean(cost: NDArray[Any], weight: Floats | None) -> float:
+def weighted_mean(cost: Array, weight: Floats | None) -> float:
     """Average costs, by weights if there are weights; nan if there is nothing to count."""
     total = float(len(cost)) if weight is None else float(weight.sum())
     if not total:
@@ -393,15 +392,15 @@ def weighted_mean(cost: NDArray[Any], weight: Floats | None) -> float:
     return float(cost.mean()) if weight is None else float(weight @ cost / total)
 
 
-def _objects(labels: Any) -> NDArray[Any]:
-    """Labels as Python's own in an array of objects, also if they are tuples."""
+def _objects(labels: AnyLabels) -> Array:
+    """Convert labels, which may be tuples, to an array of Python objects."""
     values = np.asarray(labels, object).tolist()
     result = np.empty(len(values), object)
     result[:] = values
     return result
 
 
-def f1(positive: NDArray[np.bool_], predicted: NDArray[np.bool_], task: Ints, n_tasks: int) -> Floats:
+def f1(positive: Flags, predicted: Flags, task: Ints, n_tasks: int) -> Floats:
     """2 TP / (positive labels + positive predictions), which is 2 TP / (2 TP + FP + FN)."""
     hits, true, positives = (
         np.bincount(task[flags], minlength=n_tasks) for flags in (positive & predicted, positive, predicted)
@@ -409,7 +408,7 @@ def f1(positive: NDArray[np.bool_], predicted: NDArray[np.bool_], task: Ints, n_
     return ratio(2 * hits, true + positives)
 
 
-def auc(positive: NDArray[np.bool_], margin: Floats, task: Ints, n_tasks: int) -> Floats:
+def auc(positive: Flags, margin: Floats, task: Ints, n_tasks: int) -> Floats:
     """(R - P (P + 1) / 2) / (P N): R the sum of the ranks of the P positive among all margins of the task.
 
     Equal margins share the mean of their ranks. Sums of half-integers below 2**52 are exact.
@@ -433,7 +432,7 @@ def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
     return np.repeat(middle, last - first + 1)
 
 
-def mean_class_f1(labels: NDArray[Any], predictions: NDArray[Any], task: Ints, n_tasks: int) -> Floats:
+def mean_class_f1(labels: Array, predictions: Array, task: Ints, n_tasks: int) -> Floats:
     """Average F1 over the classes that occur in each task; a prediction of None is of no class."""
     n = len(labels)
     predicted = [("", None) if label is None else ("class", label) for label in predictions.tolist()]
@@ -456,7 +455,7 @@ def mean_loss(loss: Floats | None, task: Ints, n_tasks: int) -> Floats:
     return ratio(np.bincount(task[defined], loss[defined], n_tasks), np.bincount(task[defined], minlength=n_tasks))
 
 
-def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
+def ratio(top: Array, bottom: Array) -> Floats:
     """Divide ``top / bottom``; nan unless the bottom is positive."""
     ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
     return ratio

@@ -23,11 +23,12 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from coterie.numeric.trees import strip_prefix
+from coterie.types import Arrays, Flags, Json
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
 from .baselines import CONSTANT, LabelBaselines
@@ -169,16 +170,16 @@ class Verdict:
     best: Verdict | None = None
 
     def __str__(self) -> str:
-        """The verdict in a few sentences."""
+        """Return the verdict in a few sentences."""
         return self.sentence()
 
     def __repr__(self) -> str:
-        """The numbers of tasks helped, hurt and unclear; ``print`` shows the sentences."""
+        """Return the numbers of tasks helped, hurt and unclear; ``print`` shows the sentences."""
         counts = ", ".join(f"{(self.outcome == name).sum():,} {name}" for name in ("helped", "hurt", "unclear"))
         return f"<Verdict on {counted(len(self.tasks), 'task')}: {counts}>"
 
     def _repr_html_(self) -> str:
-        """The sentences, the gains by size, and the tasks called, at most ten of each outcome, as notebooks show it."""
+        """Return sentences, gains by size, and at most ten tasks of each outcome as HTML for notebooks."""
         chosen = [i for outcome in ("helped", "hurt") for i in self.ordered(outcome)[:10].tolist()]
         heads = ["task", "examples", *self.error_heads(self.against, self.name), self.loss.gain, self.level, "outcome"]
         tables = [html_table(self.size_heads, self.size_rows)] if len(self.sizes) > 1 else []
@@ -187,7 +188,7 @@ class Verdict:
         return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
 
     def row(self, i: int) -> list[str]:
-        """A task as the row of a table: its name and records, both errors, the gain, its interval, and the outcome."""
+        """Return a row of a table for a task: name, records, both errors, gain, interval, outcome."""
         errors = (self.words.value(error[i]) for error in (self.error_against, self.error))
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
@@ -256,7 +257,7 @@ class Verdict:
         return chosen[np.argsort(surest[chosen], kind="stable")]
 
     def headline(self) -> str:
-        """One sentence with one number and its interval: the mean gain of a task.
+        """Write the mean gain of a task and its interval in one sentence.
 
         Where a constant does as well, the gain over that: all else says nothing then. It is against the best of the
         baselines if that is known.
@@ -284,13 +285,13 @@ class Verdict:
         return f"{name} did not clearly change {what} (gain {change}, {interval}) against {self.against}."
 
     def remarks(self) -> list[str]:
-        """The sentences behind the headline: the tasks called, limits of the verdict, and advice."""
+        """Return the sentences after the headline: tasks helped and hurt, limits of the verdict, advice."""
         if self.overall.n == 0:
             return []
         return [*filter(None, (tasks_called(self), reserve(self), _advice(self)))]
 
     def sentence(self) -> str:
-        """The headline, the errors over all rounds, and the remarks.
+        """Return the headline, the errors over all rounds, and the remarks.
 
         Examples
         --------
@@ -309,7 +310,7 @@ class Verdict:
         headline, remarks = conclusion(best, self)
         return " ".join([headline, *([_overall(best)] if best.overall.n else []), *remarks])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the gains, counts of outcomes, and the tasks helped and hurt, for JSON; O(K log K)."""
         return {
             "confidence": self.confidence,
@@ -327,7 +328,7 @@ class Verdict:
             "hurt": [self._task_for_json(i) for i in self.ordered("hurt")],
         }
 
-    def _task_for_json(self, i: int) -> dict[str, Any]:
+    def _task_for_json(self, i: int) -> Json:
         names = ("n", "error", "error_against", "gain", "low", "high")
         return self.words.for_json({"task": self.tasks[i]} | {name: getattr(self, name)[i].item() for name in names})
 
@@ -373,7 +374,7 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
 
 
 def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
-    """The headline and the remarks of a learner: against the best baseline, and for which tasks against another.
+    """Write the headline and the remarks: against the best baseline, and by task against another.
 
     Parameters
     ----------
@@ -470,17 +471,15 @@ class Sums:
         sums.pairs, sums._numbers = dict(self.pairs), dict(self._numbers)
         return sums
 
-    def to_saved(self) -> tuple[list[list[str]], dict[str, NDArray[Any]]]:
-        """How the sums beside each of the others are called, as data with a JSON form, and all of them by name."""
+    def to_saved(self) -> tuple[list[list[str]], Arrays]:
+        """Return the names of the sums as data with a JSON form, and the sums as named arrays."""
         saved = {name: pair.to_saved() for name, pair in self.pairs.items()}
         arrays = {f"{name}.sums.{key}": array for name, (_, sums) in saved.items() for key, array in sums.items()}
         return [[name, *called] for name, (called, _) in saved.items()], arrays
 
     @classmethod
-    def from_saved(
-        cls, learner: str, saved: list[list[str]], arrays: dict[str, NDArray[Any]], tasks: list[Hashable]
-    ) -> Sums:
-        """Undo :meth:`to_saved`; ValueError for sums of another number of tasks."""
+    def from_saved(cls, learner: str, saved: list[list[str]], arrays: Arrays, tasks: list[Hashable]) -> Sums:
+        """Restore sums from :meth:`to_saved`; raise ValueError for another number of tasks."""
         sums = cls(learner)
         sums._numbers = {task: number for number, task in enumerate(tasks)}
         for name, *called in saved:
@@ -503,8 +502,8 @@ class Sums:
         errors = {name: pair.cost_against.mean for name, pair in self.pairs.items()}
         return {self.learner: next(iter(self.pairs.values())).cost.mean} | errors if errors else {}
 
-    def of_task(self, task: Hashable) -> dict[str, Any]:
-        """The number of records of a task, and its error by learner; empty for one of which no label came."""
+    def of_task(self, task: Hashable) -> Json:
+        """Return the number of records of a task, and its error by learner; empty for a task without labels."""
         number = self._numbers.get(task)
         if number is None:
             return {}
@@ -514,7 +513,7 @@ class Sums:
         return {"examples": costs[self.learner].n[number].item(), self.words.key: errors}
 
     def best(self, names: Iterable[str]) -> str:
-        """The name of the best of some of the others: that over which the mean gain of a task is least.
+        """Return the best of these learners: the one over which the mean gain of a task is least.
 
         Of several the first. Where gains over them are in different losses, that with the least error over all rounds.
         """
@@ -539,7 +538,7 @@ class Sums:
         outcome = np.where(helped & (judged.low > 0), "helped", np.where(hurt & (judged.high < 0), "hurt", "unclear"))
         n, size, seen = pair.by_task.n, class_of_size(pair.gains.n), pair.gains.n > 0
 
-        def mean(chosen: NDArray[np.bool_]) -> Iterator[float]:
+        def mean(chosen: Flags) -> Iterator[float]:
             ends = mean_of_tasks(gain[chosen], judged.low[chosen], judged.high[chosen], confidence)
             return (pair.scale * number for number in ends)
 
@@ -550,7 +549,7 @@ class Sums:
             for chosen in [seen & (size == k)]
             if chosen.any()
         )
-        columns: dict[str, Any] = {
+        columns: Json = {
             "n": n,
             "error": ratio(pair.by_task.total, n),
             "error_against": ratio(pair.by_task_against.total, n),
@@ -574,19 +573,19 @@ class Sums:
 
 
 def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[str]:
-    """A gain and its interval as two cells of a table."""
+    """Format a gain and its interval as two cells of a table."""
     digits = digits_of(gain, low, high)
     return [words.difference(gain, digits), f"{words.difference(low, digits)} to {words.difference(high, digits)}"]
 
 
 def _error_gain(pair: Pair, confidence: float) -> Gain:
-    """The gain in errors over all rounds."""
+    """Compute the gain in errors over all rounds."""
     low, high = map(float, pair.words.interval(*pair.difference.whole, confidence))
     return Gain(pair.difference.whole[0], pair.cost.mean, pair.cost_against.mean, pair.difference.mean, low, high)
 
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:
-    """The gain in loss over all rounds, with a normal interval."""
+    """Compute the gain in loss over all rounds, with a normal interval."""
     low, high = (pair.scale * end for end in normal_interval(*pair.gains.whole, confidence))
     mean = pair.scale * pair.gains.mean
     return Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, mean, low, high)
@@ -600,13 +599,13 @@ def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
 
 
 def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:
-    """A gain with its unit, and its interval with its level."""
+    """Format a gain with its unit, and its interval with its level."""
     change, interval = shown_gain(verdict.loss, gain.gain, gain.low, gain.high)
     return f"{change}{verdict.loss.unit}", f"{verdict.level} {interval}"
 
 
 def _overall(verdict: Verdict) -> str:
-    """The sentence about the error over all rounds."""
+    """Write the sentence about the error over all rounds."""
     gain, words = verdict.overall, verdict.words
     digits = digits_of(gain.gain, gain.low, gain.high)
     before, after, guessed = (
@@ -620,7 +619,7 @@ def _overall(verdict: Verdict) -> str:
 
 
 def tasks_called(verdict: Verdict) -> str:
-    """The sentence about the tasks called."""
+    """Write the sentence about the tasks that are called helped or hurt."""
     total, helped, hurt = len(verdict.tasks), verdict.helped, verdict.hurt
     if total < 2 or not verdict.says_something:
         return ""
@@ -633,7 +632,7 @@ def tasks_called(verdict: Verdict) -> str:
 
 
 def _share(rate: float) -> str:
-    """A share in words.
+    """Write a rate as a fraction.
 
     >>> _share(0.05), _share(0.02), _share(0.3)
     ('1 in 20', '1 in 50', '30 in 100')
@@ -643,7 +642,7 @@ def _share(rate: float) -> str:
 
 
 def reserve(verdict: Verdict) -> str:
-    """The sentence about single records, or about predictions, if they limit the verdict."""
+    """Write the sentence about tasks of single records, or about predictions, if they limit the verdict."""
     if not verdict.beats_constant:
         return ""
     if verdict.single_records:
@@ -654,7 +653,7 @@ def reserve(verdict: Verdict) -> str:
 
 
 def _advice(verdict: Verdict, hurt: str = "") -> str:
-    """The sentence of advice, with the tasks hurt unless a sentence before named them."""
+    """Write the advice; it names the hurt tasks unless an earlier sentence does."""
     name, against, few = verdict.name, verdict.against, 0 < len(verdict.hurt) < len(verdict.tasks)
     if not verdict.beats_constant:
         return "Nothing has been learned yet that pays."
@@ -678,6 +677,6 @@ def _advice(verdict: Verdict, hurt: str = "") -> str:
 
 
 def _capital(text: str) -> str:
-    """The beginning of a sentence; names that somebody gave stay as they are."""
+    """Capitalize a learner's name at the start of a sentence, unless a user chose it."""
     ours = text in SPOKEN.values() or text.startswith("the view ")
     return text[:1].upper() + text[1:] if ours else text

@@ -69,7 +69,7 @@ class Heterogeneous:
         Raises
         ------
         ValueError
-            If there is not one kernel a task.
+            If there is not one kernel per task.
         """
         return Coupling(signed_margin(float(self.b), len(tasks), M), self._kernels_of(tasks))
 

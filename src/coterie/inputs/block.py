@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+
+from coterie.types import AnyRecords, AnyRows, Array, Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
+    from coterie.inputs.encoding import Encoder
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,11 @@ class RawRecords:
         For files: the encoder before the first record of the stream.
     """
 
-    parts: tuple[tuple[Any, int, int], ...]
-    encoder: Any = None
+    parts: tuple[tuple[AnyRecords, int, int], ...]
+    encoder: Encoder | None = None
 
     @classmethod
-    def from_all(cls, records: Any, encoder: Any = None) -> Self:
+    def from_all(cls, records: AnyRecords, encoder: Encoder | None = None) -> Self:
         """Take all records of a list, an array or a table."""
         return cls(((records, 0, len(records)),), encoder)
 
@@ -42,7 +44,7 @@ class RawRecords:
             before += last - first
         return replace(self, parts=tuple(parts))
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[AnyRecords]:
         for records, first, last in self.parts:
             for row in range(first, last):
                 yield records.slice(row, 1) if hasattr(records, "slice") else records[row]
@@ -55,7 +57,7 @@ class Block:
     Attributes
     ----------
     X : ndarray, csr_array or ViewRecords, shape (n, d)
-        The features, one record a row.
+        The features, one record per row.
     y : ndarray, shape (n,), or None
         The labels before their encoding; None if the source has none.
     task : ndarray, shape (n,), or None
@@ -76,22 +78,22 @@ class Block:
         The records before their preparation, if the preparation learns from records.
     """
 
-    X: Any
-    y: NDArray[Any] | None
-    task: NDArray[Any] | None
-    place: NDArray[np.int64]
-    asked: NDArray[np.bool_] | None = None
-    weight: NDArray[np.float64] | None = None
+    X: AnyRecords
+    y: Array | None
+    task: Array | None
+    place: Ints
+    asked: Flags | None = None
+    weight: Floats | None = None
     indicators: int = 0
     constant: int = -1
-    unchanged: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    unchanged: Mapping[str, Array] = field(default_factory=dict)
     raw: RawRecords | None = None
 
     def __len__(self) -> int:
         return len(self.place)
 
     @property
-    def tasks(self) -> NDArray[Any]:
+    def tasks(self) -> Array:
         """The task of each record, 0 for all if the source names none."""
         return np.zeros(len(self), np.int64) if self.task is None else self.task
 
@@ -99,7 +101,7 @@ class Block:
         """Return the records from ``first`` to before ``last``."""
         return self.take(slice(first, last))
 
-    def take(self, rows: slice | NDArray[np.int64]) -> Self:
+    def take(self, rows: slice | Ints) -> Self:
         """Return the records of a slice, or at indices in their order."""
         y, task, weight = (None if array is None else array[rows] for array in (self.y, self.task, self.weight))
         raw = self.raw[rows] if self.raw is not None and isinstance(rows, slice) else None
@@ -132,7 +134,7 @@ class Block:
         )
 
 
-def _stack(above: Any, below: Any) -> Any:
+def _stack(above: AnyRows, below: AnyRows) -> AnyRows:
     if hasattr(above, "joined"):  # records of several views
         return above.joined(below)
     if not hasattr(above, "indptr"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key, feature
 from coterie.numeric.core.records import LARGEST_WEIGHT
 from coterie.numeric.text.names import meet_strings
 from coterie.numeric.text.words import hash_texts, token_bound
+from coterie.types import Array, Flags, Floats, Ints
 
 from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, Moment, moment, mostly_dates, part_keys, parts
 from .errors import InputError
@@ -38,7 +39,7 @@ class Strings(NamedTuple):
     """Strings in Arrow's layout: string i is ``data[offsets[i]:offsets[i + 1]]``; a null is an empty string."""
 
     data: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
+    offsets: Ints
 
 
 def is_string(kind: pa.DataType) -> bool:
@@ -61,10 +62,6 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _is_label(kind: pa.DataType) -> bool:
-    return bool(is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind))
-
-
 def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
     """Return the kind of feature of a column's type, or None and the reason.
 
@@ -84,7 +81,9 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
         return "categorical", ""
     if is_date(inner):
         return "date", ""
-    if is_list(inner) and (_is_label(inner.value_type) or pa.types.is_null(inner.value_type)):
+    item = inner.value_type if is_list(inner) else None
+    labels = pa.types.is_boolean, pa.types.is_integer, pa.types.is_null, is_string
+    if item is not None and any(is_kind(item) for is_kind in labels):
         return "items", ""
     return None, f"it holds {kind}, which is no number, string, date or list of strings"
 
@@ -126,15 +125,15 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return whole.cast(whole.type.value_type) if pa.types.is_dictionary(whole.type) else whole
 
 
-def present(array: pa.Array) -> NDArray[np.bool_]:
+def present(array: pa.Array) -> Flags:
     """Return flags of the values that are not null."""
     if not array.null_count:
         return np.ones(len(array), dtype=bool)
-    mask: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    mask: Flags = array.is_valid().to_numpy(zero_copy_only=False)
     return mask
 
 
-def filled(array: pa.Array) -> NDArray[np.bool_]:
+def filled(array: pa.Array) -> Flags:
     """Return flags of the rows with a value other than null, an empty string or an empty list.
 
     Examples
@@ -148,21 +147,19 @@ def filled(array: pa.Array) -> NDArray[np.bool_]:
         lengths = pc.list_value_length(array)
     else:
         return present(array)
-    mask: NDArray[np.bool_] = pc.fill_null(pc.greater(lengths, 0), False).to_numpy(zero_copy_only=False)
+    mask: Flags = pc.fill_null(pc.greater(lengths, 0), False).to_numpy(zero_copy_only=False)
     return mask
 
 
-def numbers(array: pa.Array) -> NDArray[np.float64]:
+def numbers(array: pa.Array) -> Floats:
     """Convert values to float64, 0 for null."""
     values = array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
     values = pc.fill_null(values, 0.0) if values.null_count else values
-    result: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
+    result: Floats = values.to_numpy(zero_copy_only=False)
     return result
 
 
-def number_columns(
-    batch: pa.RecordBatch | pa.Table, names: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+def number_columns(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> tuple[Floats, Flags | None]:
     """Return the values of k columns of numbers, shape (k, n), 0 for null; and flags of non-null ones, None if all are.
 
     One call converts all columns if possible: there may be a hundred thousand.
@@ -196,7 +193,7 @@ def strings(array: pa.Array) -> Strings:
     return Strings(as_bytes(data), np.array(place))
 
 
-def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[Ints, NDArray[np.int32]]:
     """Count the values of each row (1 or 0), hash ``name=value`` for each value, and store the names."""
     if is_string(array.type) or pa.types.is_null(array.type):
         text = strings(array)
@@ -248,8 +245,8 @@ class Dates(NamedTuple):
     """The moments of rows, and flags of the rows with a value and of the rows with a wrong one."""
 
     moments: Moment
-    present: NDArray[np.bool_]
-    wrong: NDArray[np.bool_]
+    present: Flags
+    wrong: Flags
 
 
 #: For each unit of time: its number in a day, the microseconds in one, and its number in a microsecond.
@@ -336,7 +333,7 @@ def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
     ]
 
 
-def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def times(array: pa.Array) -> tuple[Array, Flags]:
     """Return the sort keys of a column of dates (their instants) or numbers, and flags of the rows that have one."""
     if is_number(array.type):
         values = numbers(array)
@@ -366,7 +363,7 @@ def date_features(name: str, moments: Dates, names: Names) -> HashedFeatures:
     return HashedFeatures(moments.present * numbered.shape[1], hashed[numbered].ravel(), np.ones(numbered.size))
 
 
-def label_values(array: pa.Array) -> NDArray[Any]:
+def label_values(array: pa.Array) -> Array:
     """Convert labels to a NumPy array: strings to objects (equal ones are one), numbers and truth values unchanged.
 
     Decimal numbers that are whole are Python's whole numbers, so that a large one is the same label from any format.
@@ -387,7 +384,7 @@ def label_values(array: pa.Array) -> NDArray[Any]:
     return np.fromiter(array.to_pylist(), object, len(array))
 
 
-def unchanged_values(array: pa.Array) -> NDArray[Any]:
+def unchanged_values(array: pa.Array) -> Array:
     """Convert values for output: text, numbers, truth values and lists unchanged; times and decimals as text.
 
     Examples
@@ -418,7 +415,7 @@ def require_role(role: str, name: str, kind: pa.DataType) -> None:
         raise InputError(f"it holds {kind}; expected text, numbers, truth values or dates as {role}", column=name)
 
 
-def missing_labels(array: pa.Array) -> NDArray[np.bool_]:
+def missing_labels(array: pa.Array) -> Flags:
     """Return flags of the rows without a label or task: null, blank or NaN."""
     missing = ~present(array)
     if is_string(array.type):

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.types import AnyRows, Ints, Record
+
 from .errors import InputError
 from .faults import clipped
-from .keys import Record, is_missing, is_missing_word
+from .keys import is_missing, is_missing_word
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 #: Text that is a date or a time, as ISO 8601 and RFC 3339 write it; RE2 accepts the pattern, too.
 PATTERN = (
@@ -65,7 +67,7 @@ def is_date_text(word: str) -> bool:
     return re.match(PATTERN, word) is not None
 
 
-def mostly_dates(words: Any, total: int | None = None) -> bool:
+def mostly_dates(words: AnyRows, total: int | None = None) -> bool:
     """Return True for an Arrow column of text that is to be read as dates, since more than half of it are dates.
 
     ``total`` is the number of values, by default of those that are not null or empty.
@@ -78,7 +80,7 @@ def mostly_dates(words: Any, total: int | None = None) -> bool:
     return bool(2 * (pc.sum(pc.match_substring_regex(words, PATTERN)).as_py() or 0) > (total or 0))
 
 
-def moment(value: Any, name: Hashable = None) -> Moment:
+def moment(value: object, name: Hashable = None) -> Moment:
     """Return the moment of a date, a datetime, a `numpy.datetime64` or text in ISO 8601.
 
     Raises
@@ -133,7 +135,7 @@ def parts_of(wall: int) -> tuple[int, ...]:
     return tuple(map(add, _BEFORE, numbers))
 
 
-def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
+def parts(wall: Ints) -> Ints:
     """Return the numbers, in `part_keys`, of the categories of n dates, shape (n, 3).
 
     Examples
@@ -148,12 +150,12 @@ def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.stack(numbers, axis=1) + np.array(_BEFORE))
 
 
-def is_date(value: Any) -> bool:
+def is_date(value: object) -> bool:
     """Return True for dates and datetimes of Python, NumPy and pandas."""
     return isinstance(value, (datetime.date, np.datetime64))
 
 
-def expand_dates(record: Record, known: dict[Any, None], update: bool) -> dict[Any, Any]:
+def expand_dates(record: Record, known: dict[Hashable, None], update: bool) -> dict[Hashable, object]:
     """Replace each date of a record by categories as text.
 
     ``known`` has the names that were dates so far, to which those of the record are added if ``update``; their text is
@@ -164,7 +166,7 @@ def expand_dates(record: Record, known: dict[Any, None], update: bool) -> dict[A
     InputError
         If a known name has a value that is no date.
     """
-    expanded: dict[Any, Any] = {}
+    expanded: dict[Hashable, object] = {}
     dates = []
     for name, value in record.items():
         if name in known and (is_missing(value) or is_missing_word(value)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ from coterie.numeric.core.logs import take_logs
 from coterie.numeric.core.moments import WIDTH, from_saved
 from coterie.numeric.core.records import Csr
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
+from coterie.types import Array, Arrays, Fields, Flags, Floats, Json, Learning, Record
 
 from .dates import moment, part_keys, parts_of
 from .errors import FieldError, InputError
@@ -30,7 +31,7 @@ from .keys import (
     presence_column,
     presence_name,
 )
-from .preprocessing import CONSTANT, SCALES, Learning, Preparation, runs_of
+from .preprocessing import CONSTANT, SCALES, Preparation, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -208,7 +209,7 @@ class Encoder:
         return 1 << self.bits if self.kind == "hashed" else self.preparation.features
 
     @property
-    def moments(self) -> NDArray[np.float64]:
+    def moments(self) -> Floats:
         """The moments of the numeric columns, shape (n, 7)."""
         return self.preparation.moments if self.preparation.standardised else np.zeros((len(self._numeric), WIDTH))
 
@@ -253,7 +254,7 @@ class Encoder:
         return CONSTANT if name == CONSTANT_KEY else name
 
     @property
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> Json:
         """The arguments that are stored in files and shown by ``repr``."""
         return {name: getattr(self, name) for name in ("label", "task", "bits", "constant", "scale", "source")}
 
@@ -261,14 +262,14 @@ class Encoder:
         options = self._arguments | {"names": self._stores_names} | ({"log": list(self.log)} if self.log else {})
         return f"Encoder({list(self.columns)!r}, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_state(self) -> tuple[Json, Arrays]:
         """Return the state for `from_state`: a dictionary with a JSON form, and named arrays."""
         columns = [list(column) for column in self.columns]
         spec = {"columns": columns, **self._arguments, "names": self._stores_names}
         gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
         logs = {"log": list(self.log)} if self.log else {}
-        arrays = {"moments": self.moments.copy()} | self.names.to_arrays()
-        absences: dict[str, Any] = {}
+        arrays: Arrays = {"moments": self.moments.copy()} | self.names.to_arrays()
+        absences: Json = {}
         if self.absences:
             places = {self.columns[~j][0]: k for k, j in enumerate(self.preparation.missing) if j < 0}
             arrays["columns"] = self.preparation.absence_counts
@@ -276,7 +277,7 @@ class Encoder:
         return {**spec, **gaps, **logs, **absences}, arrays
 
     @classmethod
-    def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
+    def from_state(cls, spec: Fields, arrays: Mapping[str, Array]) -> Encoder:
         """Restore an encoder from the result of `to_state`.
 
         Raises
@@ -336,7 +337,7 @@ class Encoder:
             if kind == "date":
                 yield from date_faults(name, plain(batch.column(name)))
 
-    def encode(self, batch: pa.RecordBatch | pa.Table, update: Learning = True) -> NDArray[np.float64] | csr_array:
+    def encode(self, batch: pa.RecordBatch | pa.Table, update: Learning = True) -> Floats | csr_array:
         """Encode the rows of an Arrow batch or table.
 
         Parameters
@@ -360,13 +361,11 @@ class Encoder:
             raise InputError(fault.message, line=fault.row + 1, column=fault.column)
         return self.encode_sound(batch, update)
 
-    def encode_sound(
-        self, batch: pa.RecordBatch | pa.Table, update: Learning = True
-    ) -> NDArray[np.float64] | csr_array:
+    def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: Learning = True) -> Floats | csr_array:
         """Encode a batch without `faults`."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
-    def _dense(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> NDArray[np.float64]:
+    def _dense(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> Floats:
         from .columns import number_columns
 
         values, present = number_columns(batch, list(self._numeric))
@@ -411,9 +410,7 @@ class Encoder:
         self.preparation.count_records(update, batch.num_rows)
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing])
 
-    def _scale_numbers(
-        self, numbers: NDArray[np.float64], update: Learning
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _scale_numbers(self, numbers: Floats, update: Learning) -> tuple[Floats, Floats]:
         """Return scaled numbers of n records, shape (n, k), and their presences; NaN is missing, infinity absent."""
         if self.log:
             numbers = np.array(numbers, np.float64, order="C")
@@ -430,9 +427,7 @@ class Encoder:
                 standardise(*rows, self.moments, j, learned, scaled[j, first:last])
         return scaled.T, np.zeros(numbers.shape)
 
-    def _hash_numbers(
-        self, name: str, numbers: NDArray[np.float64], scaled: NDArray[np.float64], presences: NDArray[np.float64]
-    ) -> HashedFeatures:
+    def _hash_numbers(self, name: str, numbers: Floats, scaled: Floats, presences: Floats) -> HashedFeatures:
         """Return the entries of a column of numbers: its values, and its presences if it may be absent."""
         j, indices = self._numeric[name], [feature_hash(name, self.bits)]
         entries, used = scaled[:, [j]], np.isfinite(numbers[:, [j]])
@@ -448,9 +443,7 @@ class Encoder:
         column = self.preparation.length_column
         return feature_hash(CONSTANT_KEY, self.bits) if column >= 0 and self.kind == "hashed" else column
 
-    def assemble(
-        self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, NDArray[np.bool_]]] = ()
-    ) -> csr_array:
+    def assemble(self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, Flags]] = ()) -> csr_array:
         """Join hashed features of n rows, the constant and indicators; add repeats, scale rows to unit length."""
         from scipy.sparse import csr_array
 
@@ -471,9 +464,7 @@ class Encoder:
             unit_rows(indptr, values)
         return csr_array((values[:stored], indices[:stored], indptr), shape=(n, self.n_features))
 
-    def encode_one(
-        self, record: Mapping[str, Any], update: bool = True
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def encode_one(self, record: Json, update: bool = True) -> tuple[NDArray[np.int32], Floats]:
         """Encode one record like a batch of one row; unknown names are ignored.
 
         In rows that name their features, every name is a feature and its value a number:
@@ -523,19 +514,19 @@ class Encoder:
             unit_rows(one_record(len(entries)), entries)
         return indices, entries
 
-    def records(self, records: Sequence[Mapping[str, Any]], update: Learning) -> Csr:
+    def records(self, records: Sequence[Json], update: Learning) -> Csr:
         """Encode records one by one."""
         flags = np.broadcast_to(update, len(records)).tolist()
         parts = [self.encode_one(record, learned) for record, learned in zip(records, flags, strict=True)]
         return concatenated([Csr(values, columns, one_record(len(values))) for columns, values in parts])
 
-    def keys_of(self, record: Mapping[str, Any]) -> list[str]:
+    def keys_of(self, record: Record) -> list[str]:
         """Return the keys of a record's features, then that of the constant, then those of missing values."""
         gaps, features = self._features(record)
         keys = [key for _, (key, _) in features if self.source != "svmlight"]
         return [*keys, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
 
-    def _features(self, record: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, tuple[str, float]]]]:
+    def _features(self, record: Record) -> tuple[set[str], list[tuple[str, tuple[str, float]]]]:
         """Return the columns without a value, and the kind, key and value of each feature."""
         columns: Iterable[tuple[str, str]] = self.columns
         if self.source != "columns":

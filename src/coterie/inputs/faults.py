@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from coterie.types import Flags, Ints
 from coterie.wording import nearest
 
 from .errors import FieldError, InputError
@@ -15,7 +16,6 @@ from .errors import FieldError, InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from numpy.typing import NDArray
 
 ON_ERROR = ("stop", "skip")
 _EXAMPLES = 5
@@ -78,7 +78,7 @@ class Faults:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(str(error))
 
-    def reject(self, faults: Iterable[Fault], place: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def reject(self, faults: Iterable[Fault], place: Ints) -> Flags:
         """Report the first fault of every row, in the order of the rows; return flags of the good rows."""
         good = np.ones(len(place), dtype=bool)
         for fault in sorted(faults, key=lambda fault: fault.row):

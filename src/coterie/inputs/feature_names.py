@@ -9,6 +9,7 @@ import numpy as np
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.text.names import MOST, NO_NAMES, NameTable, meet_keys, name_table
+from coterie.types import Array, Arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -115,14 +116,14 @@ class Names:
             names._keys = list(self._keys)
         return names
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Names.from_arrays, (self.bits, self.enabled, self.to_arrays())
 
-    def mark(self) -> Any:
+    def mark(self) -> tuple[int, Array, Array]:
         """Return a mark of the names known now, for :meth:`restore`."""
         return len(self), self.table.counts[1:].copy(), self.table.shared.copy()
 
-    def restore(self, mark: Any) -> None:
+    def restore(self, mark: tuple[int, Array, Array]) -> None:
         """Forget the names that came after a mark."""
         n, counts, shared = mark
         if n < len(self):
@@ -134,7 +135,7 @@ class Names:
         self.table, self._keys, self._known, self._numbers = name_table(MOST), [], set(), {}
         self._add_keys(keys)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> Arrays:
         """Return the names as named arrays, ordered by column; nothing if none are stored."""
         if not self.enabled:
             return {}
@@ -149,7 +150,7 @@ class Names:
         }
 
     @classmethod
-    def from_arrays(cls, bits: int, enabled: bool, arrays: Mapping[str, NDArray[Any]]) -> Names:
+    def from_arrays(cls, bits: int, enabled: bool, arrays: Mapping[str, Array]) -> Names:
         """Restore the names from the arrays of :meth:`to_arrays`; none if there are no such arrays.
 
         Raises
@@ -161,7 +162,7 @@ class Names:
         if not enabled or "names" not in arrays:
             return restored
         names = ("names", "name_ends", "names_shared", "names_counts")
-        types: Any = (np.uint8, np.int64, np.bool_, np.int64)
+        types: tuple[type[np.generic], ...] = (np.uint8, np.int64, np.bool_, np.int64)
         text, ends, shared, counts = (np.asarray(arrays[name], kind) for name, kind in zip(names, types, strict=True))
         sound = text.ndim == ends.ndim == 1 and shared.shape == ends.shape and counts.shape == (2,)
         require(sound and len(ends) <= MOST and int(counts.min(initial=0)) >= 0, "names of features are none")

@@ -7,7 +7,7 @@ Its :class:`~coterie.inputs.preprocessing.Preparation` then scales the numbers.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
 from numbers import Real
@@ -33,14 +33,15 @@ from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.primal.preparation import SECOND
 from coterie.numeric.trees import strip_prefix
+from coterie.types import AnyRecords, Array, Arrays, Fields, Floats, Json, Label, Learning, Record
 from coterie.wording import stack_level
 
 from . import tabular
 from .dates import expand_dates, is_date
 from .encoding import Encoder
 from .errors import InputError
-from .keys import CONSTANT_KEY, Record, is_missing, missing_key, presence_name, spell
-from .preprocessing import CONSTANT, Arrays, Learning, Preparation, sparse_scale
+from .keys import CONSTANT_KEY, is_missing, missing_key, presence_name, spell
+from .preprocessing import CONSTANT, Preparation, sparse_scale
 
 
 class Preprocessing(NamedTuple):
@@ -52,7 +53,7 @@ class Preprocessing(NamedTuple):
 
 
 #: Values and features of a record, the number of those to prepare, and of those behind the constant.
-Entries: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32], int, int]
+Entries: TypeAlias = tuple[Floats, NDArray[np.int32], int, int]
 
 _NAMELESS = "the model learned from arrays without names: give an array, or fit it to a frame or to dictionaries"
 
@@ -81,7 +82,7 @@ class InputEncoder:
     """
 
     width: int | None = None
-    names: NDArray[Any] | None = None
+    names: Array | None = None
     indicators: int = 0
     frame: tabular.Shape = tabular.Shape()
     preparation: Preparation | None = None
@@ -89,15 +90,15 @@ class InputEncoder:
     encoder: Encoder | None = None
     bits: int | None = None
 
-    def normalized_input(self, X: Any) -> Any:
+    def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Convert a frame to an Arrow table or a list of dictionaries; return other records unchanged."""
         return X
 
-    def read(self, X: Any, learning: Learning) -> tuple[tabular.Rows, int]:
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
         """Read the rows and width of a :meth:`normalized_input` other than an array or a frame of numbers."""
         raise NotImplementedError
 
-    def read_one(self, x: Any, learning: bool) -> tuple[tabular.Rows, int]:
+    def read_one(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
         """Read the row of one dictionary, and the width."""
         return self.read(self.normalized_input([x]), learning)
 
@@ -120,7 +121,7 @@ class InputEncoder:
         return -1 if self.preparation is None else self.preparation.length_column
 
     @property
-    def feature_names(self) -> list[str] | None:
+    def feature_names(self) -> list[Label] | None:
         """The names of all features; None if records have no names or these are hashed."""
         return None
 
@@ -162,9 +163,9 @@ class InputEncoder:
 
         return undo
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+    def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state as data with a JSON form and named arrays."""
-        data: dict[str, Any] = {"view": None if self.vocabulary is None else self.vocabulary.to_json()}
+        data: Json = {"view": None if self.vocabulary is None else self.vocabulary.to_json()}
         name, learner = ("preparation", self.preparation) if self.encoder is None else ("encoder", self.encoder)
         if learner is None:
             return data, {}
@@ -176,14 +177,12 @@ class ArrayEncoder(InputEncoder):
     """Columns of numbers of arrays, sparse matrices, frames and blocks; dictionaries are read by the columns' names."""
 
     def __init__(
-        self, width: int | None = None, names: NDArray[Any] | None = None, preparation: Preparation | None = None
+        self, width: int | None = None, names: Array | None = None, preparation: Preparation | None = None
     ) -> None:
         self.width, self.names, self.preparation = width, names, preparation
 
     @classmethod
-    def for_columns(
-        cls, width: int, names: NDArray[Any] | None, dense: bool, options: Preprocessing | None
-    ) -> ArrayEncoder:
+    def for_columns(cls, width: int, names: Array | None, dense: bool, options: Preprocessing | None) -> ArrayEncoder:
         """Make the encoder of arrays or frames of numbers, which are prepared if there are options."""
         if options is None:
             return cls(width, names)
@@ -193,7 +192,7 @@ class ArrayEncoder(InputEncoder):
         )
         return cls(width, names, Preparation(options.intercept, scale, width, logs))
 
-    def normalized_input(self, X: Any) -> Any:
+    def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Return records of numbers unchanged; ValueError for others."""
         if self.names is None and (tabular.is_records(X) or tabular.has_words(X)):
             raise ValueError(_NAMELESS)
@@ -201,7 +200,7 @@ class ArrayEncoder(InputEncoder):
             raise ValueError(f"X has strings or dates in column {text!r}, and the model learned from numbers alone")
         return X
 
-    def read(self, X: Any, learning: Learning) -> tuple[tabular.Rows, int]:
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
         """Read rows and width of dictionaries."""
         if self.preparation is None:
             return self._named_columns(bool(np.any(learning))).records(X, resize=False), self.width or 1
@@ -209,7 +208,7 @@ class ArrayEncoder(InputEncoder):
         values = np.array([tabular.values_by_name(record, names) for record in X])
         return Dense(self.preparation.columns(values, learning)), self.preparation.features
 
-    def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
+    def read_one(self, x: Record, learning: bool) -> tuple[Csr, int]:
         """Read the row of one dictionary, and the width."""
         words = self._named_columns(learning)
         if self.preparation is None:
@@ -229,11 +228,11 @@ class ArrayEncoder(InputEncoder):
         return words
 
     @property
-    def feature_names(self) -> list[str] | None:
+    def feature_names(self) -> list[Label] | None:
         """The names of the columns, of the constant and of indicators."""
         return None if self.names is None else self._all_names(self.names.tolist())
 
-    def _all_names(self, names: list[Any]) -> list[Any]:
+    def _all_names(self, names: list[Label]) -> list[Label]:
         return names if self.preparation is None else [*names, *self.preparation.names_behind(names)]
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
@@ -256,21 +255,21 @@ class DictEncoder(InputEncoder):
         return PreparedDictEncoder(Vocabulary(), Preparation(options.intercept, options.scale, log=options.log))
 
     @property
-    def feature_names(self) -> list[str] | None:
+    def feature_names(self) -> list[Label] | None:
         """The names of the columns."""
         constant = self.constant_column
         numbers = self.vocabulary.numbers
         return [CONSTANT if j == constant else name for name, j in numbers.items()]
 
-    def normalized_input(self, X: Any) -> Any:
+    def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Convert a frame to dictionaries; return other records unchanged."""
         return tabular.frame_records(X, self.preparation is not None) if tabular.is_frame(X) else X
 
-    def read(self, X: Any, learning: Learning) -> tuple[Csr, int]:
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[Csr, int]:
         """Read rows and width of dictionaries; new names get columns if learned."""
         return self._records(X, learning), len(self.vocabulary) or 1
 
-    def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
+    def read_one(self, x: Record, learning: bool) -> tuple[Csr, int]:
         """Read the row of one dictionary, and the width."""
         return self._record(x, learning), len(self.vocabulary) or 1
 
@@ -296,7 +295,7 @@ class PreparedDictEncoder(DictEncoder):
     def __init__(self, vocabulary: Vocabulary, preparation: Preparation) -> None:
         super().__init__(vocabulary)
         self.preparation: Preparation = preparation
-        self.dates: dict[Any, None] = {}
+        self.dates: dict[Hashable, None] = {}
         if preparation.constant:
             self._add([CONSTANT_KEY], ())
         preparation.place_constant(0)
@@ -342,18 +341,18 @@ class PreparedDictEncoder(DictEncoder):
         while (row := self.preparation.entries(*entries, learning, missing)) is None:
             values, features, n, _ = entries
             for feature in self.preparation.without_second_column(values[:n], features[:n]):
-                column: Any = SecondColumn(feature)
+                column: Hashable = SecondColumn(feature)
                 self._add([column], ())
                 self.preparation.set_second_column(feature, numbers[column])
         return row
 
     @property
-    def feature_names(self) -> list[str] | None:
+    def feature_names(self) -> list[Label] | None:
         """The names of the columns; the presence of a number with two columns is ``"name is present"``."""
         names = super().feature_names
         return None if names is None else self.name_second_columns(names)
 
-    def name_second_columns(self, keys: Sequence[Any]) -> list[Any]:
+    def name_second_columns(self, keys: Sequence[Label]) -> list[Label]:
         """Return readable names of all columns, given their keys."""
         names = list(keys)
         for feature, (second, holds_value) in self.preparation.second_columns.items():
@@ -361,7 +360,7 @@ class PreparedDictEncoder(DictEncoder):
             names[value], names[presence] = keys[feature], presence_name(keys[feature])
         return names
 
-    def _expand_dates(self, record: Record, learning: bool) -> dict[Any, Any]:
+    def _expand_dates(self, record: Record, learning: bool) -> dict[Hashable, object]:
         """Replace dates by categories."""
         for name, value in record.items():
             if is_date(value) and name not in self.dates and name in self.vocabulary.numbers:
@@ -370,7 +369,7 @@ class PreparedDictEncoder(DictEncoder):
         expanded, self.dates = expand_dates(record, dates, learning), dates
         return expanded
 
-    def _read_plain(self, record: dict[Any, Any], learning: bool) -> Entries | None:
+    def _read_plain(self, record: dict[Hashable, object], learning: bool) -> Entries | None:
         """Read numbers and strings by compiled code, with space for the constant; None if there are other values."""
         size, numbers, plain = 2 * len(record) + 1, self.vocabulary.numbers, self.preparation.plain
         values, features = np.empty(size), np.empty(size, np.int32)
@@ -398,14 +397,14 @@ class PreparedDictEncoder(DictEncoder):
         behind = len(features) - n - len(constant)
         return np.append(values, np.zeros(n)), np.append(features, np.zeros(n, np.int32)), n, behind
 
-    def _entries(self, record: Record, learning: bool) -> tuple[list[Any], list[float], set[Any], list[str]]:
+    def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:
         """Return keys, values, the keys of numbers to scale, and the keys of missing values.
 
         If the record is learned, a feature that was a number to scale may not become a new text.
         """
-        keys: list[Any] = []
+        keys: list[Label] = []
         values: list[float] = []
-        scaled: set[Any] = set()
+        scaled: set[Hashable] = set()
         gaps: list[str] = []
         standardised, log = self.preparation.standardised, self.preparation.log
         known = self.vocabulary.numbers
@@ -432,13 +431,13 @@ class PreparedDictEncoder(DictEncoder):
         keys, _, _, gaps = self._entries(expand_dates(x or {}, dict(self.dates), False), False)
         return [*keys, *[CONSTANT_KEY] * self.preparation.constant, *gaps]
 
-    def _add(self, names: Iterable[Any], scaled: Container[Any]) -> None:
+    def _add(self, names: Iterable[Hashable], scaled: Container[Hashable]) -> None:
         """Give columns to new names; those ``scaled`` are numbers."""
         new = self.vocabulary.add(names)
         missing_so_far = [k for k, name in enumerate(new) if missing_key(name) in self.vocabulary.numbers]
         self.preparation.resize([name in scaled for name in new], missing_so_far)
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+    def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state as data with a JSON form and named arrays."""
         data, arrays = super().to_saved()
         if self.dates:
@@ -447,9 +446,9 @@ class PreparedDictEncoder(DictEncoder):
         return data, arrays
 
     @classmethod
-    def restore(cls, words: Vocabulary, data: Any, arrays: Arrays) -> PreparedDictEncoder:
+    def restore(cls, words: Vocabulary, data: Json, arrays: Arrays) -> PreparedDictEncoder:
         """Restore an encoder of these words from the result of :meth:`to_saved`."""
-        fields = msgspec.convert(data, dict[str, Any])
+        fields = msgspec.convert(data, Json)
         names = spec.labels_of(msgspec.convert(fields.pop("dates", []), list[Any]))
         if "columns" in arrays:
             columns = np.array(arrays["columns"])
@@ -474,7 +473,7 @@ class TableEncoder(InputEncoder):
         self.bits = encoder.bits if encoder.kind == "hashed" else None
 
     @classmethod
-    def for_table(cls, table: Any, options: Preprocessing) -> TableEncoder:
+    def for_table(cls, table: AnyRecords, options: Preprocessing) -> TableEncoder:
         """Choose the encoder of an Arrow table as for a file; warn of columns that cannot be features.
 
         Raises
@@ -495,20 +494,20 @@ class TableEncoder(InputEncoder):
         logs = list(map(str, options.log))
         return cls(Encoder(columns, constant=options.intercept, scale=options.scale, log=logs))
 
-    def normalized_input(self, X: Any) -> Any:
+    def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Convert a frame to an Arrow table, or to dictionaries if no file had columns; return others unchanged."""
         if not tabular.is_frame(X):
             return X
         return tabular.arrow_table(X) if self.encoder.source == "columns" else tabular.frame_records(X, True)
 
-    def read(self, X: Any, learning: Learning) -> tuple[tabular.Rows, int]:
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
         """Read rows and width of dictionaries and tables."""
         if tabular.is_frame(X):
             return tabular.block_rows(self.encoder.encode(X, update=learning))
         return self.encoder.records(X, learning), self.encoder.n_features
 
     @property
-    def feature_names(self) -> list[str] | None:
+    def feature_names(self) -> list[Label] | None:
         """The names of the columns of a named encoder."""
         return None if self.bits is not None else list(self.encoder.feature_names or ())
 
@@ -528,9 +527,7 @@ class TableEncoder(InputEncoder):
         return self.encoder.keys_of(x or {})
 
 
-def restore_encoder(
-    data: Mapping[str, Any], arrays: Arrays, width: int | None, names: NDArray[Any] | None
-) -> InputEncoder:
+def restore_encoder(data: Fields, arrays: Arrays, width: int | None, names: Array | None) -> InputEncoder:
     """Restore the encoder from the result of :meth:`InputEncoder.to_saved`, and the columns of arrays, if any.
 
     Raises

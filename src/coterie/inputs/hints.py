@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coterie.types import Flags, Floats
+
 from .columns import NUMBER, filled, is_number, is_string, label_values, numbers, plain, present
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
 
 #: The most records and columns that hints are drawn from, and the fewest records.
 LOOKED, COLUMNS, FEWEST = 10_000, 200, 100
@@ -84,7 +85,7 @@ class ColumnProfiler:
 def table_hints(
     table: pa.Table,
     kinds: Mapping[str, str],
-    labels: Sequence[object] | NDArray[np.float64] | None,
+    labels: Sequence[object] | Floats | None,
     chosen: Collection[str] = (),
 ) -> list[Hint]:
     """Return the hints about columns of these kinds; see :meth:`ColumnProfiler.hints`."""
@@ -129,7 +130,7 @@ def _has_one_value(array: pa.Array) -> bool:
     return not has_value.any() or bool(has_value.all() and pc.count_distinct(array).as_py() == 1)
 
 
-def _finite(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _finite(array: pa.Array) -> tuple[Floats, Flags]:
     """Return the numbers of a column, and flags of the rows that have one."""
     values = numbers(array)
     return values, present(array) & np.isfinite(values)
@@ -154,15 +155,15 @@ def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
         return
     if (np.diff(values) > 0.0).all():
         yield Hint(name, "a larger number in every record", ("ignore", "time"))
-    elif len(values) ** 2 >= 2 * PAIRS * (np.ptp(values) + 1) and _are_whole_and_distinct(values):
+    elif (
+        len(values) ** 2 >= 2 * PAIRS * (np.ptp(values) + 1)
+        and (values == np.floor(values)).all()
+        and len(np.unique(values)) == len(values)
+    ):
         yield Hint(name, "a whole number of its own in every record, as ids are", ("ignore",))
 
 
-def _are_whole_and_distinct(values: NDArray[np.float64]) -> bool:
-    return bool((values == np.floor(values)).all() and len(np.unique(values)) == len(values))
-
-
-def _to_leave_out(name: str, kind: str, array: pa.Array, y: NDArray[np.float64] | None) -> Iterator[Hint]:
+def _to_leave_out(name: str, kind: str, array: pa.Array, y: Floats | None) -> Iterator[Hint]:
     """Yield a hint if all records have the same value, or if values, or that there is one, are nearly the label."""
     has_value = filled(array)
     if _has_one_value(array):
@@ -180,7 +181,7 @@ def _to_leave_out(name: str, kind: str, array: pa.Array, y: NDArray[np.float64] 
         yield Hint(name, f"values that tell the label nearly by themselves ({near[1]})", ("ignore",))
 
 
-def _means_of_others(codes: pa.Array, y: NDArray[np.float64], has_value: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _means_of_others(codes: pa.Array, y: Floats, has_value: Flags) -> Floats:
     """Return for each record the mean label of the other records of its category; the mean of all if it is alone.
 
     Among records of a category, this falls with the label; so a useless category seems to fall with it.
@@ -192,7 +193,7 @@ def _means_of_others(codes: pa.Array, y: NDArray[np.float64], has_value: NDArray
     return np.where(counts > 0, sums / np.maximum(counts, 1.0), y[has_value].mean() if has_value.any() else 0.0)
 
 
-def nearness(values: NDArray[np.float64], y: NDArray[np.float64], falling: bool = True) -> tuple[float, str]:
+def nearness(values: Floats, y: Floats, falling: bool = True) -> tuple[float, str]:
     """Return the nearness of values to the label, relative to that of a hint, and the measure in words.
 
     The area under the curve (for labels 0 and 1), or the rank correlation (for numbers); 0 for too few records. Values
@@ -216,13 +217,13 @@ def nearness(values: NDArray[np.float64], y: NDArray[np.float64], falling: bool 
     return r / NEARLY_NUMBER, f"rank correlation {r:.3f}"
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ranks(values: Floats) -> Floats:
     """Return the ranks from 1; equal values get their mean."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], np.float64)
 
 
-def _scored(labels: Sequence[object] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _scored(labels: Sequence[object] | Floats) -> Floats:
     """Return labels as numbers: more than two numbers as they are, else 1 for the most frequent label, NaN if missing.
 
     Numbers may be written as text, as in CSV, and be decimals.
@@ -237,5 +238,5 @@ def _scored(labels: Sequence[object] | NDArray[np.float64]) -> NDArray[np.float6
     if numeric and len(np.unique(values[np.isfinite(values)])) > 2:
         return np.asarray(values)
     distinct, codes = np.unique(array if array.dtype.kind in "iuf" else array.astype(str), return_inverse=True)
-    scores: NDArray[np.float64] = (codes == np.bincount(codes).argmax()).astype(np.float64)
+    scores: Floats = (codes == np.bincount(codes).argmax()).astype(np.float64)
     return scores

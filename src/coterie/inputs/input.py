@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
@@ -22,16 +21,17 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.round.contract import InputShape
+from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Json, Learning, Record
 
 from . import tabular
 from .block import Block, RawRecords
 from .form import ArrayEncoder, DictEncoder, InputEncoder, Preprocessing, TableEncoder, restore_encoder
-from .keys import Record
 from .labels import Labels
-from .preprocessing import Learning
 from .tabular import Shape
 
-Arrays = dict[str, NDArray[Any]]
+if TYPE_CHECKING:
+    from coterie.inputs.encoding import Encoder
+
 Undo = Callable[[], None]
 
 
@@ -85,12 +85,12 @@ class InputOptions:
 class Records(NamedTuple):
     """Records that have been read: rows for learners, their width, and the task of each.
 
-    ``shape`` is that of their margins if it is not one number a row; ``constant`` that of the block.
+    ``shape`` is that of their margins if it is not one number per row; ``constant`` that of the block.
     """
 
-    rows: Any
+    rows: AnyRows
     width: int
-    task: Any
+    task: AnyTasks
     shape: tuple[int, ...] | None = None
     constant: int | None = None
 
@@ -115,12 +115,12 @@ class Input:
         self.options = options
 
     @property
-    def encoder(self) -> Any:
+    def encoder(self) -> Encoder | None:
         """The encoder of files, and of tables with text; None if the model learned from other records."""
         return self._known.encoder
 
     @encoder.setter
-    def encoder(self, encoder: Any) -> None:
+    def encoder(self, encoder: Encoder | None) -> None:
         before = self._known
         self.form = before if encoder is None else TableEncoder(encoder)
         if encoder is not None:
@@ -133,27 +133,27 @@ class Input:
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
-    def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
+    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Records:
         """Read records to predict; ``known`` are the tasks that were learned."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         X, task = tabular.split_task(X, task, self.options.task_column)
         rows, width = self.read_rows(X)
-        return Records(rows, width, tabular.task_labels(task, tabular.length(rows), known))
+        return Records(rows, width, tabular.task_labels(task, rows.n_records, known))
 
-    def read_rows(self, X: Any, first: bool = False, learning: bool = False) -> tuple[tabular.Rows, int]:
+    def read_rows(self, X: AnyRecords, first: bool = False, learning: bool = False) -> tuple[tabular.Rows, int]:
         """Read records without tasks, and their width; the ``first`` ones decide on the form of all."""
         rows, width, _ = self._read(X, "no_validation", first, first or learning, None)
         return rows, width
 
-    def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
+    def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
         """Read the task of each record alone."""
         X, task = tabular.split_task(X, task, self.options.task_column)
         return tabular.task_labels(task, tabular.count(X))
 
     def read_labelled(
-        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Learning = True
-    ) -> tuple[Records, Any]:
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
+    ) -> tuple[Records, AnyLabels]:
         """Read records to learn and their labels; the ``first`` ones decide on the form. See :meth:`with_tasks`.
 
         Records for which ``learning`` is False do not change how later records are read.
@@ -163,18 +163,18 @@ class Input:
             tabular.warn_of_task(X, task)
         rows, width, y = self._read(X, y, first, learning, labels)
         if first:
-            if task is None and self.options.expects_tasks and tabular.length(rows) > 1:
+            if task is None and self.options.expects_tasks and rows.n_records > 1:
                 tabular.warn_of_one_task(self.options.owner)
             tabular.warn_of_columns(X, y)
         return Records(rows, width, task), y
 
     def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
         """Add one task label to each record, after the labels were checked."""
-        return records._replace(task=tabular.task_labels(records.task, tabular.length(records.rows), known))
+        return records._replace(task=tabular.task_labels(records.task, records.rows.n_records, known))
 
     def _read(
-        self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None
-    ) -> tuple[tabular.Rows, int, Any]:
+        self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
+    ) -> tuple[tabular.Rows, int, AnyLabels]:
         """Read rows, width and labels of records in any form; the ``first`` ones decide on it."""
         shape = tabular.shape_of(X) if tabular.is_frame(X) else Shape()
         form = self._chosen(X) if first or self.form is None else self.form
@@ -188,11 +188,11 @@ class Input:
         rows, width = form.read(X, learning)
         if first:
             self.form, form.frame = form, shape
-        if labels is not None and len(y) != tabular.length(rows):
-            raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(rows)} records")
+        if labels is not None and len(y) != rows.n_records:
+            raise ValueError(f"y must hold one label per record: got {len(y)} for {rows.n_records} records")
         return rows, width, y
 
-    def _chosen(self, X: Any) -> InputEncoder | None:
+    def _chosen(self, X: AnyRecords) -> InputEncoder | None:
         """Choose the form of all records by the first ones; None for columns of numbers, which are validated first."""
         preprocessing, frame, records = self.options.preprocessing, tabular.is_frame(X), tabular.is_records(X)
         if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
@@ -203,8 +203,8 @@ class Input:
         return DictEncoder.with_options(preprocessing) if records or tabular.has_words(X) else None
 
     def _validated(
-        self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None
-    ) -> tuple[tabular.Rows, int, Any]:
+        self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
+    ) -> tuple[tabular.Rows, int, AnyLabels]:
         """Read rows, width and labels of arrays, and of frames of numbers alone."""
         form, options = self._known, self.options
         if not first and form.width is None:
@@ -216,7 +216,7 @@ class Input:
         rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-            form = self.form = ArrayEncoder.for_columns(width, shape.names, tabular.is_dense(rows), preprocessing)
+            form = self.form = ArrayEncoder.for_columns(width, shape.names, rows.dense, preprocessing)
         prepared = form.of_arrays
         if prepared is None:
             return rows, width, y
@@ -237,7 +237,7 @@ class Input:
             form.width, form.indicators = width, block.indicators
         return Records(rows, width, block.tasks, constant=block.constant)
 
-    def raw_records(self, X: Any) -> RawRecords | None:
+    def raw_records(self, X: AnyRecords) -> RawRecords | None:
         """Return the records of ``X`` before their preparation; None if reading learns nothing from records."""
         form = self._known
         X = form.normalized_input(tabular.split_task(X, None, self.options.task_column)[0])
@@ -249,9 +249,9 @@ class Input:
             return None
         shape, options = Shape(form.width, form.names), self.options
         rows, _, _ = tabular.validated(options.owner, shape, X, "no_validation", False, None, gaps=True)
-        return RawRecords.from_all(rows.values) if tabular.is_dense(rows) else None
+        return RawRecords.from_all(rows.values) if rows.dense else None
 
-    def read_raw(self, record: Any, task: NDArray[Any], learning: bool) -> Records:
+    def read_raw(self, record: AnyRecords, task: Array, learning: bool) -> Records:
         """Prepare one of :meth:`raw_records`."""
         form = self._known
         if isinstance(record, np.ndarray) and form.of_arrays is not None:
@@ -262,16 +262,16 @@ class Input:
             rows, width = form.read(record, learning)
         return Records(rows, width, task)
 
-    def as_block(self, records: Records, y: NDArray[Any]) -> Block:
+    def as_block(self, records: Records, y: Array) -> Block:
         """Convert records and labels to a validated block."""
-        n, prepared = tabular.length(records.rows), self._known.preparation
-        gaps = len(prepared.missing) if prepared is not None and tabular.is_dense(records.rows) else 0
+        n, prepared = records.rows.n_records, self._known.preparation
+        gaps = len(prepared.missing) if prepared is not None and records.rows.dense else 0
         X = tabular.as_array(records.rows, records.width)
         return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps, constant=self._known.length_column)
 
     # -- one record -----------------------------------------------------------------------------------------------
 
-    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
+    def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
         """Split a record, a dictionary, into its features and its task."""
         if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(f"one record is a dictionary of features, got {type(x).__name__}; arrays hold several")
@@ -285,13 +285,13 @@ class Input:
         return {name: value for name, value in x.items() if name != column}, tabular.one_task(x[column])
 
     def read_one(
-        self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
-    ) -> tuple[Any, int, Hashable]:
+        self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
+    ) -> tuple[AnyRows, int, Hashable]:
         """Read one record, a dictionary: its row, the width, its task."""
         x, task = self.split_one(x, task, known)
         return *self._row(x, learning), task
 
-    def _row(self, x: Any, learning: bool) -> tuple[tabular.Rows, int]:
+    def _row(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
         """Read the row of a dictionary without its task, and the width."""
         form = DictEncoder.with_options(self.options.preprocessing) if self.form is None else self.form
         if learning:
@@ -325,7 +325,7 @@ class Input:
         """Return the shape that a state needs for these records."""
         return InputShape(
             records.width,
-            tabular.is_dense(records.rows),
+            records.rows.dense,
             constant=self._known.length_column if records.constant is None else records.constant,
         )
 
@@ -386,7 +386,7 @@ class Input:
             array.tobytes() == others[name].tobytes() for name, array in arrays.items()
         )
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+    def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state of the input as data with a JSON form and named arrays."""
         form = self._known
         columns = {"n_features_in_": form.width, "feature_names_in_": form.names}
@@ -394,20 +394,20 @@ class Input:
         data, arrays = form.to_saved()
         return {"kept": {name: value for name, value in columns.items() if value is not None}} | data, arrays
 
-    def index_of(self, data: Mapping[str, Any]) -> Index:
+    def index_of(self, data: Fields) -> Index:
         """Return the index of the tasks in the data of a file; ValueError for a repeated task."""
         labels = spec.labels_of(data["tasks"])
         index = Index(labels)
         require(len(index) == len(labels), "a task is there twice")
         return index
 
-    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
+    def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
         """Restore the result of :meth:`to_saved`; ValueError if it does not fit the state."""
         self.restore_form(data, arrays, state.features)
 
-    def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
+    def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
         """Restore the form of the records of a model with this number of features; ValueError if it does not fit."""
-        noted = msgspec.convert(data["kept"], dict[str, Any])
+        noted = msgspec.convert(data["kept"], Json)
         self.form = form = restore_encoder(data, arrays, noted.get("n_features_in_"), noted.get("feature_names_in_"))
         form.frame = Shape(noted.get("n_columns"), noted.get("columns"))
         for shape in (Shape(form.width, form.names), form.frame):
@@ -424,5 +424,5 @@ class Input:
         require(most <= features, f"records of {most} features do not fit")
 
 
-#: An :class:`Input`, or what is one in its own way.
+#: An :class:`Input`, or an object with its methods.
 AnyInput: TypeAlias = Input | Any

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.numeric.core.checks import require
 from coterie.round.contract import InputShape
 from coterie.round.ensemble import EnsembleState
+from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Ints, Learning, Record
 
 from . import tabular
 from .block import Block
-from .input import Arrays, Input, Records, Undo
-from .keys import Record
+from .input import Input, Records, Undo
 from .labels import Labels
+
+if TYPE_CHECKING:
+    from coterie.state import State as LearnerState
 
 
 class Spaces(NamedTuple):
@@ -40,7 +42,7 @@ ALONE = Spaces((0,), ())
 class InstanceRounds(NamedTuple):
     """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their spaces."""
 
-    rows: Any
+    rows: AnyRecords
     spaces: Spaces
 
 
@@ -65,7 +67,7 @@ class InstancesInput(Input):
         """None: compiled code does not read dictionaries of dictionaries."""
         return None
 
-    def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
+    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Records:
         """Read rounds to predict: of the active tasks, or of all if none is named, shape (n, K); or a block."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
@@ -77,13 +79,13 @@ class InstancesInput(Input):
         rows, _, tasks = _every_task(rounds, np.zeros((n, K)), None)
         return super().read(rows, tasks, known)._replace(shape=(n, K))
 
-    def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
+    def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
         """Read the active task of each round."""
         return np.asarray(self.read(X, task, known).task)
 
     def read_labelled(
-        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
-    ) -> tuple[Records, Any]:
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
+    ) -> tuple[Records, AnyLabels]:
         """Read rounds to learn, with one label each, or with one for every task, which makes K rounds of each."""
         rounds = _read(X, self._spaces)
         if len(rounds.spaces.tasks) > 1 and np.ndim(y) == 2:
@@ -93,14 +95,14 @@ class InstancesInput(Input):
         self._latest = rounds.spaces
         return super().read_labelled(rows, y, task, labels, first)
 
-    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
+    def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
         """Split a round, a dictionary from task to features, into its row and the active task."""
         rounds = _read([x], self._spaces)
         return super().split_one(rounds.rows[0], rounds.spaces.only if task is None else task, known)
 
     def read_one(
-        self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
-    ) -> tuple[Any, int, Hashable]:
+        self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
+    ) -> tuple[AnyRows, int, Hashable]:
         """Read one round: a dictionary from task to features, or the features of a single task."""
         rounds = _read([x], self._spaces)
         if learning:
@@ -143,7 +145,7 @@ class InstancesInput(Input):
         named = self.vocabulary is not None
         self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
 
-    def _owner(self, tasks: Sequence[Hashable], features: int) -> NDArray[np.int64]:
+    def _owner(self, tasks: Sequence[Hashable], features: int) -> Ints:
         """Return the task of each named feature."""
         place = {task: i for i, task in enumerate(tasks)}
         owner = np.zeros(features, np.int64)
@@ -151,7 +153,7 @@ class InstancesInput(Input):
             owner[j] = place[name[0]]
         return owner
 
-    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
+    def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
         """Restore the result of :meth:`to_saved`; ValueError if a feature's name does not fit its task in the state."""
         super().from_saved(data, arrays, state)
         named = self.vocabulary
@@ -167,7 +169,7 @@ class InstancesInput(Input):
         self.began(state)
 
 
-def _read(X: Any, known: Spaces | None) -> InstanceRounds:
+def _read(X: AnyRecords, known: Spaces | None) -> InstanceRounds:
     """Read rounds in any form.
 
     Raises
@@ -184,11 +186,11 @@ def _read(X: Any, known: Spaces | None) -> InstanceRounds:
     return InstanceRounds(X, ALONE if known is None else known)
 
 
-def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> InstanceRounds:
+def _read_arrays(arrays: dict[Hashable, AnyRecords], known: Spaces | None) -> InstanceRounds:
     arrays = {tabular.one_task(task): _dense(task, array) for task, array in arrays.items()}
     lengths = {task: len(array) for task, array in arrays.items()}
     if len(set(lengths.values())) != 1:
-        raise ValueError(f"every task must have one instance a round, got arrays of so many rows: {lengths}")
+        raise ValueError(f"every task must have one instance per round, got arrays of so many rows: {lengths}")
     spaces = Spaces(tuple(arrays), tuple(array.shape[1] for array in arrays.values()))
     if known is not None:
         if set(known.tasks) != set(arrays):
@@ -202,10 +204,12 @@ def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> InstanceR
     return InstanceRounds(np.concatenate(list(arrays.values()), axis=1), spaces)
 
 
-def _dense(task: Hashable, instances: Any) -> NDArray[Any]:
+def _dense(task: Hashable, instances: AnyRecords) -> Array:
     array = instances.toarray() if hasattr(instances, "toarray") else np.asarray(instances)
     if array.ndim != 2:
-        raise ValueError(f"the instances of task {task!r} must be an array of one row a round, got shape {array.shape}")
+        raise ValueError(
+            f"the instances of task {task!r} must be an array of one row per round, got shape {array.shape}"
+        )
     return array
 
 
@@ -219,8 +223,8 @@ def _read_records(records: Sequence[Record], known: Spaces | None) -> InstanceRo
     return InstanceRounds([_flat(record, tasks) for record in records], Spaces(tasks, None))
 
 
-def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str], Any]:
-    flat: dict[tuple[Hashable, str], Any] = {}
+def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str], object]:
+    flat: dict[tuple[Hashable, str], object] = {}
     for task, instance in record.items():
         if task not in tasks:
             raise ValueError(f"the record has an instance of task {task!r}; the tasks are {_shown(tasks)}")
@@ -232,20 +236,22 @@ def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str
     return flat
 
 
-def _active(rounds: InstanceRounds, task: Any, column: Hashable | None) -> Any:
+def _active(rounds: InstanceRounds, task: AnyTasks, column: Hashable | None) -> AnyTasks:
     """Return the active task of each round; the only one if none is named."""
     if task is None and column is None and rounds.spaces.tasks != ALONE.tasks:
         return [rounds.spaces.only] * tabular.count(rounds.rows)
     return task
 
 
-def _every_task(rounds: InstanceRounds, y: NDArray[Any], task: Any) -> tuple[Any, NDArray[Any], list[Hashable]]:
+def _every_task(rounds: InstanceRounds, y: Array, task: AnyTasks) -> tuple[AnyRecords, Array, list[Hashable]]:
     """Repeat each round K times, the tasks active in turn; ValueError for another shape of y or named active tasks."""
     n, tasks = tabular.count(rounds.rows), rounds.spaces.tasks
     if task is not None:
         raise ValueError(f"y holds a label of every task, shape {y.shape}: task= must not name active ones")
     if y.shape != (n, len(tasks)):
-        raise ValueError(f"y must hold one label a round, or one for each task, shape {(n, len(tasks))}, got {y.shape}")
+        raise ValueError(
+            f"y must hold one label per round, or one for each task, shape {(n, len(tasks))}, got {y.shape}"
+        )
     K = len(tasks)
     rows = rounds.rows
     rows = [row for row in rows for _ in tasks] if isinstance(rows, list) else np.repeat(rows, K, 0)
@@ -256,7 +262,7 @@ def _shown(tasks: Sequence[Hashable]) -> str:
     return ", ".join(map(repr, tasks[:5])) + (" ..." if len(tasks) > 5 else "")
 
 
-def owner_of(state: Any) -> NDArray[np.int64]:
+def owner_of(state: LearnerState) -> Ints:
     """Return the task of each feature; learners for several b have the same."""
     member = state.members[0] if isinstance(state, EnsembleState) else state
     return np.asarray(member.model.owner)

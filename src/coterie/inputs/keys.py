@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from coterie.multiview import unusable
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key, fnv1a, prefix_state, slot
+from coterie.types import Floats, Ints, Label
 
 from .errors import InputError
 from .faults import clipped, shown
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: One record with named features.
-Record: TypeAlias = Mapping[Any, Any]
 
 #: The key of the constant, which no feature may have, and the reason why a column of that name is left out.
 CONSTANT_KEY, NAMELESS = "", "it has no name"
@@ -35,12 +33,12 @@ _TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
 class HashedFeatures(NamedTuple):
     """Hashed features of rows: ``counts[i]`` entries for row i, one row after the other."""
 
-    counts: NDArray[np.int64]
+    counts: Ints
     indices: NDArray[np.int32]
-    values: NDArray[np.float64]
+    values: Floats
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return True for None, NaN in any of its forms and the empty string."""
     if value is None or (isinstance(value, str) and not value):
         return True
@@ -55,7 +53,7 @@ def is_missing(value: Any) -> bool:
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "<NA>", "n/a", "null", "NULL", "None", "nan", "NaN", "NAN", "NaT")
 
 
-def is_missing_word(value: Any) -> bool:
+def is_missing_word(value: object) -> bool:
     """Return True for text that stands for a missing number or date."""
     return isinstance(value, str) and value.strip() in MISSING_WORDS
 
@@ -91,7 +89,7 @@ def spell(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _number(name: str, value: Any) -> Iterator[tuple[str, float]]:
+def _number(name: str, value: Label) -> Iterator[tuple[str, float]]:
     if value is None:
         return
     if isinstance(value, str | bytes):
@@ -102,19 +100,19 @@ def _number(name: str, value: Any) -> Iterator[tuple[str, float]]:
     yield name, number
 
 
-def _category(name: str, value: Any) -> Iterator[tuple[str, float]]:
+def _category(name: str, value: object) -> Iterator[tuple[str, float]]:
     if value is not None and value != "":
         yield f"{name}={spell(value)}", 1.0
 
 
-def _items(name: str, value: Any) -> Iterator[tuple[str, float]]:
+def _items(name: str, value: Label) -> Iterator[tuple[str, float]]:
     if isinstance(value, str):
         raise InputError(f"{shown(value)} is not a list of strings", column=name)
     for item in value or ():
         yield from _category(name, item)
 
 
-def _text(name: str, value: Any) -> Iterator[tuple[str, float]]:
+def _text(name: str, value: object) -> Iterator[tuple[str, float]]:
     if value is not None and not isinstance(value, str):
         raise InputError(f"{clipped(repr(value))} is not a text", column=name)
     tokens = _TOKEN.findall(encode_key(value or "").lower())
@@ -125,7 +123,7 @@ def _text(name: str, value: Any) -> Iterator[tuple[str, float]]:
 _KEYED = {"numeric": _number, "categorical": _category, "items": _items, "text": _text}
 
 
-def keyed(name: str, kind: str, value: Any) -> list[tuple[str, float]]:
+def keyed(name: str, kind: str, value: object) -> list[tuple[str, float]]:
     """Return the keys and values of the features of a value in a column of some kind; none for None.
 
     Raises

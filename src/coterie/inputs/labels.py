@@ -2,7 +2,7 @@
 
 For learners two classes are -1 and +1, many classes are memberships, and numbers are standardised differences from the
 mean so far. Each kind of labels decodes learners' margins into labels and probabilities.
-:mod:`coterie.evaluation.tracing` makes traces of them.
+:mod:`coterie.evaluation.tracing` makes traces of rows, in which predictions are stored until their labels come.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.index import distinct_labels
@@ -20,7 +20,7 @@ from coterie.multiview import unusable
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
 from coterie.numeric.primal.targets import standardise
-from coterie.types import Floats
+from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Label
 
 
 class Labels(ABC):
@@ -45,7 +45,7 @@ class Labels(ABC):
 
     numeric: ClassVar[bool] = False
     most: ClassVar[int | None] = None
-    unlearned: ClassVar[Any] = None
+    unlearned: ClassVar[Label] = None
     inside: Any
     shift: float = 0.0
     factor: float = 1.0
@@ -58,16 +58,16 @@ class Labels(ABC):
         return ()
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Array:
         """The labels known as an array, in their order."""
         return as_labels(self.ordered)
 
-    def array(self, y: Any) -> NDArray[Any]:
-        """Convert labels in any form to an array of one entry a record."""
+    def array(self, y: AnyLabels) -> Array:
+        """Convert labels in any form to an array of one entry per record."""
         labels = np.asarray(exact_labels(y))
         return as_labels(y) if labels.dtype.kind == "U" and isinstance(y, list) else labels  # numbers keep their type
 
-    def check(self, y: Any) -> None:
+    def check(self, y: AnyLabels) -> None:
         """Refuse values that cannot be labels."""
         from sklearn.utils.multiclass import check_classification_targets
 
@@ -88,10 +88,10 @@ class Labels(ABC):
     # -- labels of learners
 
     @abstractmethod
-    def values(self, y: Any) -> NDArray[Any]:
+    def values(self, y: AnyLabels) -> Array:
         """Encode labels for learners and add new ones; ValueError, with nothing added, for invalid ones."""
 
-    def with_one(self, y: Any) -> Labels:
+    def with_one(self, y: AnyLabels) -> Labels:
         """Return a copy with one more label; the same object if the label is known."""
         try:
             if y in self.inside:
@@ -103,11 +103,11 @@ class Labels(ABC):
         return labels
 
     @abstractmethod
-    def value(self, y: Any) -> Any:
+    def value(self, y: AnyLabels) -> Label:
         """Encode one known label for learners."""
 
     @abstractmethod
-    def learn(self, values: NDArray[Any], last: int, weights: Floats | None = None) -> Any:
+    def learn(self, values: Array, last: int, weights: Floats | None = None) -> Any:
         """Learn the first ``last`` labels, and return the encoded labels (``.y``), for :meth:`predictions`.
 
         The others have not been seen yet. The ``weights`` of records tell how much each number counts.
@@ -117,17 +117,25 @@ class Labels(ABC):
         """Decode learners' margins of these rounds to the scale of the labels."""
         return np.asarray(inside.shift + inside.factor * margins)
 
+    def empty_rows(self, n: int) -> Array:
+        """Return the rows of n predictions before anything is learned."""
+        return np.zeros(n)
+
+    def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
+        """Convert margins to rows that are stored until their labels come; ``y`` are the labels if known, else None."""
+        return np.asarray(margins)
+
     # -- predictions
 
     @abstractmethod
-    def label(self, margin: Any) -> Any:
+    def label(self, margin: Any) -> Label:
         """Return the prediction for one decoded margin."""
 
     @abstractmethod
-    def labels(self, margins: Floats) -> NDArray[Any]:
+    def labels(self, margins: Floats) -> Array:
         """Return the prediction for each decoded margin."""
 
-    def strength(self, margins: Floats) -> NDArray[Any] | None:
+    def strength(self, margins: Floats) -> Array | None:
         """Return the certainty of each prediction; None for numbers."""
         return margins
 
@@ -143,17 +151,17 @@ class Labels(ABC):
         """Return the probability of each record's positive label or predicted class; None if there is none."""
         return None
 
-    def score(self, predicted: Any, y: Any, weight: Any) -> float:
+    def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
         """Return scikit-learn's ``score`` of predictions: the share of the right ones."""
-        return float(np.average(predicted == np.asarray(y), weights=weight))
+        return float(np.average(predicted == np.asarray(y), weights=None if weight is None else np.asarray(weight)))
 
 
 class Inside(NamedTuple):
     """Encoded labels, and the decoding of margins m of the same rounds: shift + factor · m."""
 
-    y: NDArray[np.float64]
-    shift: NDArray[np.float64] | float
-    factor: NDArray[np.float64] | float
+    y: Floats
+    shift: Floats | float
+    factor: Floats | float
 
 
 def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
@@ -205,11 +213,11 @@ class TwoLabels(Labels):
         """Encode one known label for learners."""
         return self.inside[y]
 
-    def learn(self, values: NDArray[np.float64], last: int, weights: Floats | None = None) -> Inside:
+    def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
         """Learn the first ``last`` encoded labels."""
         return Inside(values, self.shift, self.factor)
 
-    def values(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
+    def values(self, y: Sequence[Hashable] | Array) -> Floats:
         """Encode labels as -1 and +1, and add new ones.
 
         Raises
@@ -232,15 +240,21 @@ class TwoLabels(Labels):
         if len(fresh) == 2:
             known |= dict(zip(_in_order(fresh), (-1.0, 1.0), strict=True))
         elif fresh:
-            known[fresh[0]] = -next(iter(known.values())) if known else _guess_sign(fresh[0])
+            # before the second label is known, numbers up to zero are taken as negative
+            is_negative = isinstance(fresh[0], (int, float)) and fresh[0] <= 0
+            known[fresh[0]] = -next(iter(known.values())) if known else -1.0 if is_negative else 1.0
         self._set_inside(known)
         return np.array([known[label] for label in distinct], np.float64)[places]
+
+    def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
+        """Return learners' margins: labels may yet change their signs."""
+        return np.asarray(margins * self.orientation)
 
     def label(self, margin: float) -> Hashable:
         """Return the label for a decoded margin; a zero margin is positive."""
         return self._ordered[-1 if margin >= 0 else 0]
 
-    def labels(self, margins: NDArray[np.float64]) -> NDArray[Any]:
+    def labels(self, margins: Floats) -> Array:
         """Return the label for each decoded margin; a zero margin is positive."""
         classes = self.classes
         if len(classes) == 1:
@@ -268,16 +282,11 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
         return labels
 
 
-def _guess_sign(label: Hashable) -> float:
-    """Guess the sign of a label before the second is known: numbers up to zero are negative."""
-    return -1.0 if isinstance(label, (int, float)) and label <= 0 else 1.0
-
-
 class Membership(NamedTuple):
     """Memberships of records in classes, (n, classes), and the numbers of classes known at their predictions."""
 
-    y: NDArray[np.bool_]
-    known: NDArray[np.int64]
+    y: Flags
+    known: Ints
 
 
 class ManyLabels(Labels):
@@ -320,11 +329,11 @@ class ManyLabels(Labels):
         if list(self.inside.values()) != list(range(models)):
             raise ValueError(f"{len(self.inside)} labels are not those of {models} models, in their order")
 
-    def value(self, y: Hashable) -> NDArray[np.bool_]:
+    def value(self, y: Hashable) -> Flags:
         """Encode one label as memberships of all classes."""
         return np.asarray(np.arange(len(self.inside)) == self.inside[y])
 
-    def values(self, y: Any) -> NDArray[np.int64]:
+    def values(self, y: AnyLabels) -> Ints:
         """Return the number of each label, and add new labels."""
         distinct, places = distinct_labels(y, "label")
         self._before = len(self.inside)
@@ -333,13 +342,31 @@ class ManyLabels(Labels):
             self.inside.setdefault(label, len(self.inside))
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
 
-    def learn(self, values: NDArray[np.int64], last: int, weights: Floats | None = None) -> Membership:
+    def learn(self, values: Ints, last: int, weights: Floats | None = None) -> Membership:
         """Learn the first ``last`` labels; the others have not been seen yet."""
         counts = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
         self.inside = dict(list(self.inside.items())[: counts[-1]])
         return Membership(values[:, None] == np.arange(counts[-1]), counts[_learned_before(len(values), last)])
 
-    def labels(self, margins: Floats) -> NDArray[Any]:
+    def empty_rows(self, n: int) -> Floats:
+        """Return the rows of n predictions of no class."""
+        return np.full((n, 3), (-1.0, 0.0, np.nan))
+
+    def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Floats:
+        """Return the number of the predicted class, its lead over the second, and the probability of the true label."""
+        rows = self.empty_rows(len(margins))
+        if margins.shape[1]:
+            rows[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
+            rows[:, 1] = self.strength(margins)
+        logs = self.log_probabilities(margins, log_odds)
+        if logs is not None and y is not None and len(y):
+            numbers = np.array([self.inside.get(label, -1) for label in np.asarray(exact_labels(y)).tolist()])
+            known = np.where(numbers < margins.shape[1], numbers, -1)
+            probability = np.exp(logs[np.arange(len(logs)), known])
+            rows[:, 2] = np.where((known < 0) | np.isnan(probability), 0.0, probability)
+        return rows
+
+    def labels(self, margins: Floats) -> Array:
         """Return the label of the largest margin of each record, and the class seen first of equal ones."""
         return np.asarray(as_labels(self.seen)[np.argmax(margins, axis=1)])
 
@@ -385,14 +412,14 @@ class ManyLabels(Labels):
             return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
 
-def as_labels(labels: Sequence[Hashable]) -> NDArray[Any]:
+def as_labels(labels: Sequence[Hashable]) -> Array:
     """Convert labels to an array of one entry each, also if they are of several types."""
     if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), tuple):
         return np.array(exact_labels(labels))
     return np.fromiter(labels, object, len(labels))
 
 
-def exact_labels(y: Any) -> Any:
+def exact_labels(y: AnyLabels) -> AnyLabels:
     """Convert a list of labels to an array of objects if NumPy would round its whole numbers to floats.
 
     Examples
@@ -409,7 +436,7 @@ def exact_labels(y: Any) -> Any:
 _ROUNDED = 1 << 53
 
 
-def _learned_before(n: int, last: int) -> NDArray[np.int64]:
+def _learned_before(n: int, last: int) -> Ints:
     """Return how many of the first ``last`` labels of n records had come when each record was predicted."""
     return np.maximum(np.arange(n) - (n - last), 0)
 
@@ -478,19 +505,19 @@ class Targets(Labels):
         self.shift, self._deviation = scale
         self.factor = self._deviation or 1.0
 
-    def array(self, y: Any) -> Floats:
+    def array(self, y: AnyLabels) -> Floats:
         """Convert labels in any form to an array of numbers."""
         return np.asarray(y, np.float64)
 
     @staticmethod
-    def takes(y: Any) -> bool:
+    def takes(y: AnyLabels) -> bool:
         """Return True for a number that can be learned."""
         try:
             return abs(float(y)) <= LARGEST_VALUE
         except (TypeError, ValueError):
             return False
 
-    def check(self, y: Any) -> None:
+    def check(self, y: AnyLabels) -> None:
         """Refuse values that cannot be labels."""
         self.values(y)
 
@@ -500,7 +527,7 @@ class Targets(Labels):
     def require_sound(self, models: int) -> None:
         """Accept moments: they were checked when they came."""
 
-    def values(self, y: Any) -> Floats:
+    def values(self, y: AnyLabels) -> Floats:
         """Convert labels to numbers.
 
         Raises
@@ -514,19 +541,19 @@ class Targets(Labels):
             t, label = next((t, label) for t, label in enumerate(y) if not self.takes(label))
             raise ValueError(f"label of record {t} (from 0) must be a number, got {label!r}") from None
         if values.ndim != 1:
-            raise ValueError(f"y must hold one number a record, got shape {values.shape}")
+            raise ValueError(f"y must hold one number per record, got shape {values.shape}")
         wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
         if len(wrong):
             raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")
         return values
 
-    def with_one(self, y: Any) -> Targets:
+    def with_one(self, y: AnyLabels) -> Targets:
         """Return the labels after one more number."""
         if not (type(y) in (float, int) and abs(y) <= LARGEST_VALUE):
             y = float(self.values([y])[0])
         return Targets(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
 
-    def value(self, y: Any) -> float:
+    def value(self, y: AnyLabels) -> float:
         """Encode one label for learners."""
         return float(scored(float(y), self.shift, self._deviation, FAR)) if self._standardised else float(y)
 
@@ -554,7 +581,7 @@ class Targets(Labels):
         """Return the decoded margin, which is the prediction."""
         return float(margin)
 
-    def score(self, predicted: Any, y: Any, weight: Any) -> float:
+    def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
         """Return the coefficient of determination R²."""
         from sklearn.metrics import r2_score
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 import numpy as np
@@ -34,13 +34,9 @@ from coterie.numeric.primal.preparation import (
     take_back,
 )
 from coterie.numeric.text.rows import unit_rows
+from coterie.types import Array, Arrays, Floats, Ints, Json, Label, Learning
 
 from .keys import missing_key, presence_name
-
-Arrays = dict[str, NDArray[Any]]
-
-#: True if records are learned, or a flag for each of them.
-Learning: TypeAlias = bool | NDArray[np.bool_]
 
 #: For each scale: True if numbers become z-scores, and True if records are then scaled to unit length.
 _STEPS = {"none": (False, False), "standard": (True, False), "unit": (False, True), "auto": (True, True)}
@@ -53,7 +49,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     standardised: bool
     unit: bool
     missing: list[int] = []
-    log: list[Any] = []
+    log: list[Label] = []
     records: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
@@ -96,7 +92,7 @@ class Preparation:
         constant: bool,
         scale: str,
         width: int | None = None,
-        log: Iterable[Any] = (),
+        log: Iterable[Hashable] = (),
         indicators: bool = True,
         absences: bool = False,
     ) -> None:
@@ -110,7 +106,7 @@ class Preparation:
         self._compile(np.zeros((n, WIDTH)), _uncounted(n, 0), np.zeros(1, np.int64))
         self._undo: Callable[[], None] = _do_nothing
 
-    def _compile(self, moments: NDArray[np.float64], columns: NDArray[np.int64], records: NDArray[np.int64]) -> None:
+    def _compile(self, moments: Floats, columns: Ints, records: Ints) -> None:
         constant = -1 if self.constant_column is None else self.constant_column
         before = np.empty_like(moments)
         options = constant, self.width or 0, self.standardised, self.unit
@@ -128,16 +124,16 @@ class Preparation:
             self._compile(self.compiled.moments, self.compiled.columns, self.compiled.records)
 
     @property
-    def moments(self) -> NDArray[np.float64]:
+    def moments(self) -> Floats:
         """The moments of all features."""
-        return cast("NDArray[np.float64]", self.compiled.moments[: self._noted])
+        return cast("Floats", self.compiled.moments[: self._noted])
 
     @property
     def features(self) -> int:
         """The number of features of a prepared row of a table: its columns, the constant and the indicators."""
         return (self.width or 0) + self.constant + len(self.missing)
 
-    def names_behind(self, names: Sequence[Any]) -> list[str]:
+    def names_behind(self, names: Sequence[Hashable]) -> list[str]:
         """Return the names of the added features of tables with these columns: constant and indicators."""
         return [CONSTANT] * self.constant + [
             presence_name(names[~j]) if j < 0 else missing_key(names[j]) for j in self.missing
@@ -156,7 +152,7 @@ class Preparation:
             rows = rows.to_dense(self.width or 0)
         return self._sparse(rows) if isinstance(rows, Csr) else Dense(self.columns(rows.values, learning))
 
-    def columns(self, values: NDArray[np.float64], learning: Learning) -> NDArray[np.float64]:
+    def columns(self, values: Floats, learning: Learning) -> Floats:
         """Prepare rows of numbers, shape (n, width), and update the scales by learned rows.
 
         NaN is missing, and infinity absent.
@@ -190,9 +186,7 @@ class Preparation:
             prepare_columns(values[first:last], *options, update, out[first:last])
         return out
 
-    def scale(
-        self, values: NDArray[np.float64], first: int, learning: Learning
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def scale(self, values: Floats, first: int, learning: Learning) -> tuple[Floats, Floats]:
         """Return values and presences, shape (n, k), of numbers of the features from ``first`` on, possibly absent."""
         if not self.standardised:
             return np.where(np.isinf(values), 0.0, values), np.zeros(values.shape)
@@ -215,7 +209,7 @@ class Preparation:
         values, features, starts = rows.values, rows.features, rows.starts
         if self.log:
             values = np.array(values, np.float64)
-            chosen = np.isin(features, self.log)
+            chosen = np.isin(features, np.array(self.log))
             logs = values[chosen][:, None]
             take_logs(logs, np.zeros(1, np.int64))
             values[chosen] = logs[:, 0]
@@ -232,7 +226,7 @@ class Preparation:
 
     def entries(
         self,
-        values: NDArray[np.float64],
+        values: Floats,
         features: NDArray[np.int32],
         n: int,
         behind: int,
@@ -261,7 +255,7 @@ class Preparation:
             self.compiled.columns[missing, UNCOUNTED] -= 1
         _compiled(take_back)(self.compiled, features, n)
 
-    def without_second_column(self, values: NDArray[np.float64], features: NDArray[np.int32]) -> list[int]:
+    def without_second_column(self, values: Floats, features: NDArray[np.int32]) -> list[int]:
         """Return the features without a second column that need one to be learned with these values."""
         pairs = zip(features.tolist(), values.tolist(), strict=True)
         return [j for j, x in pairs if needs_second_column(self.compiled, j, x)]
@@ -300,11 +294,11 @@ class Preparation:
 
     # -- refused records, and files -------------------------------------------------------------------------------
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         """Return the state without the undo function of the last records: copies are made between records."""
         return self.__dict__ | {"_undo": _do_nothing}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         """Restore the state with writeable arrays."""
         self.__dict__.update(state)
         self._compile(*map(np.array, (self.compiled.moments, self.compiled.columns, self.compiled.records)))
@@ -345,9 +339,9 @@ class Preparation:
 
         return undo
 
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+    def to_state(self) -> tuple[Json, Arrays]:
         """Return the state as data with a JSON form, and named arrays."""
-        data: dict[str, Any] = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
+        data: Json = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
         logs = {"log": list(self.log)} if self.log else {}
         arrays: Arrays = {"moments": self.moments.copy()} if self.standardised else {}
         if self._is_named:
@@ -360,9 +354,9 @@ class Preparation:
         return int(self.compiled.records[0])
 
     @property
-    def absence_counts(self) -> NDArray[np.int64]:
+    def absence_counts(self) -> Ints:
         """A copy of the counts of absences of each feature."""
-        return cast("NDArray[np.int64]", self.compiled.columns[: self._noted].copy())
+        return cast("Ints", self.compiled.columns[: self._noted].copy())
 
     @property
     def _is_named(self) -> bool:
@@ -370,7 +364,7 @@ class Preparation:
         return self.standardised and self.width is None
 
     @classmethod
-    def from_state(cls, data: Any, arrays: Arrays, width: int | None, names: int) -> Preparation:
+    def from_state(cls, data: Json, arrays: Arrays, width: int | None, names: int) -> Preparation:
         """Restore the result of :meth:`to_state`, for tables of a width or a vocabulary with a number of names.
 
         Raises
@@ -392,13 +386,13 @@ class Preparation:
             restored.restore_columns(np.array(arrays["columns"]), saved.records)
         return restored
 
-    def restore_moments(self, moments: NDArray[np.float64]) -> None:
+    def restore_moments(self, moments: Floats) -> None:
         """Restore the moments of all features from a file."""
         self._noted = len(moments)
         n = len(moments) + 16
         self._compile(np.concatenate([moments, np.zeros((16, WIDTH))]), _uncounted(n, 0), self.compiled.records)
 
-    def restore_columns(self, columns: NDArray[Any], records: int) -> None:
+    def restore_columns(self, columns: Array, records: int) -> None:
         """Restore the counts of absences from a file, after the moments; ValueError if they do not fit."""
         n, moments = self._noted, self.moments
         fits = columns.dtype == np.int64 and columns.shape == (n, 3)
@@ -413,7 +407,7 @@ class Preparation:
         self.compiled.columns[:n], self.compiled.records[0] = columns, records
 
 
-def _uncounted(n: int, records: int) -> NDArray[np.int64]:
+def _uncounted(n: int, records: int) -> Ints:
     """Return rows of ``Preparing.columns`` for n features without second columns that come after some records."""
     return np.full((n, 3), (records, -1, 0), np.int64)
 

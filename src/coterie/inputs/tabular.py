@@ -9,22 +9,26 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.index import is_nothing
 from coterie.multiview.vocabularies import usable_number
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
+from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Record
 from coterie.wording import stack_level
 
 from .block import Block
 from .dates import is_date
-from .keys import Record, is_missing, spell
+from .keys import is_missing, spell
 from .labels import exact_labels
+
+if TYPE_CHECKING:
+    from coterie.inputs.labels import Labels
 
 Rows = Dense | Csr
 
@@ -38,7 +42,7 @@ LIMITS = {"float64": LARGEST_VALUE, "float32": np.float64(1e12)}
 ONLY_TASK = 0
 
 
-def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
+def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[AnyRecords, AnyTasks]:
     """Return the features and the tasks; these are the argument or a column of X.
 
     Raises
@@ -60,7 +64,7 @@ def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
     return _split_array(X, column) if names is None else _split_frame(X, column, list(names))
 
 
-def warn_of_task(X: Any, task: Any) -> None:
+def warn_of_task(X: AnyRecords, task: AnyTasks) -> None:
     """Warn if the column of tasks is also a feature of a frame; in files it is not."""
     name = getattr(task, "name", None)
     if isinstance(name, Hashable) and name is not None and name in list(getattr(X, "columns", ())):
@@ -82,22 +86,22 @@ def warn_of_one_task(owner: str) -> None:
     )
 
 
-def is_records(X: Any) -> bool:
+def is_records(X: AnyRecords) -> bool:
     """Return True for a list of dictionaries."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: AnyRecords) -> bool:
     """Return True for a pandas or Polars frame, or an Arrow table, with records."""
     return hasattr(X, "columns") and len(X) > 0
 
 
-def has_words(X: Any) -> bool:
+def has_words(X: AnyRecords) -> bool:
     """Return True for a frame with strings, dates or categories."""
     return is_frame(X) and (text_column(X) is not None or any(map(_is_category, _columns(X).values())))
 
 
-def text_column(X: Any) -> Hashable | None:
+def text_column(X: AnyRecords) -> Hashable | None:
     """Return the first column of a frame that has strings or dates."""
     for name, column in _columns(X).items():
         values = np.asarray(column)
@@ -108,18 +112,18 @@ def text_column(X: Any) -> Hashable | None:
     return None
 
 
-def _columns(X: Any) -> dict[Hashable, Any]:
+def _columns(X: AnyRecords) -> dict[Hashable, AnyRecords]:
     """Return the columns of a frame or an Arrow table by name."""
     return {name: X[name] for name in getattr(X, "column_names", X.columns)}
 
 
-def _is_category(column: Any) -> bool:
+def _is_category(column: AnyRecords) -> bool:
     """Return True for a column of categories of pandas, Polars or Arrow."""
     kind = getattr(column, "dtype", None) or column.type
     return type(kind).__name__ in ("CategoricalDtype", "Categorical", "Enum", "DictionaryType")
 
 
-def frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
+def frame_records(X: AnyRecords, gaps: bool) -> list[dict[Hashable, AnyRecords]]:
     """Convert the rows of a frame or an Arrow table to dictionaries, with missing values as None if ``gaps``."""
     if hasattr(X, "iloc"):
         records = X.astype(object).where(X.notna(), None).to_dict("records")
@@ -131,7 +135,7 @@ def frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
     return [{name: value for name, value in record.items() if gaps or value is not None} for record in records]
 
 
-def has_numbers_only(X: Any) -> bool:
+def has_numbers_only(X: AnyRecords) -> bool:
     """Return True for a frame of numbers only; truth values are no numbers."""
     if hasattr(X, "iloc"):
         return all(getattr(kind, "kind", "O") in "iuf" for kind in X.dtypes)
@@ -142,7 +146,7 @@ def has_numbers_only(X: Any) -> bool:
     return all(is_number(field.type) for field in X.schema)
 
 
-def arrow_table(X: Any) -> Any:
+def arrow_table(X: AnyRecords) -> AnyRecords:
     """Convert a pandas or Polars frame to an Arrow table; return an Arrow table unchanged."""
     import pyarrow as pa
 
@@ -160,7 +164,7 @@ def arrow_table(X: Any) -> Any:
         raise ValueError(f"X has a column of values of several types: {reason}: {advice}") from error
 
 
-def _with_offsets(X: Any) -> Any:
+def _with_offsets(X: AnyRecords) -> AnyRecords:
     """Convert times of several UTC offsets to text: Arrow would use the offset of the first row for all."""
     converted = {}
     for j, kind in enumerate(X.dtypes):
@@ -170,7 +174,7 @@ def _with_offsets(X: Any) -> Any:
     return X.assign(**converted) if converted else X
 
 
-def column_indices(log: Iterable[Hashable], width: int, names: NDArray[Any] | None) -> list[int]:
+def column_indices(log: Iterable[Hashable], width: int, names: Array | None) -> list[int]:
     """Return the indices of the columns of an array, from their numbers, or of a frame of numbers, from their names.
 
     Raises
@@ -178,14 +182,14 @@ def column_indices(log: Iterable[Hashable], width: int, names: NDArray[Any] | No
     ValueError
         If there is no such column.
     """
-    known: list[Any] = list(range(width)) if names is None else names.tolist()
+    known: list[Hashable] = list(range(width)) if names is None else names.tolist()
     for name in log:
         if name not in known:
             raise ValueError(f"log takes columns of numbers; {name!r} is not among {known[:10]}")
     return [known.index(name) for name in log]
 
 
-def warn_of_columns(X: Any, y: Any) -> None:
+def warn_of_columns(X: AnyRecords, y: AnyLabels) -> None:
     """Warn of columns of a frame that may have to be left out: ids, single values, nearly the label."""
     if not hasattr(X, "columns") or count(X) < ENOUGH_TO_WARN:
         return
@@ -209,7 +213,7 @@ _LOOKED_AT = ("numeric", "categorical", "date")
 ENOUGH_TO_WARN = 100
 
 
-def values_by_name(record: Record, names: Sequence[Any]) -> list[float]:
+def values_by_name(record: Record, names: Sequence[Hashable]) -> list[float]:
     """Return the numbers of a dictionary in the order of the columns' names, NaN for missing ones."""
     numbers = []
     for name in names:
@@ -220,7 +224,7 @@ def values_by_name(record: Record, names: Sequence[Any]) -> list[float]:
     return numbers
 
 
-def _split_frame(X: Any, column: Hashable, names: list[Hashable]) -> tuple[Any, Any]:
+def _split_frame(X: AnyRecords, column: Hashable, names: list[Hashable]) -> tuple[AnyRecords, AnyTasks]:
     if isinstance(column, int) and column not in names:
         column = names[_checked(column, len(names))]
     if column not in names:
@@ -231,7 +235,7 @@ def _split_frame(X: Any, column: Hashable, names: list[Hashable]) -> tuple[Any, 
     return (X.drop(columns=column) if hasattr(X, "iloc") else X.drop(column)), tasks
 
 
-def _split_array(X: Any, column: Hashable) -> tuple[Any, Any]:
+def _split_array(X: AnyRecords, column: Hashable) -> tuple[AnyRecords, AnyTasks]:
     if not isinstance(column, (int, np.integer)):
         raise ValueError(f"task_column {column!r} is a name, and X has no names of columns: give a frame, or an index")
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -252,10 +256,10 @@ class Shape:
     """The columns of arrays or frames: their number, and their names, if any."""
 
     width: int | None = None
-    names: NDArray[Any] | None = None
+    names: Array | None = None
 
 
-def shape_of(X: Any) -> Shape:
+def shape_of(X: AnyRecords) -> Shape:
     """Return the columns of a pandas or Polars frame or an Arrow table, with names if all are text.
 
     Raises
@@ -285,12 +289,12 @@ def _expecting(owner: str) -> type:
 def validated(
     owner: str,
     shape: Shape,
-    X: Any,
-    y: Any,
+    X: AnyRecords,
+    y: AnyLabels,
     reset: bool,
-    labels: Any = None,
+    labels: Labels | None = None,
     gaps: bool = False,
-) -> tuple[Rows, int, Any]:
+) -> tuple[Rows, int, AnyLabels]:
     """Return X as rows for compiled code, its width, and y, checked by scikit-learn against the columns learned from.
 
     Parameters
@@ -314,14 +318,14 @@ def validated(
     numeric = labels is not None and labels.numeric
     validate = _validate_table if hasattr(X, "column_names") else _validate_data
     checked = validate(owner, shape, X, y, numeric, reset)
-    if isinstance(checked, tuple):
+    if labels is not None and isinstance(checked, tuple):
         checked, y = checked
         labels.check(y)
     require_usable(checked, "X", shape.names, gaps=gaps and not hasattr(checked, "indptr"))
     return as_rows(checked), checked.shape[1], y
 
 
-def require_labels(y: Any) -> None:
+def require_labels(y: AnyLabels) -> None:
     """Refuse missing labels: scikit-learn would read some of them as text, sort others, and count none.
 
     Texts that end with a null character are refused too: NumPy's arrays of text drop it, and make one label of two.
@@ -352,7 +356,7 @@ def require_labels(y: Any) -> None:
             raise ValueError(f"label of record {t} (from 0) {spec.ENDS_WITH_NULL}: {label!r}")
 
 
-def _validate_data(owner: str, shape: Shape, X: Any, y: Any, numeric: bool, reset: bool) -> Any:
+def _validate_data(owner: str, shape: Shape, X: AnyRecords, y: AnyLabels, numeric: bool, reset: bool) -> AnyRows:
     from sklearn.utils.validation import validate_data
 
     estimator: Any = _expecting(owner)()
@@ -369,7 +373,7 @@ def _validate_data(owner: str, shape: Shape, X: Any, y: Any, numeric: bool, rese
     return checked
 
 
-def _validate_table(owner: str, shape: Shape, table: Any, y: Any, numeric: bool, reset: bool) -> Any:
+def _validate_table(owner: str, shape: Shape, table: AnyRecords, y: AnyLabels, numeric: bool, reset: bool) -> AnyRows:
     """Validate an Arrow table, which scikit-learn cannot read in every version."""
     names = np.array(table.column_names, dtype=object)
     expected = names if reset or shape.names is None else shape.names
@@ -383,9 +387,9 @@ def _validate_table(owner: str, shape: Shape, table: Any, y: Any, numeric: bool,
 
 
 def require_usable(
-    X: Any,
+    X: AnyRecords,
     what: str,
-    names: Sequence[Hashable] | NDArray[Any] | None = None,
+    names: Sequence[Hashable] | Array | None = None,
     dtype: str = "float64",
     gaps: bool = False,
 ) -> None:
@@ -421,7 +425,7 @@ def _named(number: float, dtype: str) -> str:
     return f"{number!r}, beyond the limit of {limit}" if np.isfinite(number) else "infinity"
 
 
-def as_rows(X: Any) -> Rows:
+def as_rows(X: AnyRecords) -> Rows:
     """Convert a validated array or sparse matrix to rows for compiled code; repeated entries of a record are added."""
     if not hasattr(X, "indptr"):
         return Dense(_writeable(np.ascontiguousarray(X, np.float64)))
@@ -431,38 +435,28 @@ def as_rows(X: Any) -> Rows:
     return csr_rows(X, "float64")
 
 
-def block_rows(X: Any) -> tuple[Rows, int]:
+def block_rows(X: AnyRecords) -> tuple[Rows, int]:
     """Return the records of a block, without validation, and their width."""
     return (csr_rows(X, "float64") if hasattr(X, "indptr") else as_rows(X)), X.shape[1]
 
 
-def as_array(rows: Rows, features: int) -> Any:
+def as_array(rows: Rows, features: int) -> AnyRows:
     """Convert rows to a dense array or a CSR matrix."""
-    if is_dense(rows):
+    if isinstance(rows, Dense):
         return rows.values
     from scipy.sparse import csr_array
 
-    return csr_array((rows.values, rows.features, rows.starts), shape=(length(rows), features))  # type: ignore[union-attr]
+    return csr_array((rows.values, rows.features, rows.starts), shape=(rows.n_records, features))
 
 
-def is_dense(rows: Rows) -> bool:
-    """Return True for dense rows."""
-    return not hasattr(rows, "starts")
-
-
-def length(rows: Rows) -> int:
-    """Return the number of records."""
-    return len(rows.values) if is_dense(rows) else len(rows.starts) - 1  # type: ignore[union-attr]
-
-
-def count(X: Any) -> int:
+def count(X: AnyRecords) -> int:
     """Return the number of records in any form."""
     if hasattr(X, "shape"):
         return int(X.shape[0])
     return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
 
 
-def one_row(x: Any) -> Any:
+def one_row(x: AnyRecords) -> AnyRecords:
     """Convert one record in any form but a dictionary to a frame, an array or a list of one row.
 
     Raises
@@ -480,7 +474,7 @@ def one_row(x: Any) -> Any:
     return row
 
 
-def record_of(X: Any) -> dict[Any, Any] | None:
+def record_of(X: AnyRecords) -> dict[Hashable, object] | None:
     """Return the row of a frame or the dictionary in a list as a dictionary; None for forms without names."""
     if isinstance(X, Block):
         return None
@@ -489,7 +483,7 @@ def record_of(X: Any) -> dict[Any, Any] | None:
     return {str(name): value for name, value in frame_records(X, True)[0].items()} if hasattr(X, "columns") else None
 
 
-def entries_of(X: Any) -> tuple[list[int], list[float]]:
+def entries_of(X: AnyRecords) -> tuple[list[int], list[float]]:
     """Return the columns and values of an array or sparse matrix of one row."""
     if hasattr(X, "tocsr"):
         row = X.tocsr()
@@ -498,7 +492,7 @@ def entries_of(X: Any) -> tuple[list[int], list[float]]:
     return list(range(len(values))), values
 
 
-def indexed_as(X: Any, values: NDArray[Any], columns: Any = None) -> Any:
+def indexed_as(X: AnyRecords, values: Array, columns: ArrayLike | None = None) -> AnyRecords:
     """Convert the values of records to a pandas series or frame with X's index if X is a pandas frame."""
     if not hasattr(X, "iloc"):
         return values
@@ -507,7 +501,7 @@ def indexed_as(X: Any, values: NDArray[Any], columns: Any = None) -> Any:
     return pd.Series(values, X.index) if columns is None else pd.DataFrame(values, X.index, columns)
 
 
-def csr_rows(X: Any, dtype: str) -> Csr:
+def csr_rows(X: AnyRecords, dtype: str) -> Csr:
     """Convert a CSR matrix to rows for compiled code, with its entries in their order."""
     return Csr(
         _writeable(X.data.astype(dtype, copy=False)),
@@ -516,12 +510,12 @@ def csr_rows(X: Any, dtype: str) -> Csr:
     )
 
 
-def _writeable(array: NDArray[Any]) -> NDArray[Any]:
+def _writeable(array: Array) -> Array:
     """Return the array, or a writeable copy: numba would compile everything again for a read-only one."""
     return array if array.flags.writeable else array.copy()
 
 
-def task_labels(task: Any, n: int, known: Collection[Hashable] = ()) -> NDArray[Any]:
+def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Array:
     """Return one task label per record; ``known`` are the tasks learned so far.
 
     Raises
@@ -534,9 +528,11 @@ def task_labels(task: Any, n: int, known: Collection[Hashable] = ()) -> NDArray[
     labels = task.to_pylist() if hasattr(task, "to_pylist") else task
     labels = objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if labels.ndim == 0:
-        raise ValueError(f"task must name one task a record: got {task!r} for {n} records; task_column= names a column")
+        raise ValueError(
+            f"task must name one task per record: got {task!r} for {n} records; task_column= names a column"
+        )
     if labels.shape != (n,):
-        raise ValueError(f"task must name one task a record: got shape {labels.shape} for {n} records")
+        raise ValueError(f"task must name one task per record: got shape {labels.shape} for {n} records")
     return labels
 
 
@@ -571,6 +567,6 @@ def one_task(task: Hashable) -> Hashable:
     return task.item() if isinstance(task, np.generic) else task
 
 
-def objects(labels: Sequence[Hashable]) -> NDArray[Any]:
+def objects(labels: Sequence[Hashable]) -> Array:
     """Convert labels, which may be tuples, to an array of one entry each, without changing their types."""
     return np.fromiter(labels, object, len(labels))

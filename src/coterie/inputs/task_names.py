@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
+from coterie.types import Estimator
 from coterie.wording import nearest, visible
 
 from .errors import InputError
@@ -13,7 +13,7 @@ from .errors import InputError
 _COMPARED = 10_000
 
 
-def find_tasks(model: Any, names: Sequence[str], path: str) -> list[Hashable]:
+def find_tasks(model: Estimator, names: Sequence[str], path: str) -> list[Hashable]:
     """Return the tasks of a model by their names, exact or as they are printed.
 
     Parameters
@@ -49,7 +49,7 @@ def find_tasks(model: Any, names: Sequence[str], path: str) -> list[Hashable]:
     return result
 
 
-def forget_tasks_by_name(model: Any, names: Sequence[str], path: str) -> list[str]:
+def forget_tasks_by_name(model: Estimator, names: Sequence[str], path: str) -> list[str]:
     """Let a model forget tasks, and return the names of those that stay in ``tasks_`` because its relation names them.
 
     Raises

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.index import Index
@@ -16,11 +16,15 @@ from coterie.multiview.view_records import views_from_json
 from coterie.numeric.core.checks import require
 from coterie.numeric.views.forms import emptied, side_by_side
 from coterie.round.contract import InputShape
+from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Flags, Json, Learning
 
 from . import tabular
 from .block import Block
-from .input import Arrays, Input, Records, Undo
+from .input import Input, Records, Undo
 from .labels import Labels
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +47,11 @@ class PartialBlock:
     array([ 1.,  0., -2.])
     """
 
-    block: Any
+    block: AnyRecords
     present: ArrayLike
 
 
-def pad_views(X: Any, how: Literal["zeros", "repeat"] = "zeros", width: int | None = None) -> Any:
+def pad_views(X: AnyRecords, how: Literal["zeros", "repeat"] = "zeros", width: int | None = None) -> AnyRecords:
     """Bring views of different sizes to one length, for a :class:`coterie.views.MultiviewPerceptron` (FOR09 chapter 5).
 
     Parameters
@@ -93,7 +97,7 @@ def pad_views(X: Any, how: Literal["zeros", "repeat"] = "zeros", width: int | No
     return dict(zip(names, padded, strict=True)) if isinstance(X, Mapping) else padded
 
 
-def _pad(block: Any, present: NDArray[np.bool_], how: str, width: int) -> Any:
+def _pad(block: AnyRecords, present: Flags, how: str, width: int) -> AnyRecords:
     """Widen a block."""
     n, d = block.shape
     if how == "repeat":
@@ -106,7 +110,7 @@ def _pad(block: Any, present: NDArray[np.bool_], how: str, width: int) -> Any:
     return padded if present.all() else PartialBlock(padded, present)
 
 
-def names_of(X: Any, chosen: Sequence[Hashable] | None) -> list[Hashable]:
+def names_of(X: AnyRecords, chosen: Sequence[Hashable] | None) -> list[Hashable]:
     """Return the names of the views of a model's first records: those ``chosen`` by the user, or those of X.
 
     Raises
@@ -128,7 +132,7 @@ def names_of(X: Any, chosen: Sequence[Hashable] | None) -> list[Hashable]:
     )
 
 
-def present_in(X: Any, names: Sequence[Hashable]) -> list[Hashable]:
+def present_in(X: AnyRecords, names: Sequence[Hashable]) -> list[Hashable]:
     """Return the views that have a block; all of them if records are dictionaries."""
     if isinstance(X, Mapping):
         return [name for name in names if X.get(name) is not None]
@@ -156,7 +160,7 @@ class ViewInput(Input):
         self.one_space = one_space
         self.views: Views | None = None
 
-    def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
+    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Records:
         """Read records to predict; unknown features of dictionaries are left out."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
@@ -166,18 +170,18 @@ class ViewInput(Input):
             return self._records(self._views.records(X, resize=False))
         return self._records(self._read_views(X, self._views)[0])
 
-    def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
+    def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
         """Return the only task for each record."""
         return np.asarray(self.read(X, task, known).task)
 
     def read_labelled(
-        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
-    ) -> tuple[Records, Any]:
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
+    ) -> tuple[Records, AnyLabels]:
         """Read records to learn and their labels; the views of the ``first`` ones are those of all."""
         self._refuse_tasks(task)
         records, views = self._read_views(X, None if first else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
-            raise ValueError(f"y must hold one label a record: got shape {np.shape(y)} for {len(records)} records")
+            raise ValueError(f"y must hold one label per record: got shape {np.shape(y)} for {len(records)} records")
         labels.check(y)
         self.views = views
         return self._records(records), y
@@ -193,11 +197,11 @@ class ViewInput(Input):
             raise ValueError(f"{owner} does not learn from files: give a dictionary of arrays or frames, one per view")
         return self._records(block.X)
 
-    def as_block(self, records: Records, y: NDArray[Any]) -> Block:
+    def as_block(self, records: Records, y: Array) -> Block:
         """Convert records and labels to a validated block."""
         return Block(records.rows, y, None, np.arange(1, len(records.rows) + 1))
 
-    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
+    def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
         """Return a record, a dictionary of dictionaries, and the only task."""
         self._refuse_tasks(task)
         if not isinstance(x, Mapping):
@@ -205,7 +209,7 @@ class ViewInput(Input):
         return x, tabular.ONLY_TASK
 
     def read_one(
-        self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
+        self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[ViewRecords, int, Hashable]:
         """Read one record, a dictionary name of a view -> dictionary of its features without absent views."""
         x, task = self.split_one(x, task, known)
@@ -214,7 +218,7 @@ class ViewInput(Input):
         records, self.views = self._read_views([x], self.views)
         return records, 0, task
 
-    def _read_views(self, X: Any, views: Views | None) -> tuple[ViewRecords, Views]:
+    def _read_views(self, X: AnyRecords, views: Views | None) -> tuple[ViewRecords, Views]:
         return read_views(X, views, self.options.views, self.one_space, self.options.any_sizes)
 
     @property
@@ -223,7 +227,7 @@ class ViewInput(Input):
         assert self.views is not None  # noqa: S101 - a model that is fitted has views
         return self.views
 
-    def _refuse_tasks(self, task: Any) -> None:
+    def _refuse_tasks(self, task: AnyTasks) -> None:
         if task is not None:
             raise ValueError(f"{self.options.owner} has no tasks: leave task out")
 
@@ -247,19 +251,19 @@ class ViewInput(Input):
     def size(self, records: Records) -> InputShape:
         """Return the shape that a state needs for the views."""
         names, widths = self._views.names, tuple(self._views.widths)
-        return InputShape(sum(widths), tabular.is_dense(records.rows.rows), names, widths)
+        return InputShape(sum(widths), records.rows.rows.dense, names, widths)
 
     # -- files ----------------------------------------------------------------------------------------------------
 
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+    def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state of the input as data with a JSON form and named arrays."""
         return {"view": self._views.to_json()}, {}
 
-    def index_of(self, data: Mapping[str, Any]) -> Index:
+    def index_of(self, data: Fields) -> Index:
         """Return the index of the views in the data of a file."""
         return Index(views_from_json(data["view"]).names)
 
-    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
+    def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
         """Restore the result of :meth:`to_saved`; ValueError if the views are not those of the state."""
         self.views = views_from_json(data["view"])
         widths = tuple(self.views.widths)
@@ -267,7 +271,7 @@ class ViewInput(Input):
 
 
 def read_views(
-    X: Any, views: Views | None, chosen: Sequence[Hashable] | None, one_space: bool, any_sizes: bool = False
+    X: AnyRecords, views: Views | None, chosen: Sequence[Hashable] | None, one_space: bool, any_sizes: bool = False
 ) -> tuple[ViewRecords, Views]:
     """Read records, and the views including them; ``views`` are those learned so far, if any.
 
@@ -292,13 +296,13 @@ def read_views(
     return _blocks(X, views, one_space and not any_sizes)
 
 
-def _blocks(X: Any, views: Views, one_size: bool) -> tuple[ViewRecords, Views]:
-    by_view: list[Any] = [None] * len(views)
+def _blocks(X: AnyRecords, views: Views, one_size: bool) -> tuple[ViewRecords, Views]:
+    by_view: list[AnyRecords] = [None] * len(views)
     if isinstance(X, Mapping):
         for name, block in X.items():
             by_view[views.place(name)] = block
     elif len(X) != len(views):
-        raise ValueError(f"X must have one block a view, None for one that is absent: got {len(X)} for {len(views)}")
+        raise ValueError(f"X must have one block per view, None for one that is absent: got {len(X)} for {len(views)}")
     else:
         by_view = list(X)
     blocks = [_check_block(block, name) for block, name in zip(by_view, views.names, strict=True)]
@@ -314,7 +318,7 @@ def _blocks(X: Any, views: Views, one_size: bool) -> tuple[ViewRecords, Views]:
     return ViewRecords(side_by_side(arrays, widths, n), present), Views(views.names, widths)
 
 
-def _check_block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
+def _check_block(block: AnyRecords, name: Hashable) -> tuple[AnyRows, Flags] | None:
     """Convert a block to an array or a CSR matrix, and flags of the rows that are present."""
     if block is None:
         return None
@@ -327,7 +331,9 @@ def _check_block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | 
     n = tabular.count(array)
     present = np.ones(n, bool) if part.present is None else np.asarray(part.present)
     if present.shape != (n,) or present.dtype != bool:
-        raise ValueError(f"present of view {name!r} must be one bool a record, shape ({n},), got shape {present.shape}")
+        raise ValueError(
+            f"present of view {name!r} must be one bool per record, shape ({n},), got shape {present.shape}"
+        )
     if not present.all():
         array = emptied(array if hasattr(array, "indptr") else np.array(array, np.float64, ndmin=2), present)
     checked = check_array(array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
@@ -335,7 +341,7 @@ def _check_block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | 
     return checked, present
 
 
-def _widths(blocks: Sequence[Any], views: Views, one_size: bool) -> list[int]:
+def _widths(blocks: Sequence[tuple[AnyRows, Flags] | None], views: Views, one_size: bool) -> list[int]:
     """Return the widths of the views, 0 if not known yet; ValueError if they changed or must be equal and are not."""
     new = [0 if block is None else block[0].shape[1] for block in blocks]
     known = [now or before for now, before in zip(new, views.widths, strict=True)]

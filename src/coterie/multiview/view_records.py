@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.numeric.core.records import Csr
 from coterie.round.contract import AnyRows
-from coterie.types import Json, OneRecord
+from coterie.types import Json, Record
 
 from .vocabularies import Vocabulary, concatenated
 
@@ -67,7 +67,7 @@ class Views:
         self.words = words
         self._places = {name: k for k, name in enumerate(self.names)}
         if len(self._places) != len(self.names) or not self.names:
-            raise ValueError(f"views must be one name a view, each once, got {self.names!r}")
+            raise ValueError(f"views must be one name per view, each once, got {self.names!r}")
 
     def __len__(self) -> int:
         return len(self.names)
@@ -96,14 +96,14 @@ class Views:
         if self.words is not None:
             self.widths = list(sizes)
 
-    def records(self, records: Sequence[OneRecord], resize: bool) -> ViewRecords:
+    def records(self, records: Sequence[Record], resize: bool) -> ViewRecords:
         """Read dictionaries of dictionaries; with ``resize`` new features get columns."""
         view_records = self.read(records, lambda k, features: self._encode(k, features, resize))
         if resize and self.words is not None:
             self.widths = [len(words) for words in self.words]
         return view_records
 
-    def read(self, records: Sequence[OneRecord], row: Callable[[int, Any], Csr]) -> ViewRecords:
+    def read(self, records: Sequence[Record], row: Callable[[int, Any], Csr]) -> ViewRecords:
         """Dictionaries of dictionaries, ``row`` reading those of a view; one without a key, or None, is absent."""
         K = len(self)
         present = np.zeros((len(records), K), bool)
@@ -117,7 +117,7 @@ class Views:
                     present[t, k], parts[t * K + k] = True, _in_order_of_features(row(k, features))
         return ViewRecords(concatenated(parts), present)
 
-    def _encode(self, k: int, features: OneRecord, resize: bool) -> Csr:
+    def _encode(self, k: int, features: Record, resize: bool) -> Csr:
         if self.words is None:
             raise ValueError("the model learned from arrays: give blocks, not dictionaries of features")
         return self.words[k].record(features, resize)
@@ -145,7 +145,7 @@ def views_from_json(data: Json) -> Views:
     Raises
     ------
     ValueError
-        If none did: there is not one width a view, or not one name a feature, or one twice.
+        If none did: there is not one width per view, or not one name a feature, or one twice.
     """
     saved = msgspec.convert(data, _Saved)
     spec.labels_of(saved.views)

@@ -19,7 +19,7 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import PLAIN, read
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr
-from coterie.types import Json, OneRecord
+from coterie.types import Json, Record
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Vocabulary:
         while len(self.numbers) > names:
             self.numbers.popitem()
 
-    def record(self, features: OneRecord, resize: bool) -> Csr:
+    def record(self, features: Record, resize: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""
         plain = self._plain(features, resize) if type(features) is dict else None
         if plain is not None:
@@ -88,7 +88,7 @@ class Vocabulary:
                 new.append(name)
         return new
 
-    def records(self, features: Sequence[OneRecord], resize: bool) -> Csr:
+    def records(self, features: Sequence[Record], resize: bool) -> Csr:
         """Several records, in order."""
         return concatenated([self.record(record, resize) for record in features])
 
@@ -142,7 +142,7 @@ def one_record(entries: int) -> NDArray[np.int64]:
     return np.array([0, entries], np.int64)
 
 
-def _numbers(features: OneRecord) -> tuple[Iterable[str], NDArray[np.float64]]:
+def _numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]]:
     """Names and finite values of a dictionary's features."""
     values = features.values()
     try:
@@ -153,7 +153,7 @@ def _numbers(features: OneRecord) -> tuple[Iterable[str], NDArray[np.float64]]:
     return _mixed_numbers(features)
 
 
-def _mixed_numbers(features: OneRecord) -> tuple[Iterable[str], NDArray[np.float64]]:
+def _mixed_numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]]:
     pairs = [
         (f"{name}={value}", 1.0) if isinstance(value, str) else (name, usable_number(name, value))
         for name, value in features.items()

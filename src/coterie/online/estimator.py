@@ -22,7 +22,7 @@ from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.round.contract import BaseLearner, LearnerState
 from coterie.settings import check_fields
-from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, OneRecord, Part, Tasks
+from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Part, Record, Tasks
 
 from .explaining import explain, largest_weights, weights_of
 from .model import LabelKind, OnlineModel, Settings
@@ -379,9 +379,7 @@ class OnlineEstimator(Parameters):
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
-    def learn_one(
-        self, x: OneRecord, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None
-    ) -> None:
+    def learn_one(self, x: Record, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come.
 
         ``sample_weight`` is as in :meth:`fit`; a record that has one takes longer, some tenths of a millisecond.
@@ -389,13 +387,13 @@ class OnlineEstimator(Parameters):
         inner = self._inner
         (self._model if inner.fast_path is None else inner).learn_one(x, y, task, sample_weight)
 
-    def predict_one(self, x: OneRecord, task: Hashable = None) -> Any:
+    def predict_one(self, x: Record, task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
         inner = self._inner
         return (self._model if inner.fast_path is None else inner).predict_one(x, task)
 
     @_probabilities
-    def predict_proba_one(self, x: OneRecord, task: Hashable = None) -> dict[Any, float]:
+    def predict_proba_one(self, x: Record, task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record given as a dictionary; empty before anything is learned."""
         model = self._model
         with model.lock:
@@ -409,7 +407,7 @@ class OnlineEstimator(Parameters):
             return dict(zip(labels.ordered, probabilities[0].tolist(), strict=True))
 
     @_classifiers
-    def decision_function_one(self, x: OneRecord, task: Hashable = None) -> float:
+    def decision_function_one(self, x: Record, task: Hashable = None) -> float:
         """The margin of one record given as a dictionary; 0.0 before anything is learned."""
         return float(self._model.decide_one(x, task)) if self._fitted else 0.0
 

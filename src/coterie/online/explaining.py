@@ -14,7 +14,7 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.numeric.core.records import Csr
 from coterie.round.contract import Batch
-from coterie.types import Array, OneRecord
+from coterie.types import Array, Record
 
 from .model import OnlineModel
 
@@ -88,12 +88,12 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
     return np.asarray(np.mean([_unit_margins(model, i) for i in range(n_tasks)], axis=0))
 
 
-def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], OneRecord]:
+def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], Record]:
     """One record given in any form as entries, its task, names of the entries, and values as given."""
     if not model.learner.traits.has_tasks:
         raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
     source, reading = model.input, model.settings.reading
-    record: OneRecord | None
+    record: Record | None
     if isinstance(x, Mapping):
         record, original = x, x
         rows, _, task = source.read_one(x, task, model.population.labels, learning=False)

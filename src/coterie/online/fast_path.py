@@ -9,7 +9,7 @@ from typing import Any
 from coterie.inputs import tabular
 from coterie.numeric.primal.calls import BoundCall
 from coterie.round.task_registry import TaskRegistry
-from coterie.types import OneRecord
+from coterie.types import Record
 
 
 class FastPath:
@@ -26,12 +26,12 @@ class FastPath:
         self._call, self._tasks = call, population.tasks.numbers
         self._at, self._predict, self._learn, self._names = call.at, call.predict, call.learn, call.names
 
-    def score(self, x: OneRecord, task: Hashable) -> float:
+    def score(self, x: Record, task: Hashable) -> float:
         """Return the margin of a record before labels are decoded; NaN if there may be something new."""
         i = self._number(x, task)
         return math.nan if i is None else self._predict(self._at, id(x), i)
 
-    def learn(self, x: OneRecord, y: Hashable, task: Hashable, labels: Any) -> Any:
+    def learn(self, x: Record, y: Hashable, task: Hashable, labels: Any) -> Any:
         """Learn a record; return the labels known then, or None, with nothing changed, if something may be new."""
         i = self._number(x, task)
         if i is None or len(self._names) > self._state.features:
@@ -45,7 +45,7 @@ class FastPath:
         self._warn(self._state)
         return labels
 
-    def _number(self, x: OneRecord, task: Hashable) -> int | None:
+    def _number(self, x: Record, task: Hashable) -> int | None:
         """Return the number of a record's task; None if there may be something new."""
         if type(x) is not dict or "" in x or self._state.model is not self._call.model:
             return None

@@ -74,7 +74,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     ValueError
         For a relation whose matrix is singular, such as ``Pooled``, or that does not know one of the tasks.
         If b is negative, or a sequence of none, if arrays have different numbers of rows, for a task without instances,
-        for labels of another shape, or if there is not one kernel a task.
+        for labels of another shape, or if there is not one kernel per task.
 
     Notes
     -----

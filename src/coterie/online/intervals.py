@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.types import Inputs, OneRecord, Tasks
+from coterie.types import Inputs, Record, Tasks
 
 
 class PredictsIntervals:
@@ -38,7 +38,7 @@ class PredictsIntervals:
         intervals: NDArray[np.float64] = self._model.predict(X, task).intervals(level)[1]
         return intervals
 
-    def predict_interval_one(self: Any, x: OneRecord, task: Hashable = None, level: float = 0.9) -> tuple[float, float]:
+    def predict_interval_one(self: Any, x: Record, task: Hashable = None, level: float = 0.9) -> tuple[float, float]:
         """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
         self._check_fitted()
         low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()

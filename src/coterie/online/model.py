@@ -28,13 +28,13 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records
 from coterie.inputs.labels import Labels, ManyLabels
-from coterie.inputs.preprocessing import Learning, runs_of
+from coterie.inputs.preprocessing import runs_of
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.round.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
 from coterie.round.task_registry import TaskRegistry
-from coterie.types import Inputs, OneRecord, Tasks, Tree
+from coterie.types import Inputs, Learning, Record, Tasks, Tree
 
 from .fast_path import FastPath
 from .predictions import ModelPredictions
@@ -638,14 +638,14 @@ class OnlineModel:
 
     @changing
     def read_waiting(
-        self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None, learning: bool = True
+        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True
     ) -> list[WaitingRow]:
         """Read dictionaries with delayed labels without predicting them; see :meth:`predict_waiting`."""
         return self._waiting(xs, tasks, False, learning)
 
     @changing
     def predict_waiting(
-        self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
+        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
     ) -> list[WaitingRow]:
         """Predict dictionaries with delayed labels; if ``learning``, features and scales count them.
 
@@ -661,7 +661,7 @@ class OnlineModel:
         return self._waiting(xs, tasks, always or self.learner.traits.mixes, learning)
 
     def _waiting(
-        self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
+        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
     ) -> list[WaitingRow]:
         population, source = self.population, self.input
         if not self.fitted or not isinstance(source, Input):
@@ -724,7 +724,7 @@ class OnlineModel:
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
-    def learn_one(self, x: OneRecord, y: Hashable, task: Hashable = None, weight: float | None = None) -> None:
+    def learn_one(self, x: Record, y: Hashable, task: Hashable = None, weight: float | None = None) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are registered as they come."""
         lock = self.lock
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
@@ -797,7 +797,7 @@ class OnlineModel:
         self.fast_path = None if call is None else FastPath(self.version, population, call)
 
     @changing
-    def predict_and_learn_one(self, x: OneRecord, y: Hashable, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
         """Predict and then learn one record, a dictionary; return the margin predicted, an array of one entry or row.
 
         The same bits as by a block of the record, in a tenth of the time.
@@ -813,7 +813,7 @@ class OnlineModel:
             self._update_one(row, number, labels, self.weighing, labels.value(y), None)
         return np.asarray(margin)[None]
 
-    def predict_one(self, x: OneRecord, task: Hashable = None) -> Any:
+    def predict_one(self, x: Record, task: Hashable = None) -> Any:
         """Return the label of one record; None, or 0.0 for numbers, before anything is learned."""
         lock = self.lock
         lock.acquire()
@@ -830,11 +830,11 @@ class OnlineModel:
             lock.release()
 
     @exclusive
-    def decide_one(self, x: OneRecord, task: Hashable = None) -> Any:
+    def decide_one(self, x: Record, task: Hashable = None) -> Any:
         """Return the margin of one record on the scale of the labels; the model is fitted."""
         return self._decide_one(x, task, self.learner)
 
-    def _decide_one(self, x: OneRecord, task: Hashable, learner: BaseLearner) -> Any:
+    def _decide_one(self, x: Record, task: Hashable, learner: BaseLearner) -> Any:
         """Return the margin of one record on the scale of the labels, which may have a new task or new features."""
         path, labels, population = self.fast_path, self.label_encoder, self.population
         margin = math.nan if path is None or path.version != self.version else path.score(x, task)
@@ -853,7 +853,7 @@ class OnlineModel:
         return labels.shift + labels.factor * margin
 
     @exclusive
-    def read_one(self, x: OneRecord, task: Hashable) -> ModelPredictions:
+    def read_one(self, x: Record, task: Hashable) -> ModelPredictions:
         """Return the predictions of one record given as a dictionary, each view of it having one entry."""
         row, width, task = self.input.read_one(x, task, self.population.labels, learning=False)
         return ModelPredictions(self, Records(row, width, tabular.objects([task])))

@@ -30,7 +30,7 @@ from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
 from coterie.multiview.parallel import ParallelLearner
 from coterie.round.contract import BaseLearner, Margins
 from coterie.rules import PassiveAggressive, Perceptron
-from coterie.types import Estimator, Estimators, Inputs, OneRecord, Part, Tasks
+from coterie.types import Estimator, Estimators, Inputs, Part, Record, Tasks
 
 from .estimator import OnlineEstimator
 
@@ -362,7 +362,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
     TypeError
         If the rule is none of those.
     ValueError
-        For a view that is unknown, or if there is not one kernel a view.
+        For a view that is unknown, or if there is not one kernel per view.
 
     Notes
     -----
@@ -459,7 +459,7 @@ class _ShownOneView:
         """As that of the model."""
         return self._model.learn(block, **options)
 
-    def predict_and_learn_one(self, x: OneRecord, y: Hashable, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
         """As a block of one record."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
 
@@ -504,7 +504,7 @@ def view_baselines(X: Any, kernels: Part = None, joint: Part = None) -> dict[Has
     Raises
     ------
     ValueError
-        If there is not one kernel a view.
+        If there is not one kernel per view.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from coterie.numeric.trees import strip_prefix
 from coterie.parameters import Parameters
 from coterie.round.contract import Predictions
 from coterie.settings import check_fields
-from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, OneRecord, Part, Tasks, Tree
+from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Part, Record, Tasks, Tree
 
 from .estimator import OnlineEstimator
 from .model import OnlineModel
@@ -124,7 +124,7 @@ class SelectiveSampling(Parameters):
 
     # -- questions ------------------------------------------------------------------------------------------------
 
-    def wants_label(self, x: OneRecord, task: Hashable = None) -> bool:
+    def wants_label(self, x: Record, task: Hashable = None) -> bool:
         """True if the label of a record is wanted; a round passes, unless this is the question asked last.
 
         The latest question stays open until :meth:`learn_one` brings its label, :meth:`skip_unlabelled` ends it, labels
@@ -157,17 +157,17 @@ class SelectiveSampling(Parameters):
         """The number of rounds so far."""
         return int(self._questions().clock[0])
 
-    def _answer(self, x: OneRecord, task: Hashable) -> bool:
+    def _answer(self, x: Record, task: Hashable) -> bool:
         margin = np.array([self.model.decision_function_one(x, task)])
         whose = self._task_of(x, task)
         query_strategy = self._questions().asker_of_one(self._chance(), whose)
         decide_all(query_strategy, self._codes([whose]), margin, 0, 1)
         return bool(self._ended(query_strategy.answer > 0)[0])
 
-    def _task_of(self, x: OneRecord, task: Hashable) -> Hashable:
+    def _task_of(self, x: Record, task: Hashable) -> Hashable:
         return self._model.input.split_one(x, task, self._model.population.labels)[1]
 
-    def _key(self, x: OneRecord, task: Hashable) -> str:
+    def _key(self, x: Record, task: Hashable) -> str:
         """The same for equal records of the same task, in whatever order their features stand."""
         whose = spec.to_json(self._task_of(x, task))
         features = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
@@ -226,9 +226,7 @@ class SelectiveSampling(Parameters):
             self.skip_unlabelled()
             return self
 
-    def learn_one(
-        self, x: OneRecord, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None
-    ) -> None:
+    def learn_one(self, x: Record, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None) -> None:
         """Learn one record, its label asked for or not; a question that is open about it is then answered."""
         with self._lock:
             self.model.learn_one(x, y, task, sample_weight=sample_weight)
@@ -258,7 +256,7 @@ class SelectiveSampling(Parameters):
         """The predicted labels, as the model gives them."""
         return np.asarray(self.model.predict(X, task))
 
-    def predict_one(self, x: OneRecord, task: Hashable = None) -> Any:
+    def predict_one(self, x: Record, task: Hashable = None) -> Any:
         """The label of one record, as the model gives it."""
         return self.model.predict_one(x, task)
 
@@ -515,16 +513,16 @@ class _AskingModel:
         self._waiting.append(_Waiting(piece, predictions))
         return float(margin[0]), asked
 
-    def predict_and_learn_one(self, x: OneRecord, y: Hashable, task: Hashable) -> Margins:
+    def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
         """As a block of one record."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 
-    def predict_waiting(self, xs: Sequence[OneRecord], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
+    def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
         """Predict dictionaries with delayed labels, and decide on their queries."""
         with self._taught.lock:
             return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
 
-    def _predict_one_waiting(self, x: OneRecord, task: Sequence[Hashable] | None) -> WaitingRow:
+    def _predict_one_waiting(self, x: Record, task: Sequence[Hashable] | None) -> WaitingRow:
         """Predict a record with a delayed label; its preparation learns from it if it is queried."""
         taught = self._taught
         (row,) = taught.predict_waiting([x], task, always=True, learning=False)

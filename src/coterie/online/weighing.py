@@ -46,11 +46,11 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
     try:
         weights = np.array(sample_weight, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must hold one number a record, got {sample_weight!r}") from None
+        raise ValueError(f"sample_weight must hold one number per record, got {sample_weight!r}") from None
     if weights.ndim == 0:
         weights = np.full(n, weights)
     if weights.shape != (n,):
-        raise ValueError(f"sample_weight must hold one number a record: got shape {weights.shape} for {n} records")
+        raise ValueError(f"sample_weight must hold one number per record: got shape {weights.shape} for {n} records")
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
     if len(wrong):
         raise ValueError(

@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
-from coterie.types import Floats, TaskType
+from coterie.types import Json, TaskType
 from coterie.wording import counted
 
 Line = tuple[int, list[str]]
 _WEIGHTED = ("task", "task", "weight")
 
 
-def read_groups(path: str | Path, task_type: TaskType | None = None) -> dict[Hashable, Hashable]:
+class ReadFromFile:
+    """A relation that can be read from a CSV file."""
+
+    _read_fields: staticmethod[[str | Path, TaskType | None], Json]
+
+    @classmethod
+    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
+        """Read the relation from a CSV file, which may have a header.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. The lines of `Clusters` are ``task,group``, those of `Hierarchy` ``node,parent``, those of
+            `TaskGraph` ``task,task`` or ``task,task,weight``; `Interaction` has a header of tasks, and a line of
+            numbers for each of them.
+        task_type : {int, str}, optional
+            The type of tasks; inferred if not given: `int` if all are whole numbers.
+        **fields
+            Other parameters of the class.
+
+        Raises
+        ------
+        ValueError
+            If a line has another form, with file and line.
+        OSError
+            If the file cannot be read.
+        """
+        create: Callable[..., Self] = cls
+        return create(**cls._read_fields(path, task_type), **fields)
+
+
+def read_groups(path: str | Path, task_type: TaskType | None = None) -> Json:
     """Return the group of each task from lines ``task,group``; a line ``task,group`` at the top is a header.
 
     Raises
@@ -28,10 +60,10 @@ def read_groups(path: str | Path, task_type: TaskType | None = None) -> dict[Has
     """
     lines = list(_lines(path, (("task", "group"),)))
     task_type = task_type or _inferred(cells[0] for _, cells in lines)
-    return _mapping(path, lines, ("task", "group"), task_type, str)
+    return {"groups": _mapping(path, lines, ("task", "group"), task_type, str)}
 
 
-def read_parents(path: str | Path, task_type: TaskType | None = None) -> dict[Hashable, Hashable]:
+def read_parents(path: str | Path, task_type: TaskType | None = None) -> Json:
     """Return the parent of each node from lines ``node,parent``; nodes that are no tasks stay text."""
 
     def label(text: str) -> Hashable:
@@ -40,10 +72,10 @@ def read_parents(path: str | Path, task_type: TaskType | None = None) -> dict[Ha
         except ValueError:
             return text
 
-    return _mapping(path, list(_lines(path, (("node", "parent"),))), ("node", "parent"), label, label)
+    return {"parents": _mapping(path, list(_lines(path, (("node", "parent"),))), ("node", "parent"), label, label)}
 
 
-def read_edges(path: str | Path, task_type: TaskType | None = None) -> list[tuple[Hashable, ...]]:
+def read_edges(path: str | Path, task_type: TaskType | None = None) -> Json:
     """Return the edges of a graph from lines ``task,task`` or ``task,task,weight``; see `read_groups`."""
     lines = list(_lines(path, (("task", "task"), _WEIGHTED)))
     for line, cells in lines:
@@ -56,10 +88,10 @@ def read_edges(path: str | Path, task_type: TaskType | None = None) -> list[tupl
     for line, (*ends, weight) in ((line, [*cells, ""][:3]) for line, cells in lines):
         labels = tuple(_label(path, line, end, task_type) for end in ends)
         edges.append((*labels, _number(path, line, weight)) if weight else labels)
-    return edges
+    return {"edges": edges}
 
 
-def read_matrix(path: str | Path, task_type: TaskType | None = None) -> tuple[Floats, list[Hashable]]:
+def read_matrix(path: str | Path, task_type: TaskType | None = None) -> Json:
     """Return a square matrix and the tasks of its rows, from a header of tasks and a line of numbers for each.
 
     Raises
@@ -77,7 +109,7 @@ def read_matrix(path: str | Path, task_type: TaskType | None = None) -> tuple[Fl
         _require_fields(path, line, cells, len(tasks))
     if len(rows) != len(tasks):
         raise ValueError(f"{path}: {len(tasks)} tasks and {len(rows)} rows; expected a square matrix")
-    return np.array([[_number(path, line, cell) for cell in cells] for line, cells in rows]), tasks
+    return {"matrix": np.array([[_number(path, line, cell) for cell in cells] for line, cells in rows]), "tasks": tasks}
 
 
 def _mapping(

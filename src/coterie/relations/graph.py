@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.types import Matrix, TaskType
+from coterie.types import Ints, Matrix
 
-from .files import read_edges
+from .files import ReadFromFile, read_edges
 from .interaction import ColumnRelation, FactorColumns
 from .matrices import SYMMETRY, check_label, label_of, labels_of, rows_of, shorten, task_vectors
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 #: Two tasks, or two tasks and a weight.
-Edge = tuple[Any, ...]
+Edge = tuple[Hashable, ...]
 
 MATRIX_TASKS = 10_000
 
@@ -33,7 +32,7 @@ ADJACENCY = "edges as an adjacency matrix"
 
 
 @spec.part
-class TaskGraph(ColumnRelation):
+class TaskGraph(ReadFromFile, ColumnRelation):
     """Tasks joined in a graph are drawn together: A = I + L (CCG08 §3.3, CC12 §3).
 
     L is the Laplacian, so the penalty is Σ‖u_i‖² + Σ_(i,j) w_ij ‖u_i - u_j‖² over the edges, each once. The rows of
@@ -72,6 +71,7 @@ class TaskGraph(ColumnRelation):
     """
 
     kind: ClassVar[str] = "node"
+    _read_fields = staticmethod(read_edges)
 
     edges: Any
     tasks: Sequence[Hashable] | None = None
@@ -91,38 +91,16 @@ class TaskGraph(ColumnRelation):
             raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
         _ = self._adjacency  # refuse bad edges now, when the relation is made
 
-    @classmethod
-    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
-        """Read the edges, from a CSV file of ``task,task`` or ``task,task,weight``.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file. A header with these names is skipped.
-        task_type : {int, str}, optional
-            The type of tasks; inferred if not given: `int` if all are whole numbers.
-        **fields
-            Other parameters of the class.
-
-        Raises
-        ------
-        ValueError
-            If a line has another form, with file and line.
-        OSError
-            If the file cannot be read.
-        """
-        return cls(read_edges(path, task_type), **fields)
-
     @cached_property
     def known_tasks(self) -> tuple[Hashable, ...]:
         """The labels of the rows, in order."""
         return tuple(dict.fromkeys(chain(*(edge[:2] for edge in self.edges))) if self.tasks is None else self.tasks)
 
-    def adjacency(self) -> csr_array[Any]:
+    def adjacency(self) -> csr_array[np.float64]:
         """The weights of the edges, sparse, shape (K, K)."""
         return self._adjacency.copy()
 
-    def laplacian(self) -> csr_array[Any]:
+    def laplacian(self) -> csr_array[np.float64]:
         """L = D - W with D the weighted degrees, sparse, shape (K, K)."""
         from scipy.sparse import csr_array, diags_array
 
@@ -153,20 +131,20 @@ class TaskGraph(ColumnRelation):
         if tasks is not None:
             return super().penalty(U, tasks)
         V = task_vectors(U, len(self.known_tasks))
-        return float(np.vdot(V, self._interaction() @ V))
+        return float(np.vdot(V, np.asarray(self._interaction() @ V)))
 
     def c_G(self) -> float:  # noqa: N802 - the paper's name
         """The constant of the bounds of CC12, max_i √((A^-1)_ii)."""
         return float(np.sqrt(self.max_diagonal()))
 
-    def _interaction(self) -> csr_array[Any]:
+    def _interaction(self) -> csr_array[np.float64]:
         """A = I + L."""
         from scipy.sparse import csr_array, diags_array
 
         return csr_array(diags_array(1.0 + self._adjacency.sum(axis=1)) - self._adjacency)
 
     @cached_property
-    def _adjacency(self) -> csr_array[Any]:
+    def _adjacency(self) -> csr_array[np.float64]:
         """The symmetric matrix of weights, indices ascending; ValueError for edges that are none between tasks."""
         from scipy.sparse import csr_array
 
@@ -201,7 +179,7 @@ def _normalize_edge(place: int, edge: Any) -> Edge:
     return (a, b) if weight == 1.0 else (a, b, float(weight))
 
 
-def _check_simple(ends: NDArray[np.int64], tasks: tuple[Hashable, ...]) -> None:
+def _check_simple(ends: Ints, tasks: tuple[Hashable, ...]) -> None:
     """Refuse loops and edges that come twice."""
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if len(loops):
@@ -214,7 +192,7 @@ def _check_simple(ends: NDArray[np.int64], tasks: tuple[Hashable, ...]) -> None:
         raise ValueError(f"edges[{again}] gives ({a!r}, {b!r}) a second time; both directions are one edge")
 
 
-def _is_adjacency(edges: Any) -> bool:
+def _is_adjacency(edges: object) -> bool:
     """Test for a sparse matrix or a square array of numbers, which as a list of edges would hold loops."""
     from scipy.sparse import issparse
 

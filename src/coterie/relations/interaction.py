@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.primal.spread import Columns, SparseColumns
-from coterie.types import Floats, Ints, Matrix, TaskType
+from coterie.types import Floats, Ints, Matrix
 
-from .files import read_matrix
+from .files import ReadFromFile, read_matrix
 from .matrices import (
     half_sum,
     inverse_of,
@@ -93,10 +92,10 @@ class FactorColumns(ColumnSource):
 
     dense = False
 
-    def __init__(self, A: csr_array[Any], error: float) -> None:
+    def __init__(self, A: csr_array[np.float64], error: float) -> None:
         self.A, self.error, self.n_tasks = A, error, int(A.shape[0])
 
-    def __reduce__(self) -> tuple[type[FactorColumns], tuple[Any, float]]:
+    def __reduce__(self) -> tuple[type[FactorColumns], tuple[csr_array[np.float64], float]]:
         return FactorColumns, (self.A, self.error)
 
     @cached_property
@@ -268,7 +267,7 @@ class _MatrixRelation(ColumnRelation):
 
 
 @spec.part
-class Interaction(_MatrixRelation):
+class Interaction(ReadFromFile, _MatrixRelation):
     """Tasks share through any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
 
     The penalty is u'(A ⊗ I_d)u; a mistake on task i moves task j by (A^-1)_ji. All tasks are known from the start. A
@@ -303,6 +302,8 @@ class Interaction(_MatrixRelation):
     2.0
     """
 
+    _read_fields = staticmethod(read_matrix)
+
     matrix: ArrayLike | None = None
     inverse: ArrayLike | None = None
     tasks: Sequence[Hashable] | None = None
@@ -314,36 +315,13 @@ class Interaction(_MatrixRelation):
             raise ValueError(f"Interaction takes exactly one of matrix (A) and inverse (A^-1), got {which}")
         name, value = ("inverse", self.inverse) if self.matrix is None else ("matrix", self.matrix)
         check = positive_semidefinite if self.pseudo_inverse else positive_definite
-        object.__setattr__(self, name, check(value, name))
+        object.__setattr__(self, name, check(np.asarray(value), name))
         self._name_rows(name)
         diagonal = self._inverse.diagonal() if self.pseudo_inverse else np.ones(1)
         if diagonal.min() <= EXCLUDED * diagonal.max():
             raise ValueError(
                 f"{name} leaves nothing to task {self.known_tasks[int(np.argmin(diagonal))]!r}: its row is zero"
             )
-
-    @classmethod
-    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
-        """Read the matrix A, from a CSV file of header of tasks and a line of numbers for each.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file. The order of the lines is that of the header.
-        task_type : {int, str}, optional
-            The type of tasks; inferred if not given: `int` if all are whole numbers.
-        **fields
-            Other parameters of the class.
-
-        Raises
-        ------
-        ValueError
-            If a line has another form, with file and line.
-        OSError
-            If the file cannot be read.
-        """
-        matrix, tasks = read_matrix(path, task_type)
-        return cls(matrix, tasks=tasks, **fields)
 
     @cached_property
     def _inverse(self) -> Matrix:
@@ -398,7 +376,7 @@ class GraphPenalty(_MatrixRelation):
             )
 
     @cached_property
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> Floats:
         """P = D - W."""
         W = half_sum(np.asarray(self.weights))
         return np.diag(W.sum(axis=1) + W.diagonal()) - W

@@ -16,7 +16,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from coterie.numeric.primal import relation_updates as updates
 from coterie.numeric.views.tasks import SpectralRelation, SpectralUpdate
 from coterie.types import Matrix
 from coterie.wording import stack_level
+
+if TYPE_CHECKING:
+    pass
 
 #: A learned relation stores matrices with a row and a column for every task.
 MOST_TASKS = 4000
@@ -56,7 +59,7 @@ class TooManyTasksError(ValueError):
         self.most = MOST_TASKS
         self._arguments = relation, n_tasks
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments  # another process may raise it
 
 
@@ -76,7 +79,7 @@ class LearnedRelation(ABC):
     start: str
 
     @abstractmethod
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         """The compiled update of A⁻¹ for these numbers of tasks and features."""
 
     def first(self, n_tasks: int) -> float:
@@ -105,7 +108,9 @@ class LearnedRelation(ABC):
         """The state of no task, of the same named tuples as every state under these parameters."""
         return self.begin_at((), 1, compiled.FromRound.begin(1.0))
 
-    def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
+    def begin_at(
+        self, tasks: Sequence[Hashable], features: int, start: compiled.FromRound | compiled.WhenSettled
+    ) -> compiled.Relation:
         """The state before the first round; A is revised from ``start`` on."""
         mean_step = (1 if self.start == "identity" else 2) if self.step_norm else 0
         update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
@@ -188,7 +193,7 @@ class LogDet(_Rated):
     LogDet(eta=0.001, step_norm=True, weights='previous', trace_norm=False, role='A', start='unit_trace')
     """
 
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         if self.role == "Ainv":
             return _by_divergence(self, updates.Beta(0.0), n_tasks)
         return updates.LogDetUpdate(float(self.eta), int(self.trace_norm))
@@ -219,7 +224,7 @@ class VonNeumann(_Rated):
     VonNeumann(eta=0.0001, step_norm=False, weights='previous', trace_norm=False, role='A', start='unit_trace')
     """
 
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         if self.role == "Ainv":
             return _by_divergence(self, updates.Beta(1.0), n_tasks)
         return updates.VonNeumannUpdate.begin(float(self.eta), int(self.trace_norm), n_tasks, self.first(n_tasks))
@@ -302,11 +307,13 @@ class Bregman(LearnedRelation):
         if isinstance(self.divergence, type) or not callable(getattr(self.divergence, "compiled", None)):
             raise ValueError(f"Bregman takes a divergence, such as BetaDivergence(0.5), got {self.divergence!r}")
 
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         return _by_divergence(self, self.divergence.compiled(), n_tasks)
 
 
-def _by_divergence(relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int) -> Any:
+def _by_divergence(
+    relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int
+) -> updates.RelationUpdate:
     """The update by a divergence, of A or of A⁻¹."""
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
@@ -347,7 +354,7 @@ class Covariance(_Ridged):
     needs_features: ClassVar[bool] = True
     remedy: ClassVar[str] = "take step_norm=True or role='A'"
 
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         if self.role == "Ainv":
             return updates.CovarianceUpdate.begin(float(self.ridge), features)
         return updates.PrecisionUpdate.begin(float(self.ridge), features, n_tasks)
@@ -379,7 +386,7 @@ class BatchOptimal(_Ridged):
 
     remedy: ClassVar[str] = "take records of smaller length"
 
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         return updates.RootUpdate(float(self.ridge), 1 if self.role == "Ainv" else -1)
 
 
@@ -424,7 +431,7 @@ class Spectral(LearnedRelation):
     weights = "new"
     start = "identity"
 
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         return SpectralUpdate.begin(float(self.p), n_tasks)
 
 
@@ -556,7 +563,7 @@ class Primed:
         return compiled.FromRound.begin(first, self.every or 0)
 
 
-def _epoch_rounds(epoch: Any, length: int | None) -> float:
+def _epoch_rounds(epoch: float | int, length: int | None) -> float:
     """Convert an epoch to rounds; ValueError without the length that a fraction needs, or beyond the stream's end."""
     if isinstance(epoch, float):
         if length is None:
@@ -581,10 +588,12 @@ class _FixedRelation(LearnedRelation):
     def __init__(self, relation: Any) -> None:
         self.relation = relation
 
-    def relation_update(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         return updates.FixedUpdate(np.zeros((n_tasks, n_tasks)))
 
-    def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
+    def begin_at(
+        self, tasks: Sequence[Hashable], features: int, start: compiled.FromRound | compiled.WhenSettled
+    ) -> compiled.Relation:
         return self._aimed(super().begin_at(tasks, features, start), tasks)
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:

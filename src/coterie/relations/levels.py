@@ -18,16 +18,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.types import Floats, Matrix, TaskType
+from coterie.types import Floats, Matrix
 
-from .files import read_groups, read_parents
+from .files import ReadFromFile, read_groups, read_parents
 from .matrices import pseudo_quadratic, task_vectors
 
 Group = Hashable
@@ -156,7 +155,7 @@ class _Grouped(LevelRelation):
         return (self.groups[task],)
 
 
-def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
+def choose_strength(relation: LevelRelation, b: object, share: object) -> None:
     """Set a share of one half if no strength is given, and refuse two."""
     if b is not None and share is not None:
         raise ValueError(f"give either b or share, got b={b!r} and share={share!r}")
@@ -296,7 +295,7 @@ class MeanRegularized(_BOrShare):
 
 
 @spec.part
-class Clusters(_Grouped, _BOrShare):
+class Clusters(ReadFromFile, _Grouped, _BOrShare):
     """Tasks are drawn to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
 
     Parameters
@@ -321,6 +320,8 @@ class Clusters(_Grouped, _BOrShare):
            [0.   , 0.   , 1.   ]])
     """
 
+    _read_fields = staticmethod(read_groups)
+
     groups: Mapping[Hashable, Hashable]
     b: float | None = spec.field(B, default=None)
     share: float | None = spec.field(SHARE, default=None)
@@ -329,35 +330,13 @@ class Clusters(_Grouped, _BOrShare):
         super().__post_init__()
         choose_strength(self, self.b, self.share)
 
-    @classmethod
-    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
-        """Read the group of each task, from a CSV file of ``task,group``.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file. A header with these names is skipped.
-        task_type : {int, str}, optional
-            The type of tasks; inferred if not given: `int` if all are whole numbers.
-        **fields
-            Other parameters of the class.
-
-        Raises
-        ------
-        ValueError
-            If a line has another form, with file and line.
-        OSError
-            If the file cannot be read.
-        """
-        return cls(read_groups(path, task_type), **fields)
-
     def _scales(self, paths: list[tuple[Group, ...]]) -> Floats:
         groups = _groups_at(paths, 0)
         return np.array([self.scale(len(groups[path])) for path in paths])
 
 
 @spec.part
-class Hierarchy(LevelRelation):
+class Hierarchy(ReadFromFile, LevelRelation):
     """Tasks are drawn to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
 
     P_l averages over the tasks that share their ancestor at level l, counted from the root. M is then diagonal plus one
@@ -389,6 +368,8 @@ class Hierarchy(LevelRelation):
            [0.25, 0.25, 1.  ]])
     """
 
+    _read_fields = staticmethod(read_parents)
+
     parents: Mapping[Hashable, Hashable] | str
     b: float | Sequence[float] | None = spec.field(B, default=None, several=True)
     share: float | Sequence[float] | None = spec.field(SHARE, default=None, several=True)
@@ -402,28 +383,6 @@ class Hierarchy(LevelRelation):
         if self.share is not None:
             SHARE.check("share", sum(self._strengths()))
             SHARE.check("share", min(self._strengths()))
-
-    @classmethod
-    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
-        """Read the parent of each node, from a CSV file of ``node,parent``.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file. A header with these names is skipped.
-        task_type : {int, str}, optional
-            The type of tasks; inferred if not given: `int` if all are whole numbers.
-        **fields
-            Other parameters of the class.
-
-        Raises
-        ------
-        ValueError
-            If a line has another form, with file and line.
-        OSError
-            If the file cannot be read.
-        """
-        return cls(read_parents(path, task_type), **fields)
 
     @cached_property
     def depth(self) -> int:
@@ -450,7 +409,7 @@ class Hierarchy(LevelRelation):
         if len(parts) > self.depth:
             raise ValueError(
                 f"task {task!r} names {len(parts) - 1} ancestors below the root, and there are strengths for "
-                f"{self.depth - 1}: give b or share as a tuple with one number a level"
+                f"{self.depth - 1}: give b or share as a tuple with one number per level"
             )
         return tuple(separator.join(parts[:n]) for n in range(len(parts)))
 
@@ -463,7 +422,7 @@ class Hierarchy(LevelRelation):
         if isinstance(strengths, Sequence):
             if len(strengths) != self.depth:
                 raise ValueError(
-                    f"there are {self.depth} levels and {len(strengths)} strengths: give one number a level"
+                    f"there are {self.depth} levels and {len(strengths)} strengths: give one number per level"
                 )
             return tuple(map(float, strengths))
         return (float(strengths or 0.0) / (1 if self.share is None else self.depth),) * self.depth
@@ -584,7 +543,7 @@ class ClusterPenalty(_Grouped):
     groups : mapping
         Task label to cluster label. A task that is not in it is refused.
     within : float >= 0
-        Weight of differences from the cluster's mean; 0 excludes them: one function a cluster.
+        Weight of differences from the cluster's mean; 0 excludes them: one function per cluster.
     between : float >= 0
         Weight of the clusters' means; 0 excludes them: the means are zero. Not both are 0.
 

@@ -1,14 +1,14 @@
-"""Checks of matrices and task labels: symmetry, positive definiteness, one row a label."""
+"""Checks of matrices and task labels: symmetry, positive definiteness, one row per label."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.types import Matrix
+from coterie.types import Array, Matrix
 
 SHOWN = 5
 SYMMETRY = 1e-8
@@ -16,7 +16,7 @@ SYMMETRY = 1e-8
 SINGULAR = 1e-13
 
 
-def label_of(value: object) -> Any:
+def label_of(value: Hashable) -> Hashable:
     """A task label as plain Python: ``numpy.int64(3)`` becomes ``3``."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -70,7 +70,7 @@ def shorten(labels: Iterable[Hashable]) -> str:
     return ", ".join(map(repr, labels[:SHOWN])) + rest
 
 
-def positive_definite(value: Any, name: str) -> Matrix:
+def positive_definite(value: ArrayLike, name: str) -> Matrix:
     """A read-only symmetric positive definite copy of a matrix.
 
     Raises
@@ -86,7 +86,7 @@ def positive_definite(value: Any, name: str) -> Matrix:
     return A
 
 
-def positive_semidefinite(value: Any, name: str) -> Matrix:
+def positive_semidefinite(value: ArrayLike, name: str) -> Matrix:
     """A read-only symmetric copy of a matrix that has no negative eigenvalue, and one that is positive.
 
     Raises
@@ -102,7 +102,7 @@ def positive_semidefinite(value: Any, name: str) -> Matrix:
     return A
 
 
-def _symmetric(value: Any, name: str) -> Matrix:
+def _symmetric(value: ArrayLike, name: str) -> Matrix:
     """A symmetric matrix that nothing can write to; ValueError if it is none."""
     A = square(value, name)
     check_symmetric(A, name)
@@ -111,7 +111,7 @@ def _symmetric(value: Any, name: str) -> Matrix:
     return A
 
 
-def square(value: Any, name: str) -> Matrix:
+def square(value: ArrayLike, name: str) -> Matrix:
     """A square matrix of finite float64 numbers; ValueError if it is anything else."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
@@ -143,7 +143,7 @@ def pseudo_inverse_of(A: Matrix) -> Matrix:
     return half_sum(np.linalg.pinv(A, rcond=SINGULAR, hermitian=True))
 
 
-def half_sum(A: Any) -> Matrix:
+def half_sum(A: Array) -> Matrix:
     """The nearest symmetric matrix, (A + A') / 2."""
     return np.asarray((A + A.T) / 2, dtype=np.float64)
 
@@ -157,11 +157,11 @@ def _has_positive_pivots(A: Matrix) -> bool:
     return bool(pivots.min() > len(A) * np.finfo(np.float64).eps * np.diag(A).max())
 
 
-def task_vectors(U: Any, n_tasks: int) -> Matrix:
-    """One vector a task as the rows of a matrix; ValueError for another shape."""
+def task_vectors(U: ArrayLike, n_tasks: int) -> Matrix:
+    """One vector per task as the rows of a matrix; ValueError for another shape."""
     V = np.asarray(U, dtype=np.float64)
     if V.ndim != 2 or len(V) != n_tasks:
-        raise ValueError(f"U must have one row a task, shape ({n_tasks}, d), got shape {V.shape}")
+        raise ValueError(f"U must have one row per task, shape ({n_tasks}, d), got shape {V.shape}")
     return V
 
 

@@ -39,7 +39,7 @@ class PotentialLearner(BoundLearner):
         return self._resized(state, True)
 
     def weights(self, state: State) -> Weights:
-        """The weights that predictions use, one row a task, dense."""
+        """The weights that predictions use, one row per task, dense."""
         return np.array(state.model.weights)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:

@@ -104,7 +104,7 @@ class SecondOrderLearner(BoundLearner):
         return self._resized(state, True)
 
     def weights(self, state: State) -> Weights:
-        """The weights that predictions use, one row a task, dense.
+        """The weights that predictions use, one row per task, dense.
 
         Raises
         ------

@@ -21,7 +21,6 @@ import numpy as np
 
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.tracing import trace_rows
 from coterie.explanation import listed_weights, nearest_tasks
 from coterie.inputs.block import Block
 from coterie.inputs.labels import as_labels
@@ -279,7 +278,7 @@ class Engine(Parameters):
                 margin, y = self._learn(update.records, update.rows)
             records = [(x, label, named_task(task)) for x, label, task in update.records]
             if self.live is not None:
-                rows = trace_rows(self._stream.label_encoder, margin, y, self._stream.learner.traits.log_odds)
+                rows = self._stream.label_encoder.rows(margin, y, self._stream.learner.traits.log_odds)
                 self.live.add(records, rows, events[-1].at)
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in update.records)

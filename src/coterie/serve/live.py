@@ -22,7 +22,7 @@ from coterie.evaluation.comparison import BASELINES, BEST
 from coterie.evaluation.costs import AMOUNTS, RATES, CostWords
 from coterie.evaluation.stream_model import StreamModel, stream_model_of
 from coterie.evaluation.trace import BaseRate
-from coterie.evaluation.tracing import make_trace, trace_rows
+from coterie.evaluation.tracing import make_trace
 from coterie.evaluation.verdict import Sums, Verdict, conclusion
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
@@ -204,7 +204,7 @@ class LiveComparison(LiveEvaluator):
                 self._drop(name)
                 continue
             log_odds = stream.learner.traits.log_odds
-            rows = trace_rows(stream.label_encoder, margin, blocks[reader].y, log_odds)
+            rows = stream.label_encoder.rows(margin, blocks[reader].y, log_odds)
             traces[name] = make_trace(stream.label_encoder, rows, y, log_odds, rounds)
         traces = self._labels_seen.add_to(traces)
         self.sums.add(traces)
@@ -219,8 +219,9 @@ class LiveComparison(LiveEvaluator):
         self.references = self._model.__baselines__(xs)
         self.head_start = self._model.state_.rounds - len(xs)
         encoder = self._stream.encoder
-        for model in self.references.values() if encoder is not None else ():
-            stream_model_of(model).encoder = encoder.copy()
+        if encoder is not None:
+            for model in self.references.values():
+                stream_model_of(model).encoder = encoder.copy()
 
     def _share_reading(self) -> None:
         """Find the baselines that have read all records alike: from now on one of them reads for all."""

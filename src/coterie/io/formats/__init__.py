@@ -1,1 +1,1 @@
-"""One module a file format: each turns a source into batches of columns, or into rows of features."""
+"""One module per file format: each turns a source into batches of columns, or into rows of features."""

@@ -1,4 +1,4 @@
-"""JSON Lines: one object a line, decoded by msgspec into the columns wanted.
+"""JSON Lines: one object per line, decoded by msgspec into the columns wanted.
 
 Not by pyarrow, whose JSON parser (26.0) ends the process on some lines that are no JSON, such as ``null, "a": 1}``.
 """
