@@ -53,7 +53,7 @@ def test_scores_and_probabilities_are_those_of_the_definition(actions):
     for x, task in zip(*contexts(150), strict=True):
         choice = bandit.choose(x, task=task)
         scores = [plain.predict_one(literal.crossed(x, action), task) for action in actions]
-        expected = literal.squarecb(scores, len(seen), max(seen) - min(seen) if seen else 0.0, 100.0, 0.005)
+        expected = literal.squarecb(scores, len(seen), literal.range_of(seen), 100.0, 0.005)
         np.testing.assert_allclose(choice.scores, scores, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(choice.probabilities, expected, rtol=1e-9)
         assert choice.action == actions[choice.index]
@@ -62,6 +62,18 @@ def test_scores_and_probabilities_are_those_of_the_definition(actions):
         bandit.learn(x, choice.action, reward, choice.probability, task)
         plain.learn_one(literal.crossed(x, choice.action), reward, task)
         seen.append(reward)
+
+
+def test_rho_is_the_range_of_two_rewards_and_no_single_reward_makes_it_long():
+    rewards, clicks = np.random.default_rng(0).normal(size=300), ct.Bandit(actions=ACTIONS)
+    bandit = ct.Bandit(actions=ACTIONS)
+    for reward in rewards:
+        bandit.learn({}, "hats", float(reward), 1.0)
+        clicks.learn({}, "hats", 3.0 * (reward > 1.5), 1.0)
+    assert clicks._range == pytest.approx(3.0, rel=1e-9)
+    assert bandit._range == pytest.approx(2.0 * rewards.std(), rel=0.1)
+    bandit.learn({}, "hats", 1e6, 1.0)
+    assert bandit._range < 5.0
 
 
 def test_a_classifier_predicts_the_rate_of_rewards():
@@ -277,18 +289,18 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
     for task, reward in (("ann", 1.0), ("eve", -987654.25), ("eve", 123456.75), ("bob", 3.0)):
         bandit.learn({}, "a", reward, task=task)
     bandit.learn_many([{}] * 2, ["a", "b"], [0.0, -765432.5], task=["cid", "eve"])
-    copied = copy.deepcopy(bandit)
-    assert bandit._range == 123456.75 + 987654.25
+    copied, extremes = copy.deepcopy(bandit), (-987654.25, 123456.75)
+    assert (bandit._extremes.low, bandit._extremes.high) == extremes
     bandit.forget_task("eve")
-    assert bandit._range == 3.0
+    assert bandit._range <= 3.0
     data, _ = bandit.__dump__()
     assert data["extremes"] == {
         "lowest": [["cid", -0.0], ["ann", -1.0], ["bob", -3.0]],
         "highest": [["bob", 3.0], ["ann", 1.0], ["cid", 0.0]],
     }
     bandit.save(tmp_path / "b.coterie")
-    assert ct.load(tmp_path / "b.coterie")._range == 3.0
-    assert copied._range == 123456.75 + 987654.25
+    assert ct.load(tmp_path / "b.coterie")._range == bandit._range
+    assert (copied._extremes.low, copied._extremes.high) == extremes
     bandit.forget_tasks(["ann", "bob", "cid"])
     assert bandit._range == 1.0
     bandit.save(tmp_path / "b.coterie")

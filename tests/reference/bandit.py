@@ -4,6 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from .moments import scales
+
 
 def crossed(x: Mapping[str, Any], action: Any) -> dict[str, float]:
     """All products of a context's features, and of a constant, with those of an action, by name."""
@@ -29,3 +33,13 @@ def squarecb(scores: Sequence[float], n: int, reward_range: float, gamma: float,
     made = [1.0 / (K + steepness * (scores[best] - each)) for each in scores]
     made[best] = 1.0 - sum(p for a, p in enumerate(made) if a != best)
     return [(1.0 - floor) * p + floor / K for p in made]
+
+
+def range_of(rewards: Sequence[float]) -> float:
+    """ρ: s (a + b) / sqrt(a b), the least and the largest reward being a and b off the mean, but at most 12 s."""
+    if not rewards:
+        return 0.0
+    mean, s = scales(np.array(rewards))[-1]
+    a, b = (min(end, 12.0 * s) for end in (mean - min(rewards), max(rewards) - mean))
+    spread = max(rewards) - min(rewards)
+    return min(spread, s * (a + b) / math.sqrt(a * b)) if min(a, b) > 0.0 else spread

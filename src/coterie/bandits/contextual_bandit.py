@@ -22,6 +22,7 @@ from coterie.inputs import tabular
 from coterie.inputs.input import Input, Records
 from coterie.inputs.keys import is_missing
 from coterie.numeric.core.checks import require
+from coterie.numeric.core.moments import FAR, scale_of
 from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import Arrays
 from coterie.online.adaptive_regression import AdaptiveSharingRegressor
@@ -114,9 +115,10 @@ class Bandit(Parameters):
 
         p_a = 1 / (K + γ √n (ŷ* - ŷ_a) / ρ)    for all but the best of K actions, which gets the rest,
 
-    n being the number of rewards learned from all tasks and ρ the range of rewards. So what is predicted to be worse is
-    shown less often the more is known, and never not at all: p ← (1 - floor) p + floor / K. Before the first reward all
-    actions have the same probability.
+    n being the number of rewards learned from all tasks and ρ = s (a + b) / √(a b), where s is the deviation of rewards
+    and a and b are the distances of the least and the largest from their mean, at most 12 s: the range of two rewards,
+    and less than it if few are near its ends. So what is predicted to be worse is shown less often the more is known,
+    and never not at all: p ← (1 - floor) p + floor / K. Before the first reward all actions have the same probability.
 
     Parameters
     ----------
@@ -385,9 +387,7 @@ class Bandit(Parameters):
         if not np.isfinite(scores).all():
             raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
         if self.explore == "squarecb":
-            low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
-            spread = float(high - low) if high > low else 1.0  # 1 while all rewards are equal
-            weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / spread)
+            weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
         elif self.explore == "ucb":
             deviations = np.sqrt(np.diag(covariance))
             weights = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
@@ -396,6 +396,19 @@ class Bandit(Parameters):
         else:
             weights = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
         return exploring.with_floor(weights, self.floor), scores, predictions
+
+    @property
+    def _range(self) -> float:
+        """Return the range ρ of rewards, which is shorter if few are near its ends; 1 while all are equal."""
+        low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
+        spread = float(high - low) if high > low else 1.0
+        if self._rates or not high > low:
+            return spread
+        mean, deviation = scale_of(self.model_._model.label_encoder.inside)
+        below, above = (min(end, FAR * deviation) for end in (mean - low, high - mean))
+        if min(below, above) <= 0.0:
+            return spread
+        return min(spread, float(deviation * (below + above) / math.sqrt(below * above)))
 
     def _predicted(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
         """Predict the reward of each action, with the covariance if the exploration needs it, and those of members."""
