@@ -279,16 +279,19 @@ class MixedEffectsLearner(CompiledLearner):
         """
         saved, empty = msgspec.convert(data, _Saved), self._empty(0)
         own = {name: array_of(arrays, name, like) for name, like in _own_arrays(empty).items()}
-        columns, triangle, width = own.pop("columns"), own.pop("triangle"), len(own["mean"])
+        columns, triangle, width = own["columns"], own["triangle"], len(own["mean"])
         require(len(columns) <= LIMIT, "there are more columns of features seen than the limit")
         require(triangle.shape == (width * (width + 1) // 2,), "the covariances of the shared weights do not fit")
         covariance = np.zeros((width, width))
         covariance[np.tril_indices(width)] = covariance.T[np.tril_indices(width)] = triangle
         model = empty._replace(
             seen=SeenFeatures.from_columns(columns),
-            shared=Gaussian(own.pop("mean"), covariance),
+            clock=own["clock"],
+            shared=Gaussian(own["mean"], covariance),
+            weights=own["weights"],
+            precisions=own["precisions"],
+            noise=own["noise"],
             work=FilterWork.with_width(width),
-            **own,
         )
         model.check(len(tasks), saved.features)
         require(len(columns) == min(int(model.clock[0]), LIMIT), "the number of features seen does not fit")
