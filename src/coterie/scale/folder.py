@@ -183,11 +183,11 @@ class ShardedModel:
         return predictions, place
 
 
-def _encoded(block: Block, encoder: Encoder) -> Block:
+def _encoded(block: Block, encoder: Encoder | None) -> Block:
     """Encode a block of a raw reader, unless it has no records; nothing is learned of its scales."""
     if isinstance(block.X, TextRows):
         return replace(block, X=block.X.X)
-    if not isinstance(block.X, TableRows):
+    if encoder is None or not isinstance(block.X, TableRows):
         return block
     X = encoder.encode_sound(block.X.columns, False)
     return replace(block, X=X, indicators=encoder.indicator_columns)
