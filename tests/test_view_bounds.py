@@ -27,8 +27,7 @@ def adversarial(model, blocks, label=(-1, 1)):
     return np.array(labels)
 
 
-@pytest.mark.parametrize("p", [1, 1.5, 3, 10])
-@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize(("p", "hard"), [(1, False), (1, True), (1.5, True), (3, False), (10, True)])
 def test_bounds_hold(p, hard):
     rng = np.random.default_rng(int(10 * p))
     for trial in range(2):
