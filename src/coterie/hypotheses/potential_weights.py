@@ -10,7 +10,7 @@ import numpy as np
 from coterie import spec
 from coterie.numeric.mirrored import Mirrored
 from coterie.potentials import checked, require_potential
-from coterie.types import Matrix
+from coterie.types import Matrix, Part
 
 TRANSFORM = spec.Setting(kind="text", choices=("Ainv", "Ainvsqrt", "none"))
 
@@ -42,7 +42,7 @@ class PotentialWeights:
     PotentialWeights(potential=ExponentiatedGradient(total=1.0), transform='Ainv', rate=0.5)
     """
 
-    potential: Any
+    potential: Part
     transform: Literal["Ainv", "Ainvsqrt", "none"] = spec.field(TRANSFORM, default="Ainv")
     rate: float = spec.field(default=1.0, above=0)
 

@@ -42,7 +42,7 @@ class Vocabulary:
     """
 
     def __init__(self, names: Iterable[Hashable] = ()) -> None:
-        self.numbers: dict[Any, int] = {name: j for j, name in enumerate(names)}
+        self.numbers: dict[Hashable, int] = {name: j for j, name in enumerate(names)}
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -68,7 +68,7 @@ class Vocabulary:
         """The columns of names, -1 of those that have none."""
         return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
-    def _plain(self, features: dict[str, Any], resize: bool) -> Csr | None:
+    def _plain(self, features: Json, resize: bool) -> Csr | None:
         """One record of plain numbers and strings as a block of one; None if there is anything else."""
         values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
         known = read(features, self.numbers, values, columns)
@@ -77,7 +77,7 @@ class Vocabulary:
             known = read(features, self.numbers, values, columns)
         return None if known < 0 else Csr(values[:known], columns[:known], one_record(known))
 
-    def add(self, names: Iterable[Hashable]) -> list[Any]:
+    def add(self, names: Iterable[Hashable]) -> list[Hashable]:
         """Give columns to the names that have none, which are returned."""
         known, new = self.numbers, []
         for name in names:

@@ -214,7 +214,7 @@ class OnlineEstimator(Parameters):
         restore(self._model, data, arrays)
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         """The state for :mod:`pickle`: parameters as they are, and the inner model, which copies itself."""
         parameters = spec.values_of(self)
         return {"parameters": parameters, "inner": self._inner, "passed_on": dict(self._passed_on)}

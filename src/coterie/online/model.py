@@ -34,7 +34,7 @@ from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.round.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
 from coterie.round.task_registry import TaskRegistry
-from coterie.types import Inputs, Learning, Record, Tasks, Tree
+from coterie.types import Inputs, Json, Learning, Record, Tasks, Tree
 
 from .fast_path import FastPath
 from .predictions import ModelPredictions
@@ -218,7 +218,7 @@ class OnlineModel:
 
     # -- copies ---------------------------------------------------------------------------------------------------
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         """The state for copies and :mod:`pickle`: all but the lock, copied, since the original goes on changing."""
         with self.lock:
             skipped = ("lock", "fast_path", "parameters")
