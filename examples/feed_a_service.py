@@ -2,9 +2,9 @@
 A service fed from a log
 ========================
 
-A consumer reads a log line by line, sends what it read to a service that learns, and remembers its place in the log
-only after the service has said that it is durable. If either of them dies, the consumer sends some records again, and
-the service counts them as duplicates, because each has an id: its place in the log.
+A consumer reads a log, sends its lines to a service that learns them, and stores its position in the log after the
+service has acknowledged them. If the consumer or the service crashes, the consumer sends some records again.
+Each record has an id, its line number, so the service recognizes duplicates.
 """
 
 import json
@@ -23,7 +23,7 @@ folder = Path(tempfile.mkdtemp())
 log, place = folder / "orders.jsonl", folder / "place"
 
 # %%
-# The log: orders of thirty shops, and whether they were paid.
+# Write a log of orders of thirty shops, with the label ``paid``.
 rng = np.random.default_rng(0)
 lines = []
 for _ in range(1000):
@@ -34,9 +34,9 @@ log.write_text("\n".join(lines) + "\n")
 
 
 # %%
-# The consumer. A real one has ``httpx.Client(base_url="http://…")`` where this one has the service in the same process.
+# The consumer. Here the service runs in the same process; a real consumer uses ``httpx.Client(base_url="http://…")``.
 def consume(client, most=None):
-    """Send what is new in the log, 100 lines at a time, at most so many times; returns how many were duplicates."""
+    """Send new lines of the log in batches of 100, at most ``most`` batches; return the number of duplicates."""
     done = int(place.read_text()) if place.exists() else 0
     orders = [json.loads(line) for line in log.read_text().splitlines()]
     duplicates = 0
@@ -53,7 +53,7 @@ def consume(client, most=None):
 
 
 # %%
-# It dies after 400 lines, and loses the note of its place: it begins anew, and nothing is learned twice.
+# The consumer crashes after 400 lines and loses its position. It starts again, and no record is learned twice.
 with Service(folder / "state", lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
     consume(TestClient(make_app(service), base_url="http://localhost"), most=4)
 place.unlink()

@@ -1,9 +1,10 @@
 """
-A relation that is learned
-==========================
+A learned relation of tasks
+===========================
 
-Nobody says how these twelve tasks relate: three groups, the third of which is the mirror of the first. ``LogDet`` finds
-it while it goes along the stream, from the mistakes alone. Run it as ``python learned_relation.py``.
+Twelve tasks form three groups, and the third group has the opposite weights of the first. The learner does not know
+this. ``LogDet`` learns the relation of the tasks from the stream, by updates at mistakes. Run it as
+``python learned_relation.py``.
 """
 
 # %%
@@ -32,13 +33,13 @@ for name, trace in comparison.traces.items():
     print(f"{name:12} {trace.error:.1%} error")
 
 # %%
-# Who is like whom, by name. A negative number is a task that sees things the other way round.
+# The nearest tasks of two tasks. A negative number means opposite weights.
 
 for name in ("a0", "b0"):
     print(name, [(other, round(share, 2)) for other, share in nearest_tasks(learned, name, n=7)])
 
 # %%
-# The whole matrix, beside the inner products of the true tastes that it never saw.
+# The learned matrix, and the correlations of the true weights, which the learner never saw.
 
 shown = sorted(names)
 true = np.corrcoef(tastes[[list(names).index(name) for name in shown]])

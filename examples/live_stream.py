@@ -2,7 +2,7 @@
 The loop of a service
 =====================
 
-Predict every event when it comes, learn when its outcome is known, survive a restart. Run it as
+Predict each event when it arrives, learn it when its outcome is known, and continue after a restart. Run it as
 ``python live_stream.py``.
 """
 
@@ -22,7 +22,7 @@ LATE = 20  # a click is known twenty events after the page was shown
 
 
 def events(n, seed=0):
-    """Pages shown to users, and whether they clicked; what users like is in part common to all of them."""
+    """Yield users, the pages shown to them, and whether they clicked; users have similar preferences."""
     draw = random.Random(seed)
     common = {topic: draw.gauss(0, 1) for topic in TOPICS}
     liking = {user: {topic: common[topic] + draw.gauss(0, 0.7) for topic in TOPICS} for user in USERS}
@@ -33,7 +33,7 @@ def events(n, seed=0):
 
 
 def serve(model, stream):
-    """Predict each event, learn it when its outcome has come; returns the share of wrong predictions."""
+    """Predict each event and learn it when its outcome is known; return the share of wrong predictions."""
     shown, wrong, n = deque(), 0, 0
     for user, page, clicked in stream:
         wrong += model.predict_one(page, task=user) is not clicked
@@ -46,7 +46,7 @@ def serve(model, stream):
 
 
 def main():
-    """A day, a restart, and another day."""
+    """Run one day, a restart, and another day."""
     stream = events(8000)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "clicks.coterie"
@@ -58,7 +58,7 @@ def main():
         print(f"second day: {serve(model, stream):.1%} wrong")
 
     newcomer = model.predict_one({"topic": "news", "length": 0.1, "any": 1.0}, task="somebody new")
-    print(f"somebody new, shown short news: {'a click' if newcomer else 'no click'} is expected")
+    print(f"a new user, shown short news: {'a click' if newcomer else 'no click'} is expected")
 
 
 if __name__ == "__main__":

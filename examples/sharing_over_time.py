@@ -1,9 +1,9 @@
 """
-How much to share, learned on the way
-=====================================
+Learning how much to share
+==========================
 
-Three streams: users who are all alike, users who have nothing in common, and users who are somewhat alike but for one.
-``AdaptiveSharingClassifier`` does not know which it is in, and finds out. Run it as ``python sharing_over_time.py``.
+There are three streams: all users are alike, users have nothing in common, and all users but one are similar.
+``AdaptiveSharingClassifier`` learns for each stream how much to share. Run it as ``python sharing_over_time.py``.
 """
 
 # %%
@@ -19,7 +19,7 @@ USERS, FEATURES, ROUNDS, BLOCK, ODD = 10, 10, 12000, 200, 7
 
 
 def tastes(stream, rng):
-    """What each user likes, shape (users, features)."""
+    """Return the weights of each user, shape (users, features)."""
     common, own = rng.normal(size=FEATURES), rng.normal(size=(USERS, FEATURES))
     if stream == "all alike":
         return np.tile(common, (USERS, 1))
@@ -31,7 +31,7 @@ def tastes(stream, rng):
 
 
 def examples(stream):
-    """Records, labels and users; a label is the sign of what the user likes and of some noise."""
+    """Return records, labels and users; a label is the sign of a linear function of the user plus noise."""
     rng = np.random.default_rng(1)
     liked, user = tastes(stream, rng), rng.integers(USERS, size=ROUNDS)
     X = rng.normal(size=(ROUNDS, FEATURES))
@@ -39,8 +39,8 @@ def examples(stream):
 
 
 # %%
-# Each stream is learned block by block; after each block ``sharing_`` says what share is expected of each user, from 0,
-# a model of its own, to 1, that of all.
+# Each stream is learned in blocks. After each block, ``sharing_`` has the estimated share of each user, from 0 (a
+# separate model) to 1 (the model of all users).
 
 STREAMS = ("all alike", "nothing in common", "alike but one")
 figure, panels = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained", sharey=True)
@@ -57,12 +57,12 @@ for axes, stream in zip(panels, STREAMS, strict=True):
         axes.plot(np.arange(1, len(shares) + 1) * BLOCK, shares[:, ODD], color="tab:red", label="the odd one")
         axes.legend()
     axes.set(title=stream, xlabel="examples of all users", ylim=(-0.05, 1.05))
-    print(f"{stream:18} shares in the end: {np.round(shares[-1], 2)}")
+    print(f"{stream:18} final shares: {np.round(shares[-1], 2)}")
 panels[0].set_ylabel("share")
 plt.show()
 
 # %%
-# What not knowing beforehand cost: errors beside those of each fixed share.
+# The cost of learning the share: errors of the adaptive learner and of learners with a fixed share.
 
 fixed = {f"share {share}": ct.MultitaskLogistic(ct.MeanRegularized(share=share)) for share in (0.25, 0.5, 0.75)}
 for stream in STREAMS:

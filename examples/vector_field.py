@@ -1,9 +1,10 @@
 """
-A whirl and a source, from a few arrows
-=======================================
+Learning a vector field
+=======================
 
-Vectors were measured at forty points. What can flow without sources, and what can be the slope of a potential, are two
-kernels; a mixture of both takes a field apart. Run it as ``python vector_field.py``.
+Vectors are measured at forty points of a field, the sum of a rotation and a source. One kernel learns fields without
+divergence, one learns fields without curl, and a mixture of both learns sums of the two. Run it as
+``python vector_field.py``.
 """
 
 # %%
@@ -42,7 +43,7 @@ KERNELS = {
 }
 
 # %%
-# Arrows measured in black, the field that was learned in colour, over the box of the points.
+# The measured vectors (black) and the learned field (blue) for each kernel.
 
 figure, panels = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained", sharey=True)
 for axes, (name, kernel) in zip(panels, KERNELS.items(), strict=True):

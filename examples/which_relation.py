@@ -2,8 +2,8 @@
 Which relation suits these tasks?
 =================================
 
-Several relations go along one pass of the flights that come with the package, a task being a destination. The verdict
-says whether learning together helped, and which destinations. Run it as ``python which_relation.py``.
+Compare several relations in one pass over the flights that come with the package. A task is a destination. The verdict
+says whether learning together helped, and for which destinations. Run it as ``python which_relation.py``.
 """
 
 # %%
@@ -33,27 +33,27 @@ for name, trace in sorted(comparison.traces.items(), key=lambda item: item[1].er
     print(f"{name:18} {trace.error:.2%} error")
 
 # %%
-# The best of them against one model a destination:
+# The best of them against one model per destination:
 
 best = min(RELATIONS, key=lambda name: comparison.traces[name].error)
-found = comparison.verdict(best)
-print(found)
+verdict = comparison.verdict(best)
+print(verdict)
 
 # %%
-# The same as a picture: the gain of each destination with its interval, the largest first.
+# The gain of each destination with its interval, sorted by gain.
 
-order = np.argsort(-found.gain)
+order = np.argsort(-verdict.gain)
 colours = {"helped": "tab:green", "hurt": "tab:red", "unclear": "tab:gray"}
 figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
 for outcome, colour in colours.items():
-    rank = np.flatnonzero(found.outcome[order] == outcome)
+    rank = np.flatnonzero(verdict.outcome[order] == outcome)
     these = order[rank]
-    axes.vlines(rank, 100 * found.low[these], 100 * found.high[these], color=colour, alpha=0.5)
-    axes.plot(rank, 100 * found.gain[these], ".", color=colour, label=outcome)
+    axes.vlines(rank, 100 * verdict.low[these], 100 * verdict.high[these], color=colour, alpha=0.5)
+    axes.plot(rank, 100 * verdict.gain[these], ".", color=colour, label=outcome)
 axes.axhline(0, color="black", linewidth=0.5)
-axes.set(xlabel="destinations", ylabel="gain, points", title=f"{best} against one model a destination")
+axes.set(xlabel="destinations", ylabel="gain, points", title=f"{best} against one model per destination")
 axes.legend()
 plt.show()
 
 # %%
-# ``coterie.report.write_report("report.html", comparison, learner=best)`` writes all of this and more as a page.
+# ``coterie.report.write_report("report.html", comparison, learner=best)`` writes these and more figures as a page.

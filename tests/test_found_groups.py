@@ -13,7 +13,7 @@ from reference import found_groups as reference
 K = 12
 
 
-def made(seed, records=100, noise=0.0, groups=3, features=4):
+def make_stream(seed, records=100, noise=0.0, groups=3, features=4):
     """Records of unit length of K tasks in groups, and the group of each task."""
     rng = np.random.default_rng(seed)
     group, task = rng.permutation(np.arange(K) % groups), rng.permutation(np.repeat(np.arange(K), records))
@@ -24,46 +24,46 @@ def made(seed, records=100, noise=0.0, groups=3, features=4):
 
 
 def parts(groups):
-    return frozenset(frozenset(np.flatnonzero(groups == each).tolist()) for each in np.unique(groups))
+    return frozenset(frozenset(np.flatnonzero(groups == group).tolist()) for group in np.unique(groups))
 
 
 @pytest.mark.parametrize("links", [None, 4, 1])
 @pytest.mark.parametrize("alpha", [1.2, 1.8])
 def test_equal_to_the_definition(links, alpha):
-    X, y, task, _ = made(1, 25, 0.1)
-    found = FoundGroups(K, 4, alpha, links)
-    edges = [tuple(edge) for edge in found.edges.tolist()]
-    assert parts(found.groups_) == reference.components(K, edges)
+    X, y, task, _ = make_stream(1, 25, 0.1)
+    clustering = FoundGroups(K, 4, alpha, links)
+    edges = [tuple(edge) for edge in clustering.edges.tolist()]
+    assert parts(clustering.groups_) == reference.components(K, edges)
     for t, literal in enumerate(reference.rounds(X, y, task.tolist(), K, alpha, edges, K)):
-        found.learn(X[t : t + 1], y[t : t + 1], task[t : t + 1])
-        np.testing.assert_allclose(found.own_, literal.own, rtol=1e-9, atol=1e-12)
-        assert {tuple(edge) for edge in found.edges[found.alive].tolist()} == literal.edges
-        assert parts(found.groups_) == literal.groups
-    assert 0 < found.alive.sum() < len(edges) or links == 1  # some edges go and some stay
+        clustering.learn(X[t : t + 1], y[t : t + 1], task[t : t + 1])
+        np.testing.assert_allclose(clustering.own_, literal.own, rtol=1e-9, atol=1e-12)
+        assert {tuple(edge) for edge in clustering.edges[clustering.alive].tolist()} == literal.edges
+        assert parts(clustering.groups_) == literal.groups
+    assert 0 < clustering.alive.sum() < len(edges) or links == 1  # some edges go and some stay
 
 
 def test_records_one_by_one_or_at_once():
-    X, y, task, _ = made(2)
+    X, y, task, _ = make_stream(2)
     whole, single = FoundGroups(K, 4), FoundGroups(K, 4)
     together = whole.learn(X, y, task)
-    each = [single.learn(X[t : t + 1], y[t : t + 1], task[t : t + 1])[0] for t in range(len(y))]
-    np.testing.assert_array_equal(together, each)
+    groups_before = [single.learn(X[t : t + 1], y[t : t + 1], task[t : t + 1])[0] for t in range(len(y))]
+    np.testing.assert_array_equal(together, groups_before)
     np.testing.assert_array_equal(whole.groups_, single.groups_)
 
 
 def test_without_confidence_one_model_a_task_and_with_endless_confidence_one_for_all():
-    X, y, task, _ = made(0)
-    apart, one = FoundGroups(K, 4, alpha=0.0), FoundGroups(K, 4, alpha=np.inf)
-    assert len(np.unique(apart.learn(X, y, task)[-K:])) == len(np.unique(task[-K:]))
-    assert len(np.unique(apart.groups_)) == K
+    X, y, task, _ = make_stream(0)
+    separated, one = FoundGroups(K, 4, alpha=0.0), FoundGroups(K, 4, alpha=np.inf)
+    assert len(np.unique(separated.learn(X, y, task)[-K:])) == len(np.unique(task[-K:]))
+    assert len(np.unique(separated.groups_)) == K
     assert not one.learn(X, y, task).any()
 
 
 def test_records_that_are_refused_change_nothing():
-    X, y, task, _ = made(0, 2)
-    found = FoundGroups(K, 4)
+    X, y, task, _ = make_stream(0, 2)
+    clustering = FoundGroups(K, 4)
     names, holes = np.array([f"t{i}" for i in task]), np.where(task[:, None] == 3, np.nan, X)
-    for given, message in (
+    for arguments, message in (
         ((X, y, task - 1), "tasks must be whole numbers from 0 to 11"),
         ((X, y, task + 1), "tasks must be whole numbers from 0 to 11"),
         ((X, y, names), "tasks must be whole numbers"),
@@ -75,32 +75,32 @@ def test_records_that_are_refused_change_nothing():
         ((X, (y + 1) / 2, task), "y labels -1 and \\+1"),
     ):
         with pytest.raises(ValueError, match=message):
-            found.learn(*given)
-    assert not found.own_.any()
-    assert not found.seen
-    assert found.learn(X[:0], y[:0], task[:0]).shape == (0,)
+            clustering.learn(*arguments)
+    assert not clustering.own_.any()
+    assert not clustering.seen
+    assert clustering.learn(X[:0], y[:0], task[:0]).shape == (0,)
 
 
 def test_the_largest_part_keeps_its_number():
-    X, y, task, _ = made(3, 60)
-    found, numbers = FoundGroups(K, 4, alpha=1.5), []
+    X, y, task, _ = make_stream(3, 60)
+    clustering, numbers = FoundGroups(K, 4, alpha=1.5), []
     for t in range(0, len(y), K):
-        earlier = found.groups_
-        found.learn(X[t : t + K], y[t : t + K], task[t : t + K])
+        earlier = clustering.groups_
+        clustering.learn(X[t : t + K], y[t : t + K], task[t : t + K])
         for group in np.unique(earlier):
-            now, sizes = np.unique(found.groups_[earlier == group], return_counts=True)
+            now, sizes = np.unique(clustering.groups_[earlier == group], return_counts=True)
             assert sizes[now == group] == sizes.max()
             assert not set(now.tolist()) - {group} & set(earlier.tolist())
-        numbers.append(len(np.unique(found.groups_)))
+        numbers.append(len(np.unique(clustering.groups_)))
     assert numbers == sorted(numbers)
     assert numbers[-1] > 1
 
 
 def test_the_program_finds_its_groups_and_saves_mistakes_by_them(capsys):
     runpy.run_path(found_groups.__file__, run_name="__main__")
-    said = capsys.readouterr().out
-    assert "sizes: [15 15 15 15]" in said
-    assert "pairs told rightly: 100.0%" in said
-    errors = {name.strip(): float(error) for name, error in re.findall(r"^(.+) +([\d.]+)% error$", said, re.M)}
-    assert errors["one a group as made"] < errors["one a group found"] < errors["half shared"]
-    assert errors["one a group found"] < errors["one a task"] < errors["one vector for all"]
+    output = capsys.readouterr().out
+    assert "sizes: [15 15 15 15]" in output
+    assert "pairs of tasks grouped correctly: 100.0%" in output
+    errors = {name.strip(): float(error) for name, error in re.findall(r"^(.+) +([\d.]+)% error$", output, re.M)}
+    assert errors["one per true group"] < errors["one per found group"] < errors["half shared"]
+    assert errors["one per found group"] < errors["one per task"] < errors["one vector for all"]
