@@ -1,4 +1,4 @@
-"""What is relied on of numba and of CPython that is no public interface, and doing without it."""
+"""What is relied on of numba that is no public interface, and doing without it."""
 
 import os
 import subprocess
@@ -12,7 +12,6 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 
 from coterie.numeric import _numba
-from coterie.numeric.core import dictionaries
 from coterie.numeric.core.generic import compiled
 
 LIBRARY = (
@@ -50,13 +49,6 @@ def test_code_is_cached_and_linked_by_the_private_names():
     assert double.linked.targetoptions["no_cpython_wrapper"]
     assert double(1.5) == 3.0
     assert rtsys.library is not None
-
-
-def test_python_keeps_the_address_of_a_type_where_dictionaries_are_read():
-    import ctypes
-
-    for value in (1.5, 3, "text", True):
-        assert ctypes.c_ssize_t.from_address(id(value) + dictionaries.TYPE).value == id(type(value))
 
 
 LEARNING = """

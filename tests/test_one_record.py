@@ -12,7 +12,6 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.weights.dense import RowMajorPairs
 from coterie.numeric.weights.table import second
 from slow import slow
@@ -35,12 +34,6 @@ SELDOM = ("averaged, sparse", "learned", "sparse", "graph", "logistic")
 
 def models(*names):
     return pytest.mark.parametrize("name", [slow(name) if name in SELDOM else name for name in names])
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    """Quick rounds begin soon, so that short streams come to them."""
-    monkeypatch.setattr(RecordCalls, "PATIENCE", 4)
 
 
 def stream(n=150, features=40, seed=0):

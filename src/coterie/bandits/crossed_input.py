@@ -28,7 +28,7 @@ from coterie.inputs.preprocessing import CONSTANT, Preparation
 from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import MOST_FEATURES, require
-from coterie.numeric.core.dictionaries import read
+from coterie.numeric.core.dictionaries import read_dictionary, with_space
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.text.crossing import Pairs, cross
@@ -203,11 +203,11 @@ class CrossedForm(InputEncoder):
         if j is None:
             return None
         n, scales = len(x), words.preparation
-        values, features = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int32)
-        if read(x, words.vocabulary.numbers, values, features, scales.plain) != n:  # type: ignore[arg-type]
+        entries = read_dictionary(x, words.vocabulary.numbers, scales.plain)
+        if entries is None or len(entries[0]) < n:
             return None
         undo = scales.snapshot()
-        left = scales.entries(values, features, n, 0, learning=True)
+        left = scales.entries(*with_space(*entries), n, 0, learning=True)
         if left is None:
             return None
         n = len(left.values)

@@ -26,12 +26,11 @@ from coterie.multiview.vocabularies import (
     vocabulary_from_json,
 )
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.dictionaries import read
+from coterie.numeric.core.dictionaries import PLAIN, read_dictionary, with_space
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log
 from coterie.numeric.core.records import Csr, Dense
-from coterie.numeric.primal.calls import PlainRecords
-from coterie.numeric.primal.preparation import SECOND
+from coterie.numeric.primal.preparation import SECOND, UNPREPARED, Preparing
 from coterie.numeric.trees import strip_prefix
 from coterie.types import AnyRecords, Array, Arrays, Fields, Floats, Json, Label, Learning, Record
 from coterie.wording import stack_level
@@ -56,6 +55,14 @@ class Preprocessing(NamedTuple):
 Entries: TypeAlias = tuple[Floats, NDArray[np.int32], int, int]
 
 _NAMELESS = "the model learned from arrays without names: give an array, or fit it to a frame or to dictionaries"
+
+
+class PlainRecords(NamedTuple):
+    """The way to read dictionaries of plain values with known names: columns of names, types of values, preparation."""
+
+    numbers: dict[Any, int]
+    plain: frozenset[type] = PLAIN
+    preparing: Preparing = UNPREPARED
 
 
 class InputEncoder:
@@ -141,7 +148,7 @@ class InputEncoder:
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """The arrays with which compiled code reads dictionaries; None if Python has to read them."""
+        """The way to read dictionaries with known names on the fast path; None if there is none."""
         words, prepared = self.vocabulary, self.preparation
         if words is None or (prepared is not None and prepared.log):
             return None
@@ -302,7 +309,7 @@ class PreparedDictEncoder(DictEncoder):
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """The arrays with which compiled code reads dictionaries; None if Python has to read them."""
+        """The way to read dictionaries on the fast path; None if there is none."""
         return None if self.dates else super().plain_records
 
     def _records(self, records: Sequence[Record], learning: Learning) -> Csr:
@@ -370,16 +377,14 @@ class PreparedDictEncoder(DictEncoder):
         return expanded
 
     def _read_plain(self, record: dict[Hashable, object], learning: bool) -> Entries | None:
-        """Read numbers and strings by compiled code, with space for the constant; None if there are other values."""
-        size, numbers, plain = 2 * len(record) + 1, self.vocabulary.numbers, self.preparation.plain
-        values, features = np.empty(size), np.empty(size, np.int32)
-        known = read(record, numbers, values, features, plain)
-        if learning and 0 <= known < len(record):
+        """Read plain numbers and strings, with space for the constant; None if there are other values."""
+        entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
+        if learning and entries is not None and len(entries[0]) < len(record):
             if str in map(type, record.values()):
                 return None
             self._add(record, record)
-            known = read(record, numbers, values, features, plain)
-        return None if known < 0 else (values, features, known, 0)
+            entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
+        return None if entries is None else (*with_space(*entries), len(entries[0]), 0)
 
     def _read(self, record: Record, learning: bool) -> Entries:
         """Read values of all kinds, with space for the constant before indicators of missing values."""

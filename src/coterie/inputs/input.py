@@ -19,13 +19,12 @@ from coterie.index import Index
 from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense
-from coterie.numeric.primal.calls import PlainRecords
 from coterie.round.contract import InputShape
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Json, Learning, Record
 
 from . import tabular
 from .block import Block, RawRecords
-from .form import ArrayEncoder, DictEncoder, InputEncoder, Preprocessing, TableEncoder, restore_encoder
+from .form import ArrayEncoder, DictEncoder, InputEncoder, PlainRecords, Preprocessing, TableEncoder, restore_encoder
 from .labels import Labels
 from .tabular import Shape
 
@@ -300,7 +299,7 @@ class Input:
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """The arrays with which compiled code reads dictionaries; None if Python has to read them."""
+        """The way to read dictionaries on the fast path; None if there is none."""
         return None if self.options.task_column is not None else self._known.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------

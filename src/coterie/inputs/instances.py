@@ -64,7 +64,7 @@ class InstancesInput(Input):
 
     @property
     def plain_records(self) -> None:
-        """None: compiled code does not read dictionaries of dictionaries."""
+        """None: dictionaries of dictionaries are not read on the fast path."""
         return None
 
     def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Records:

@@ -17,7 +17,7 @@ from coterie import spec
 from coterie.multiview.vocabularies import one_record
 from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.dictionaries import AT_NUMBERS, AT_PLAIN
+from coterie.numeric.core.dictionaries import PLAIN, WITHOUT_TRUTH_VALUES
 from coterie.numeric.core.logs import take_logs
 from coterie.numeric.core.moments import WIDTH, from_saved, is_constant
 from coterie.numeric.core.records import Csr, Dense
@@ -140,9 +140,9 @@ class Preparation:
         ]
 
     @property
-    def plain(self) -> int:
-        """The address of the types that count as numbers: without bool if numbers are scaled, as in files."""
-        return AT_NUMBERS if self.standardised else AT_PLAIN
+    def plain(self) -> frozenset[type]:
+        """The types of values that compiled code takes: without bool if numbers are scaled, as in files."""
+        return WITHOUT_TRUTH_VALUES if self.standardised else PLAIN
 
     # -- tables ---------------------------------------------------------------------------------------------------
 

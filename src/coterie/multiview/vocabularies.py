@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.dictionaries import PLAIN, read
+from coterie.numeric.core.dictionaries import NUMBERS, read_dictionary
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr
 from coterie.types import Json, Record
@@ -70,12 +70,11 @@ class Vocabulary:
 
     def _plain(self, features: Json, resize: bool) -> Csr | None:
         """One record of plain numbers and strings as a block of one; None if there is anything else."""
-        values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
-        known = read(features, self.numbers, values, columns)
-        if resize and 0 <= known < len(values):
+        entries = read_dictionary(features, self.numbers)
+        if resize and entries is not None and len(entries[0]) < len(features):
             self.add(f"{name}={value}" if type(value) is str else name for name, value in features.items())
-            known = read(features, self.numbers, values, columns)
-        return None if known < 0 else Csr(values[:known], columns[:known], one_record(known))
+            entries = read_dictionary(features, self.numbers)
+        return None if entries is None else Csr(*entries, one_record(len(entries[0])))
 
     def add(self, names: Iterable[Hashable]) -> list[Hashable]:
         """Give columns to the names that have none, which are returned."""
@@ -146,9 +145,9 @@ def _numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]]:
     """Names and finite values of a dictionary's features."""
     values = features.values()
     try:
-        if PLAIN.issuperset(map(id, map(type, values))) and sum(map(abs, values)) <= LARGEST_VALUE:
+        if NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST_VALUE:
             return features, np.fromiter(values, np.float64, len(values))
-    except OverflowError:  # an integer that no float can hold, which is named below
+    except (OverflowError, TypeError):  # an integer that no float can hold, or a type without a hash, named below
         pass
     return _mixed_numbers(features)
 

@@ -8,9 +8,9 @@ leaving this to the outermost takes a third less time, and what comes out is the
 they are for. Numba would look at the function's own file only, and at its time; and two processes that compile at once
 spoil its index for each other. So a file is named after the types, and led by a digest of its sources.
 
-``tests/test_numba.py`` names what is relied on. With COTERIE_STOCK_NUMBA=1 in the environment none of it is used, nor
-is the layout of Python's dictionaries: numba compiles and caches as it does for everybody. A cache is then outdated
-only by the file of the outermost function, so delete ``__pycache__`` after another file of this package was changed.
+``tests/test_numba.py`` names what is relied on. With COTERIE_STOCK_NUMBA=1 in the environment none of it is used:
+numba compiles and caches as it does for everybody. A cache is then outdated only by the file of the outermost function,
+so delete ``__pycache__`` after another file of this package was changed.
 """
 
 from __future__ import annotations
@@ -68,19 +68,9 @@ def _sources_for(module: str) -> tuple[str, ...]:
     return tuple(map(_sources, (*ROOMS[room], room) if room in ROOMS else ROOMS))
 
 
-class TreeType(types.Type):
-    """A type of numba's that stands for a tree of named tuples that are elsewhere."""
-
-    def __init__(self, name: str, tree: Any) -> None:
-        self.tree = tree
-        super().__init__(name)
-
-
 def _kinds_in(kind: Any) -> Iterator[type]:
     """Yield the named tuples in one of numba's types, nested ones too."""
-    if isinstance(kind, TreeType):
-        yield from _kinds_in(kind.tree)
-    elif isinstance(kind, types.BaseTuple):
+    if isinstance(kind, types.BaseTuple):
         inner: Any = kind
         if isinstance(kind, types.BaseNamedTuple):
             yield inner.instance_class
@@ -199,7 +189,7 @@ LINKED: Any = {} if STOCK else {"no_cpython_wrapper": True, "no_cfunc_wrapper": 
 
 
 def cached(function: F, **options: Any) -> F:
-    """Compile a function at its first call, keep its code on disk, and link what it calls into it."""
+    """Compile a function at its first call with its callees linked into it, and store the code on disk."""
     options = {"nogil": True} | options
     dispatcher: Any = njit(**options)(function)
     try:

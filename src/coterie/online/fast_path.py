@@ -7,7 +7,9 @@ from collections.abc import Hashable
 from typing import Any
 
 from coterie.inputs import tabular
-from coterie.numeric.primal.calls import BoundCall
+from coterie.inputs.form import PlainRecords
+from coterie.numeric.core.dictionaries import read_dictionary
+from coterie.numeric.primal.calls import RecordCalls
 from coterie.round.task_registry import TaskRegistry
 from coterie.types import Record
 
@@ -18,36 +20,40 @@ class FastPath:
     Valid while the model's version is the same; anything else that may be new is noticed here.
     """
 
-    __slots__ = ("_at", "_call", "_learn", "_names", "_predict", "_recency", "_state", "_tasks", "_warn", "version")
+    __slots__ = ("_calls", "_learner", "_recency", "_records", "_state", "_tasks", "version")
 
-    def __init__(self, version: int, population: TaskRegistry, call: BoundCall) -> None:
-        self.version, self._recency, self._warn = version, population.recency, population.learner.warn
+    def __init__(self, version: int, population: TaskRegistry, calls: RecordCalls, records: PlainRecords) -> None:
+        self.version, self._recency = version, population.recency
+        self._learner: Any = population.learner
         self._state: Any = population.state
-        self._call, self._tasks = call, population.tasks.numbers
-        self._at, self._predict, self._learn, self._names = call.at, call.predict, call.learn, call.names
+        self._tasks, self._calls, self._records = population.tasks.numbers, calls, records
 
     def score(self, x: Record, task: Hashable) -> float:
         """Return the margin of a record before labels are decoded; NaN if there may be something new."""
-        i = self._number(x, task)
-        return math.nan if i is None else self._predict(self._at, id(x), i)
+        i, (numbers, plain, preparing) = self._number(x, task), self._records
+        entries = None if i is None else read_dictionary(x, numbers, plain)
+        return math.nan if entries is None else self._calls.predict(self._state.model, *entries, preparing, i)
 
     def learn(self, x: Record, y: Hashable, task: Hashable, labels: Any) -> Any:
         """Learn a record; return the labels known then, or None, with nothing changed, if something may be new."""
-        i = self._number(x, task)
-        if i is None or len(self._names) > self._state.features:
+        state, i, (numbers, plain, preparing) = self._state, self._number(x, task), self._records
+        if i is None or len(numbers) > state.features:
             return None
-        labels = labels.with_one(y)
-        if self._learn(self._at, id(x), i, labels.value(y)) < 0.0:
+        entries = read_dictionary(x, numbers, plain)
+        if entries is None or len(entries[0]) < len(x):
             return None
-        self._state.rounds += 1
+        labels, rule = labels.with_one(y), self._learner.compiled_rule
+        if self._calls.learn(state.model, rule, *entries, preparing, i, labels.value(y)) < 0.0:
+            return None
+        state.rounds += 1
         if self._recency is not None:
             self._recency.see_one(i)
-        self._warn(self._state)
+        self._learner.warn(state)
         return labels
 
     def _number(self, x: Record, task: Hashable) -> int | None:
         """Return the number of a record's task; None if there may be something new."""
-        if type(x) is not dict or "" in x or self._state.model is not self._call.model:
+        if type(x) is not dict or "" in x:
             return None
         try:
             number: int | None = self._tasks.get(tabular.only_task(self._tasks) if task is None else task)

@@ -791,10 +791,11 @@ class OnlineModel:
     def _open_fast_path(self) -> None:
         """Prepare rounds of dictionaries in which nothing is new, once the model has stayed the same for some time."""
         records, population = self.input.plain_records, self.population
-        call = None
+        self.fast_path = None
         if records is not None and self.settings.class_weight is None:
-            call = population.learner.bind_call(population.state, records)
-        self.fast_path = None if call is None else FastPath(self.version, population, call)
+            calls = population.learner.fast_calls(population.state)
+            if calls is not None:
+                self.fast_path = FastPath(self.version, population, calls, records)
 
     @changing
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:

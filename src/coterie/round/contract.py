@@ -21,7 +21,7 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.asking import QUERY_ALL, decide_all
-from coterie.numeric.primal.calls import BoundCall, PlainRecords
+from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
 from coterie.types import Array, Json, Tree
 from coterie.types import Codes as Codes
@@ -304,8 +304,8 @@ class BaseLearner(ABC):
         """Learn one record of the known task i."""
         self.learn(state, Batch(rows, np.array([i])), np.asarray(y)[None])
 
-    def bind_call(self, state: LearnerState, records: PlainRecords) -> BoundCall | None:
-        """Return compiled calls for dictionaries, bound to the model; None without such calls, or until they pay."""
+    def fast_calls(self, state: LearnerState) -> RecordCalls | None:
+        """Return the compiled calls for single records in which nothing is new; None without such calls."""
         return None
 
     def release(self, state: LearnerState) -> None:

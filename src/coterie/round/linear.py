@@ -27,8 +27,9 @@ from coterie.numeric.core.records import Csr, Rows
 from coterie.numeric.primal.arow import margin_variances
 from coterie.numeric.primal.asking import renew, skip_rounds
 from coterie.numeric.primal.averaged import AveragedModel
-from coterie.numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
+from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals
+from coterie.numeric.primal.preparation import UNPREPARED
 from coterie.numeric.primal.round import Extent
 from coterie.numeric.primal.rules import goes_by_sign
 from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, predict
@@ -166,19 +167,20 @@ class CompiledLearner(BaseLearner):
 
     def predict_one(self, state: LearnerState, rows: Csr, i: int) -> float:
         """Return the margin of one record, with values of the hypothesis's type, in some microseconds."""
-        return _calls_of(state).predict(state.model, rows, i)  # type: ignore[no-any-return]
+        margin: float = _calls_of(state).predict(state.model, rows.values, rows.features, UNPREPARED, i)
+        return margin
 
     def learn_one(self, state: LearnerState, rows: Csr, i: int, y: float) -> None:
         """Learn one record as :meth:`learn` does, without a result."""
-        calls = _calls_of(state)
-        while calls.learn(state.model, self.compiled_rule, rows, i, y) == UNPROVIDED:
+        learn_one, entries = _calls_of(state).learn, (rows.values, rows.features)
+        while learn_one(state.model, self.compiled_rule, *entries, UNPREPARED, i, y) == UNPROVIDED:
             self.make_room(state, i, len(rows.values))
         state.rounds += 1
         self.warn(state)
 
-    def bind_call(self, state: LearnerState, records: PlainRecords) -> BoundCall | None:
-        """Return the compiled calls for dictionaries, bound to this model; None until it has stayed the same."""
-        return _calls_of(state).bound_call(state.model, self.compiled_rule, records)
+    def fast_calls(self, state: LearnerState) -> RecordCalls | None:
+        """Return the compiled calls for single records of this state."""
+        return _calls_of(state)
 
     def release(self, state: LearnerState) -> None:
         """Release the model that calls are prepared for."""

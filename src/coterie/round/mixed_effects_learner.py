@@ -14,7 +14,7 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, Rows
-from coterie.numeric.primal.calls import BoundCall, PlainRecords
+from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.primal.gaussian import Gaussian
 from coterie.numeric.primal.mixed_effects import (
     LIMIT,
@@ -180,9 +180,9 @@ class MixedEffectsLearner(CompiledLearner):
         """End rounds that have no labels."""
         state.rounds += rounds
 
-    def bind_call(self, state: State, records: PlainRecords) -> BoundCall | None:
-        """Return compiled calls for dictionaries, None if these, which count no features, could exceed the limit."""
-        return None if self.too_wide and state.features >= LIMIT else super().bind_call(state, records)
+    def fast_calls(self, state: State) -> RecordCalls | None:
+        """Return compiled calls for single records, None if these, which count no features, could exceed the limit."""
+        return None if self.too_wide and state.features >= LIMIT else super().fast_calls(state)
 
     def variances(self, state: State, run: Batch) -> Margins:
         """Return the variance of each record's margin before it is shrunk, 0 once the model has left."""

@@ -75,7 +75,7 @@ def exp_of_negative(v):
 
 @no_refcount
 def _series(r):
-    """Sum the series of exp(r), two terms at a time, so that less has to wait for what comes before it."""
+    """Sum the series of exp(r), two terms at a time: the two halves do not wait for each other."""
     q = r * r
     p = fma(r, 1.0 / 6227020800.0, 1.0 / 479001600.0)
     p = fma(p, q, fma(r, 1.0 / 39916800.0, 1.0 / 3628800.0))

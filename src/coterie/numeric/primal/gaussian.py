@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.checks import require, require_shape, require_within
-from coterie.numeric.core.generic import no_refcount
+from coterie.numeric.core.generic import no_refcount, no_refcount_noinline
 
 #: What a number inside of a model is at most: its square, and products of such with answers, stay finite.
 LARGEST = 1e75
@@ -49,7 +49,7 @@ def bounded(number):
     return min(max(number, -LARGEST), LARGEST)
 
 
-@no_refcount
+@no_refcount_noinline
 def multiply(gaussian, width, x, moved):
     """Write P x for the first features; return x'Px."""
     for a in range(width):
@@ -64,7 +64,7 @@ def multiply(gaussian, width, x, moved):
     return max(variance, 0.0)
 
 
-@no_refcount
+@no_refcount_noinline
 def absorb(gaussian, width, priors, factor, residual, total, moved, factors):
     """Learn a label of that residual and variance, ``moved`` being P x; multiply precisions by ``kept``."""
     # the square root goes to both factors, so that P stays symmetric to the last bit

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, when
+from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, no_refcount_noinline, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import begin, end, feature, value, weight
 from coterie.numeric.weights.dense import RowMajor, RowMajorMany
@@ -153,7 +153,8 @@ def _add_products(table, row, level, members, rows, t, first, last, places, pred
             predictions[m] = total
 
 
-@no_refcount
+# called for two levels, now and for late labels: inlined, it would be compiled four times
+@no_refcount_noinline
 def _score_level(table, row, level, members, rows, t, places, predictions):
     """Add the products of record t with the weights in a row to each member's margin."""
     # always true: the compiler must not drop loads that only warm the cache
@@ -226,51 +227,50 @@ when(ready, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t)
 
 
 @no_refcount
-def _bet_some(table, row, level, model, m, y, rows, t, first, last):
+def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, places):
     """Move a betting member's weights in a row for some entries with noted addresses."""
-    members, work, largest = model.members, model.work, model.largest
-    n, c, scales = members.at[m, level], work.steps[m] * y, members.largest[m]
+    n, scales = members.at[m, level], members.largest[m]
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
     first_number, sums = offset_of(table, n), offset_of(table, n + SUM)
     gains, rewards = offset_of(table, n + GAINED), offset_of(table, n + REWARD)
     for k in range(first, last):
         gradient = c * value(rows, t, k)
         if gradient != 0.0:
-            at = _recall(table, row, rows, t, k, work.places, first)
+            at = _recall(table, row, rows, t, k, places, first)
             scale = get_value(largest, find_weight(largest, 0, feature(rows, t, k)) + offset_of(largest, scales))
             bet(table, at + first_number, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
 
 @no_refcount
-def _move_some(table, row, level, model, y, rows, t, first, last):
+def _move_some(table, row, level, members, largest, steps, noise, y, rows, t, first, last, places):
     """Move each member's weights in a row for some entries."""
-    members, work = model.members, model.work
     for k in range(first, last):
-        _remember(table, work.places, k - first, get_or_insert(table, row, feature(rows, t, k)))
+        _remember(table, places, k - first, get_or_insert(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
         # a member without a step must not touch its sums, which would change by -0.0
-        if members.at[m, level] < 0 or work.steps[m] <= 0.0:
+        if members.at[m, level] < 0 or steps[m] <= 0.0:
             continue
-        n, c, share = members.at[m, level], work.steps[m] * y, members.shares[m, level]
+        n, c, share = members.at[m, level], steps[m] * y, members.shares[m, level]
         first_number, second = offset_of(table, n), offset_of(table, n + 1)
         if members.kinds[m] == GRADIENT:
             rate, start = members.settings[m, 0] * share, members.settings[m, 1]
             for k in range(first, last):
-                place = _recall(table, row, rows, t, k, work.places, first)
+                place = _recall(table, row, rows, t, k, places, first)
                 descend(table, place + first_number, place + second, c * value(rows, t, k), rate, start)
         elif members.kinds[m] == CONFIDENT:
-            move, sharpness = c * share, 1.0 / work.noise[m]
+            move, sharpness = c * share, 1.0 / noise[m]
             for k in range(first, last):
-                place = _recall(table, row, rows, t, k, work.places, first)
+                place = _recall(table, row, rows, t, k, places, first)
                 sharpen(table, place + first_number, place + second, value(rows, t, k), share, move, sharpness)
         else:
-            _bet_some(table, row, level, model, m, y, rows, t, first, last)
+            _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, places)
 
 
-@no_refcount
-def _move_level(table, row, level, model, y, rows, t):
+@no_refcount_noinline
+def _move_level(table, row, level, members, largest, steps, noise, y, rows, t, places):
     for first in range(begin(rows, t), end(rows, t), CHUNK):
-        _move_some(table, row, level, model, y, rows, t, first, min(first + CHUNK, end(rows, t)))
+        last = min(first + CHUNK, end(rows, t))
+        _move_some(table, row, level, members, largest, steps, noise, y, rows, t, first, last, places)
 
 
 @no_refcount
@@ -313,9 +313,9 @@ def learn_members(model, i, y, rows, t):
         if members.kinds[m] == COIN and work.steps[m] > 0.0:
             measure(model.largest, members.largest[m], work.steps[m] * y, rows, t)
     if model.has_own:
-        _move_level(model.tasks, i, OWN, model, y, rows, t)
+        _move_level(model.tasks, i, OWN, members, model.largest, work.steps, work.noise, y, rows, t, work.places)
     if model.has_pool:
-        _move_level(model.groups, 0, POOL, model, y, rows, t)
+        _move_level(model.groups, 0, POOL, members, model.largest, work.steps, work.noise, y, rows, t, work.places)
     if model.mixed > 0:
         longest = max(longest, mixed_effects.learn(model.first, i, y, rows, t))
     if model.mixed > 1:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.numeric.core.checks import require, require_shape, require_within
-from coterie.numeric.core.generic import compiled, no_refcount, when
+from coterie.numeric.core.generic import compiled, no_refcount, no_refcount_noinline, when
 from coterie.numeric.core.hashing import slot
 from coterie.numeric.core.records import begin, end, feature, value, weight
 
@@ -293,7 +293,8 @@ def _note_shared_variance(model):
     work.notes[SHARED_VARIANCE] = multiply(model.shared, int(work.notes[WIDTH]), work.x, work.moved)
 
 
-@no_refcount
+# called at several places: inlined, it would be compiled at each
+@no_refcount_noinline
 def predict_margin(model, i, rows, t):
     """Return the margin of record t of task i, NaN if the model has left; note its parts.
 
@@ -313,7 +314,7 @@ def predict_margin(model, i, rows, t):
     return bounded(margin)
 
 
-@no_refcount
+@no_refcount_noinline
 def learn(model, i, y, rows, t):
     """Learn record t of task i, for which there is room; return how far it moved the model, 0 if that has left."""
     _add_features(model, rows, t)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_rows, require_shape, require_within
-from coterie.numeric.core.generic import compiled, no_refcount
+from coterie.numeric.core.generic import compiled, no_refcount, no_refcount_noinline
 
 from .gaussian import multiply
 
@@ -131,7 +131,7 @@ def _note_experts(margins, t, work):
         work.experts[a] = margins[a, t]
 
 
-@no_refcount
+@no_refcount_noinline
 def stack_inputs(losses, layer, local, i, work):
     """Fill the layer's inputs with the experts' margins and their mixture; return the layer's margin."""
     weigh(losses.overall, losses.tasks[i], local, work.experts, work.weights)

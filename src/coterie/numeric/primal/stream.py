@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.numeric.core.dictionaries import read_record
 from coterie.numeric.core.generic import compiled, holds_gil
-from coterie.numeric.core.packed import unpack
-from coterie.numeric.core.records import end, weight
+from coterie.numeric.core.records import Csr, end, weight
 
 from .asking import decide, skip_unlabelled, wanted
 from .grouped import count_arrivals
@@ -91,58 +89,50 @@ def learn(model, rule, rows, tasks, y, first, last, delay, moves, query_strategy
     return last
 
 
+#: What keeps a record from being learned: the model needs room or a column of M; it cannot be prepared as it is.
+UNPROVIDED, UNPREPARABLE = -1.0, -2.0
+
+
+@compiled
+def prepare_record(values, features, preparing, update):
+    """Copy and prepare the entries of one record; it ends before it begins if that needs more than compiled code."""
+    n = values.size
+    # room for second columns of all entries and for the constant
+    rows = Csr(np.empty(2 * n + 1), np.empty(2 * n + 1, np.int32), np.zeros(2, np.int64), np.zeros(0))
+    for k in range(n):
+        rows.values[k], rows.features[k] = values[k], features[k]
+    rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, n, 0, update)
+    return rows
+
+
 @holds_gil
-def predict_one(model, rows, i):
-    """Margin of the only record, nothing learned."""
+def predict_one(model, values, features, preparing, i):
+    """Return the margin of one record, nothing learned; NaN if it cannot be prepared."""
+    rows = prepare_record(values, features, preparing, False)
+    if end(rows, 0) < 0:
+        return np.nan
     return report(model, i, rows, 0, score(model, i, rows, 0))
 
 
-#: What keeps a record from being learned: the model needs room or a column of M; the dictionary cannot be read.
-UNPROVIDED, UNREAD = -1.0, -2.0
-
-
 @holds_gil
-def learn_one(model, rule, rows, i, y):
-    """The round of the only record: the step, or UNPROVIDED.
+def learn_one(model, rule, values, features, preparing, i, y):
+    """Learn one record, given by its entries; return the step, or UNPROVIDED or UNPREPARABLE with nothing changed.
 
     The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
     """
+    rows = prepare_record(values, features, preparing, True)
+    if end(rows, 0) < 0:
+        return UNPREPARABLE
     margin = score(model, i, rows, 0)
     signed_margin = evidence(rule, y, margin)
     tau = 0.0
     if triggers_update(rule, signed_margin):
         if not ready(model, i, rows, 0):
+            take_back(preparing, features, values.size)
             return UNPROVIDED
         tau = step(rule, model, i, rows, 0, signed_margin)
     if tau > 0.0:
         add(model, i, tau * direction(rule, y, signed_margin), rows, 0)
         adapt(model)
     on_step_end(model)
-    return tau
-
-
-@holds_gil
-def predict_packed(packed, record, i):
-    """As :func:`predict_one`, of the dictionary at an address; NaN if it cannot be read. All else is packed."""
-    model, _, room, numbers, plain, preparing = unpack(packed)
-    rows = read_record(room, record, numbers, plain, False)
-    if end(rows, 0) >= 0:
-        rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, end(rows, 0), 0, False)
-    return np.nan if end(rows, 0) < 0 else predict_one(model, rows, i)
-
-
-@holds_gil
-def learn_packed(packed, record, i, y):
-    """As :func:`learn_one`, of the dictionary at an address; UNREAD if it cannot be read. All else is packed."""
-    model, rule, room, numbers, plain, preparing = unpack(packed)
-    rows = read_record(room, record, numbers, plain, True)
-    n = end(rows, 0)
-    if n < 0:
-        return UNREAD
-    rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, n, 0, True)
-    if end(rows, 0) < 0:
-        return UNREAD
-    tau = learn_one(model, rule, rows, i, y)
-    if tau == UNPROVIDED:
-        take_back(preparing, rows.features, n)
     return tau
