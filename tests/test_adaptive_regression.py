@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 import raw
-from coterie.numeric.primal.mixed_effects import LIMIT
+from coterie.numeric.primal.kalman_filter import LIMIT
 from reference.adaptive_regression import AdaptiveRegression, run
 from reference.moments import inside, scales
 from streams import FORMS

@@ -17,7 +17,7 @@ import raw
 import terminal
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.primal.mixed_effects import MixedEffects
+from coterie.numeric.primal.kalman_filter import MixedEffects
 from coterie.round.recency import Recency
 from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron

@@ -29,7 +29,7 @@ CEILINGS = {
     "inputs": (0, 0, 0, 19),
     "io": (1, 0, 0, 10),
     "multiview": (0, 0, 0, 8),
-    "numeric": (8, 2, 0, None),
+    "numeric": (8, 0, 0, None),
     "online": (0, 0, 0, 114),
     "relations": (0, 0, 0, 5),
     "report": (0, 0, 0, 1),
@@ -40,7 +40,7 @@ CEILINGS = {
 }
 
 #: Names of classes and of modules that occur more than once.
-REPEATED_CLASSES, REPEATED_MODULES = 5, 8
+REPEATED_CLASSES, REPEATED_MODULES = 4, 0
 
 #: The most words of CONTRIBUTING.md, its code not counted.
 WORDS = 1800

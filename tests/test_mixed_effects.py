@@ -8,7 +8,7 @@ from scipy.stats import t as student
 import coterie as ct
 from coterie.index import Index
 from coterie.numeric.core.records import Csr
-from coterie.numeric.primal.mixed_effects import LIMIT
+from coterie.numeric.primal.kalman_filter import LIMIT
 from coterie.round.contract import Batch, InputShape
 from coterie.round.mixed_effects_learner import MixedEffectsLearner, Prior
 from reference.mixed_effects import MixedEffects

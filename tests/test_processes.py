@@ -93,7 +93,7 @@ def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(tmp_path):
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
         "    from coterie.numeric.core.hashing import feature_hash\n"
-        "    from coterie.numeric.core import fields\n"
+        "    from coterie.numeric.core import text_fields as fields\n"
         "print(feature_hash('word=free', 18))\n"
         "print(*[each.message for each in caught], sep='\\n')\n"
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coterie.numeric.core import fields
+from coterie.numeric.core import text_fields as fields
 from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
 from coterie.numeric.text.csv import split_csv
 from coterie.numeric.text.eight_bytes import append_digits, digits_in, name_in

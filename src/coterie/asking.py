@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from . import spec
-from .numeric.primal import asking as compiled
+from .numeric.primal import query_decisions as compiled
 
 
 class _BaseProbability:

@@ -11,7 +11,7 @@ import math
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from . import spec
-from .numeric.primal.rules import (
+from .numeric.primal.step_rules import (
     ABSOLUTE,
     LOGISTIC,
     SQUARED,

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 
 from coterie import spec
 from coterie.numeric.primal.adaptive import Adaptive
-from coterie.numeric.primal.arow import ConfidenceWeights
 from coterie.numeric.primal.coin import NUMBERS, Coin
+from coterie.numeric.primal.confidence import ConfidenceWeights
 from coterie.numeric.primal.grouped import Levels
 from coterie.numeric.primal.intercepts import Intercepts
 

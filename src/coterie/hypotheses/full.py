@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from coterie import spec
 from coterie.numeric.core.points import Kernel, PlainProduct
-from coterie.numeric.dual.second_order import Bordered, FullPrimal
+from coterie.numeric.dual.second_order_models import Bordered, FullPrimal
 from coterie.numeric.dual.stores import empty_store
 
 

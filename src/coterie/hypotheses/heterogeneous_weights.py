@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie import spec
 from coterie.numeric.core.points import Kernel
-from coterie.numeric.dual.heterogeneous import Coupling, Joined, Rounds
+from coterie.numeric.dual.own_features import Coupling, Joined, Rounds
 from coterie.types import Codes, Matrix
 
 #: What A asks for beyond its least is nothing below so much of its largest: rounding, whose root would not be small.

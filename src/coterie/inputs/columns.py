@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.multiview import unusable
-from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key, feature_hash, hash_strings, prefix_state
 from coterie.numeric.core.records import LARGEST_WEIGHT
+from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.numeric.text.names import meet_strings
 from coterie.numeric.text.words import hash_texts, token_bound
 from coterie.types import Array, Flags, Floats, Ints

@@ -60,7 +60,7 @@ _NAMELESS = "the model learned from arrays without names: give an array, or fit 
 class PlainRecords(NamedTuple):
     """The way to read dictionaries of plain values with known names: columns of names, types of values, preparation."""
 
-    numbers: dict[Any, int]
+    numbers: dict[Label, int]
     plain: frozenset[type] = PLAIN
     preparing: Preparing = UNPREPARED
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from coterie.multiview import unusable
-from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key, fnv1a, prefix_state, slot
+from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.types import Floats, Ints, Label
 
 from .errors import InputError

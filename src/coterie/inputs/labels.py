@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.index import distinct_labels
 from coterie.multiview import unusable
-from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
+from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.numeric.primal.targets import standardise
 from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Label
 

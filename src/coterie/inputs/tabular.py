@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.index import is_nothing
 from coterie.multiview.vocabularies import usable_number
-from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Record
 from coterie.wording import stack_level
 

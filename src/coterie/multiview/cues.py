@@ -13,7 +13,7 @@ from coterie.hypotheses.dual import Dual
 from coterie.index import Index
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
-from coterie.numeric.primal.rules import ShortestStep
+from coterie.numeric.primal.step_rules import ShortestStep
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, array_of
 from coterie.numeric.views.forms import as_form, plain_rows

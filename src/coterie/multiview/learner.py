@@ -22,13 +22,13 @@ from coterie.kernels import Function
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.points import Kernel, PlainProduct, Points
-from coterie.numeric.primal.rules import MistakeStep, ShortestStep
+from coterie.numeric.primal.step_rules import MistakeStep, ShortestStep
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
+from coterie.numeric.views import dual_loop as dual
 from coterie.numeric.views import rounds as primal
-from coterie.numeric.views import walk as dual
 from coterie.numeric.views.forms import ViewRows, as_form, cut
-from coterie.numeric.views.potentials import FeatureSet, Potential, Spectral, elapse, pair
+from coterie.numeric.views.norm_potentials import FeatureSet, Potential, Spectral, elapse, pair
 from coterie.potentials import PNorm
 from coterie.round.contract import (
     BaseLearner,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.views.forms import Widths
+from coterie.numeric.views.norm_potentials import Beyond, Group, Schatten, Spectral
 from coterie.numeric.views.one_space import DenseMatrix, SparseMatrix, empty_matrix
 from coterie.numeric.views.own_spaces import Flat
-from coterie.numeric.views.potentials import Beyond, Group, Schatten, Spectral
 from coterie.potentials import checked, require_potential
 from coterie.types import Part
 

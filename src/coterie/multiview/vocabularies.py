@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import NUMBERS, read_dictionary
-from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr
+from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.types import Json, Record
 
 

@@ -48,7 +48,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
     in units of the variance of the noise. q is 10 for the constant and .3 for others; .3 and .03; and 1 and .3 in a
     model that forgets, by 1/10 with each record of the task in v_i and by 1/1000 with each record in m. Each
     record is one step of a Kalman filter in which m and v_i are independent, see
-    :mod:`coterie.numeric.primal.mixed_effects`. The label learned is z, which is y less the mean of all labels so far,
+    :mod:`coterie.numeric.primal.kalman_filter`. The label learned is z, which is y less the mean of all labels so far,
     in their standard deviations, so the unit of labels does not matter. Each f_a is clipped to the range of the labels
     so far. The prediction is the mean plus the deviation times
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, cast
 
 from coterie.inputs import tabular
 from coterie.inputs.form import PlainRecords
 from coterie.numeric.core.dictionaries import read_dictionary
 from coterie.numeric.primal.calls import RecordCalls
+from coterie.round.linear import CompiledLearner
 from coterie.round.task_registry import TaskRegistry
 from coterie.types import Record
 
@@ -24,7 +25,7 @@ class FastPath:
 
     def __init__(self, version: int, population: TaskRegistry, calls: RecordCalls, records: PlainRecords) -> None:
         self.version, self._recency = version, population.recency
-        self._learner: Any = population.learner
+        self._learner = cast(CompiledLearner, population.learner)
         self._state: Any = population.state
         self._tasks, self._calls, self._records = population.tasks.numbers, calls, records
 

@@ -31,7 +31,7 @@ from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preprocessing import runs_of
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
-from coterie.numeric.primal.asking import QUERY_ALL
+from coterie.numeric.primal.query_decisions import QUERY_ALL
 from coterie.round.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
 from coterie.round.task_registry import TaskRegistry
 from coterie.types import Inputs, Json, Learning, Record, Tasks, Tree

@@ -12,7 +12,7 @@ from coterie import spec
 from coterie.index import Index, distinct_labels
 from coterie.numeric.core.arrays import Dropped, enlarged, roomy
 from coterie.numeric.core.checks import require, require_counts
-from coterie.numeric.primal.asking import Ever, QueryStrategy, Sliding, Unlimited
+from coterie.numeric.primal.query_decisions import Ever, QueryStrategy, Sliding, Unlimited
 from coterie.numeric.trees import array_of
 from coterie.types import Array, Arrays, Json, Tree
 

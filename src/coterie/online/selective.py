@@ -21,7 +21,7 @@ from coterie.evaluation.stream_model import BatchResult, BlockPredictions, Margi
 from coterie.index import distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.numeric.primal.asking import decide_all
+from coterie.numeric.primal.query_decisions import decide_all
 from coterie.numeric.trees import strip_prefix
 from coterie.parameters import Parameters
 from coterie.round.contract import Predictions

@@ -51,7 +51,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     shared, :class:`MultitaskAROW` with half of it, a logistic regression by ``CoinBetting`` whose margin is
     (w + w_i) · x with w shared and w_i a task's own, and two logistic mixed-effects models, whose prior variances of
     w_i are 10 for the constant and .3 for others, and .3 and .03; see
-    :mod:`coterie.numeric.primal.mixed_effects`. Beyond 128 features seen these two are left out for good. The log-odds
+    :mod:`coterie.numeric.primal.kalman_filter`. Beyond 128 features seen these two are left out for good. The log-odds
     f_a are mixed by their 0/1 losses so
     far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
 

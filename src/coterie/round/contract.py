@@ -20,8 +20,8 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.records import Csr
-from coterie.numeric.primal.asking import QUERY_ALL, decide_all
 from coterie.numeric.primal.calls import RecordCalls
+from coterie.numeric.primal.query_decisions import QUERY_ALL, decide_all
 from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
 from coterie.types import Array, Json, Tree
 from coterie.types import Codes as Codes

@@ -28,7 +28,7 @@ from coterie.hypotheses.adaptive_gradients import AdaptiveGradient, CoinBetting,
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.numeric.core.records import weights_of
-from coterie.numeric.primal.members import (
+from coterie.numeric.primal.compiled_ensemble import (
     COIN,
     CONFIDENT,
     GRADIENT,
@@ -39,7 +39,7 @@ from coterie.numeric.primal.members import (
     learn,
     predict,
 )
-from coterie.numeric.primal.mixed_effects import MixedEffects
+from coterie.numeric.primal.kalman_filter import MixedEffects
 from coterie.numeric.primal.mixture import (
     UNSURE,
     Losses,
@@ -365,7 +365,7 @@ class CompiledEnsembleState(EnsembleState):
 
 
 class CompiledEnsemble(CompiledLearner, Ensemble):
-    """An ensemble that learns in one compiled loop: see :mod:`coterie.numeric.primal.members`.
+    """An ensemble that learns in one compiled loop: see :mod:`coterie.numeric.primal.compiled_ensemble`.
 
     Predictions, updates and files are to the last bit those of an :class:`Ensemble` of the same learners.
 

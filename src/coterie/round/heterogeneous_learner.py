@@ -15,7 +15,7 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.records import Rows
-from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
+from coterie.numeric.dual.own_features import Coupling, Instances, course_through, margin_of
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.weights.table import Weights
 from coterie.relations.matrices import inverse_of, positive_definite

@@ -19,9 +19,9 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
 from coterie.numeric.core.records import Rows, weights_of
 from coterie.numeric.dual.eviction import EvictionQueue
-from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
+from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, KernelWork
+from coterie.numeric.dual.kernel_loop import Turns, predict, readable, walk
 from coterie.numeric.dual.projections import is_due, refresh
-from coterie.numeric.dual.walk import Turns, predict, readable, walk
 from coterie.numeric.weights.table import Weights
 from coterie.state import State
 from coterie.types import Part, Tree
@@ -185,7 +185,7 @@ class KernelLearner(BoundLearner):
             refresh(state.model, self.hypothesis.kernel, self._shares(state) if budget.gram == "multitask" else None)
         return first + int(work.cursor[AT])
 
-    def _provide(self, state: State, work: Work, why: int) -> None:
+    def _provide(self, state: State, work: KernelWork, why: int) -> None:
         """Get the column of M or the room that the walk lacked."""
         if why == COLUMN:
             self._fetched(state, state.model, int(work.cursor[LACKED]))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from coterie.hypotheses.dual import Dual
 from coterie.numeric.core.points import Points
-from coterie.numeric.dual.expansion import CHANGES, SIZE, Expansion, Work
+from coterie.numeric.dual.expansion import CHANGES, SIZE, Expansion, KernelWork
 
 from .kernel_checks import check_values
 
@@ -35,7 +35,7 @@ class BlockValues:
         self.hypothesis, self.most = hypothesis, DENSE_BLOCK if dense else SPARSE_BLOCK
         self.memory, self.rows = np.zeros(0), NONE
 
-    def work(self, model: Expansion, block: Points, pending: Points) -> Work:
+    def work(self, model: Expansion, block: Points, pending: Points) -> KernelWork:
         """Compute all kernel values of a block, and with delayed labels of the records to predict meanwhile."""
         size, width, n = int(model.support.counts[SIZE]), len(model.support.tasks), len(block.squares)
         support, kernel = model.points(), self.hypothesis.kernel
@@ -59,7 +59,7 @@ class BlockValues:
         return self.memory[:first].reshape(n, m), self.memory[first:both].reshape(n, n)
 
 
-def with_block_records(model: Expansion, block: Points, work: Work) -> Expansion:
+def with_block_records(model: Expansion, block: Points, work: KernelWork) -> Expansion:
     """Store the records of a block that have become support vectors."""
     if not work.cursor[CHANGES]:
         return model
@@ -69,12 +69,12 @@ def with_block_records(model: Expansion, block: Points, work: Work) -> Expansion
 Values = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def work_with(own: Values, pending: Values, rows: NDArray[np.float64], n: int) -> Work:
+def work_with(own: Values, pending: Values, rows: NDArray[np.float64], n: int) -> KernelWork:
     """Make the working arrays of a walk at its beginning, for n records at most."""
     (values, among), (later, later_among), (shares, weights, along) = own, pending, rows
     holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
     cursor = np.zeros(4, np.int64)
-    return Work(values, among, later, later_among, holder, slots, places, shares, weights, along, cursor)
+    return KernelWork(values, among, later, later_among, holder, slots, places, shares, weights, along, cursor)
 
 
 def _pending(records: Points, n: int, width: int) -> Values:

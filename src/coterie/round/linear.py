@@ -24,14 +24,14 @@ from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Rows
-from coterie.numeric.primal.arow import margin_variances
-from coterie.numeric.primal.asking import renew, skip_rounds
 from coterie.numeric.primal.averaged import AveragedModel
 from coterie.numeric.primal.calls import RecordCalls
+from coterie.numeric.primal.confidence import margin_variances
 from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals
 from coterie.numeric.primal.preparation import UNPREPARED
+from coterie.numeric.primal.query_decisions import renew, skip_rounds
 from coterie.numeric.primal.round import Extent
-from coterie.numeric.primal.rules import goes_by_sign
+from coterie.numeric.primal.step_rules import goes_by_sign
 from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views.tasks import SpectralRelationModel

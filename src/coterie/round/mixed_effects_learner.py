@@ -16,7 +16,7 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, Rows
 from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.primal.gaussian import Gaussian
-from coterie.numeric.primal.mixed_effects import (
+from coterie.numeric.primal.kalman_filter import (
     LIMIT,
     FilterStep,
     FilterWork,
@@ -78,7 +78,7 @@ class _Saved(msgspec.Struct):
 class MixedEffectsLearner(CompiledLearner):
     """Learn shared weights with all covariances, and each task's own with variances.
 
-    The equations are in :mod:`coterie.numeric.primal.mixed_effects`. A record costs O(d²), a task O(d) numbers.
+    The equations are in :mod:`coterie.numeric.primal.kalman_filter`. A record costs O(d²), a task O(d) numbers.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points
 from coterie.numeric.core.records import Rows, weights_of
-from coterie.numeric.dual.second_order import Course, Forecast, Pairs, Shares, course_through
+from coterie.numeric.dual.second_order_models import Course, Forecast, Pairs, Shares, course_through
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.weights.table import Weights
 from coterie.rules import ConfidenceRule

@@ -17,7 +17,7 @@ from coterie import spec
 from coterie.index import Index, WholeNumbers, check_no_collisions, occurring
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import widths_of
-from coterie.numeric.primal.asking import QUERY_ALL
+from coterie.numeric.primal.query_decisions import QUERY_ALL
 from coterie.numeric.trees import Arrays
 from coterie.relations.groups import GroupIndex
 from coterie.types import Array, Json

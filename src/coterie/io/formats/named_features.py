@@ -13,7 +13,7 @@ from coterie.inputs.faults import Fault, Faults, shown
 from coterie.inputs.feature_names import Names
 from coterie.inputs.keys import HashedFeatures
 from coterie.io.lines import TextRecords, split_lines, text_records
-from coterie.numeric.core import fields
+from coterie.numeric.core import text_fields as fields
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
 from coterie.numeric.text.vowpal import number_words, parse_vowpal

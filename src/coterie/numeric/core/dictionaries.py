@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .fields import LARGEST_VALUE
+from .text_fields import LARGEST_VALUE
 
 #: The types of numbers and of values that are read here; values of derived types may need their own code.
 NUMBERS = frozenset((float, int, bool, np.float64, np.float32))

@@ -169,7 +169,7 @@ class Budget(Protocol):
         """The memory with room for so many support vectors and tasks, ``paths`` being the groups of each task."""
 
 
-class Work(NamedTuple):
+class KernelWork(NamedTuple):
     """Kernel values and notes of the block that is being walked through.
 
     ``values`` has for every record its kernel values with the slots, ``among`` with the records of the block;

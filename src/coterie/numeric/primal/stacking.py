@@ -166,7 +166,7 @@ def _count(spread, i, age, residual, w):
 # -- rounds ------------------------------------------------------------------------------------------------------------
 
 
-class Work(NamedTuple):
+class StackingWork(NamedTuple):
     """Arrays for one round: the inputs of the last step, P times these, and factors of forgetting."""
 
     inputs: Any
@@ -178,7 +178,7 @@ class Work(NamedTuple):
 def allocate_work(model):
     """Allocate arrays for rounds of a model."""
     S = model.last.mean.size
-    return Work(np.zeros(S), np.zeros(S), np.zeros(S))
+    return StackingWork(np.zeros(S), np.zeros(S), np.zeros(S))
 
 
 @no_refcount

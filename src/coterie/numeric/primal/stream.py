@@ -9,11 +9,11 @@ import numpy as np
 from coterie.numeric.core.generic import compiled, holds_gil
 from coterie.numeric.core.records import Csr, end, weight
 
-from .asking import decide, skip_unlabelled, wanted
 from .grouped import count_arrivals
 from .preparation import prepare_entries, take_back
+from .query_decisions import decide, skip_unlabelled, wanted
 from .round import adapt, add, on_step_end, prefetch_record, prefetch_task, ready, report, score
-from .rules import direction, evidence, step, triggers_update
+from .step_rules import direction, evidence, step, triggers_update
 
 
 class Moves(NamedTuple):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.numeric.core.fields import byte
 from coterie.numeric.core.generic import no_refcount
+from coterie.numeric.core.text_fields import byte
 
 from .eight_bytes import append_digits, digits_in, eight
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from coterie.numeric.core.fields import byte, is_blank
+from coterie.numeric.core.text_fields import byte, is_blank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.numeric.core.fields import (
+from coterie.numeric.core.generic import no_refcount
+from coterie.numeric.core.text_fields import (
     BLANK,
     GOOD,
     INDEX_TOO_LARGE,
@@ -22,7 +23,6 @@ from coterie.numeric.core.fields import (
     usable,
     whole_number,
 )
-from coterie.numeric.core.generic import no_refcount
 
 from .numbers import parse_number, scan_number
 from .parsed import ParsedRows, word_end

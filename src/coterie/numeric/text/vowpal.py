@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.numeric.core.fields import (
+from coterie.numeric.core.generic import no_refcount, no_refcount_noinline
+from coterie.numeric.core.hashing import FNV_OFFSET, fnv1a, fnv1a_of, mix
+from coterie.numeric.core.records import LARGEST_WEIGHT
+from coterie.numeric.core.text_fields import (
     BLANK,
     GOOD,
     HEADER_TOO_LONG,
@@ -22,9 +25,6 @@ from coterie.numeric.core.fields import (
     skip_blanks,
     usable,
 )
-from coterie.numeric.core.generic import no_refcount, no_refcount_noinline
-from coterie.numeric.core.hashing import FNV_OFFSET, fnv1a, fnv1a_of, mix
-from coterie.numeric.core.records import LARGEST_WEIGHT
 
 from .eight_bytes import eight, name_in
 from .names import NO_NAMES, NameTable, looks, meet

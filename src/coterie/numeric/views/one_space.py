@@ -14,7 +14,7 @@ from coterie.numeric.core.points import ROUNDING
 from coterie.numeric.core.records import begin, end, feature, value
 
 from .forms import Widths
-from .potentials import Schatten, absorb, elapse, refresh, squared, summed
+from .norm_potentials import Schatten, absorb, elapse, refresh, squared, summed
 from .rounds import averaged, current, length, move
 
 

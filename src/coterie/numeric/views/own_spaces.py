@@ -15,7 +15,7 @@ from coterie.numeric.core.points import ROUNDING
 from coterie.numeric.core.records import begin, end, feature, value
 
 from .forms import DenseViews, Widths, edges_of
-from .potentials import Group, elapse, refresh, squared, summed
+from .norm_potentials import Group, elapse, refresh, squared, summed
 from .rounds import averaged, current, length, move
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from coterie.numeric.core.generic import compiled, generic, when
-from coterie.numeric.primal.rules import MistakeStep, ShortestStep, triggers_update
+from coterie.numeric.primal.step_rules import MistakeStep, ShortestStep, triggers_update
 
 from .forms import Widths
 

@@ -21,7 +21,7 @@ from coterie.numeric.primal.relation_updates import Matrix, RelationUpdate, amon
 from coterie.numeric.primal.round import Weights, add, add_timed, diagonal, score, summed_margin
 from coterie.numeric.weights.dense import weights_of
 
-from .potentials import Schatten, refresh
+from .norm_potentials import Schatten, refresh
 
 
 class SpectralUpdate(namedtuple("SpectralUpdate", "p past since"), RelationUpdate):

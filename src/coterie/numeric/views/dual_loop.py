@@ -15,10 +15,10 @@ from coterie.numeric.core.arrays import copy_vector
 from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_shape, require_within
 from coterie.numeric.core.generic import compiled, generic, when
 from coterie.numeric.core.points import ROUNDING
-from coterie.numeric.primal.rules import MistakeStep, ShortestStep, triggers_update
+from coterie.numeric.primal.step_rules import MistakeStep, ShortestStep, triggers_update
 
 from .forms import Widths, as_form, check_rows, empty, pick, stack
-from .potentials import FeatureSet, absorb, elapse, refresh, squared, summed
+from .norm_potentials import FeatureSet, absorb, elapse, refresh, squared, summed
 from .rounds import reach
 
 

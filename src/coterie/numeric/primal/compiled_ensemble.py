@@ -8,12 +8,12 @@ which does to its numbers, bit for bit, what its own file says:
 kind        file                                 numbers of a weight           ``settings``
 =========== ==================================== ============================= ======================================
 ``GRADIENT`` :mod:`.adaptive`                    w, Q                          step, start
-``CONFIDENT`` :mod:`.arow`                       w, P                          noise, target
+``CONFIDENT`` :mod:`.confidence`                       w, P                          noise, target
 ``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth
 =========== ==================================== ============================= ======================================
 
 The kind is a number and not a type, so that whatever members there are, the same compiled code learns them. Up to two
-models with mixed effects, :mod:`.mixed_effects`, come behind these members; each has arrays of its own.
+models with mixed effects, :mod:`.kalman_filter`, come behind these members; each has arrays of its own.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from coterie.numeric.core.records import begin, end, feature, value, weight
 from coterie.numeric.weights.dense import RowMajor, RowMajorMany
 from coterie.numeric.weights.table import find_weight, get_or_insert, get_value, offset_of, prefetch_row, reserve, touch
 
-from . import mixed_effects
+from . import kalman_filter as mixed_effects
 from .adaptive import descend
-from .arow import label_variance, row_variance, sharpen
-from .asking import decide, skip_unlabelled, wanted
 from .coin import GAINED, REWARD, SUM, bet, measure
+from .confidence import label_variance, row_variance, sharpen
 from .mixture import Work, allocate_work, charge, correct, finite, stack_inputs
+from .query_decisions import decide, skip_unlabelled, wanted
 from .round import add, prefetch_record, prefetch_task, ready, score
-from .rules import SHORTEST, evidence, logistic_step, step, triggers_update
+from .step_rules import SHORTEST, evidence, logistic_step, step, triggers_update
 from .stream import AHEAD
 
 GRADIENT, CONFIDENT, COIN = range(3)

@@ -39,7 +39,7 @@ from coterie.numeric.core.records import begin, end, feature, value, weight
 
 from .gaussian import LARGEST, Gaussian, absorb, bounded, multiply
 from .round import add, ready, score
-from .rules import evidence, step, triggers_update
+from .step_rules import evidence, step, triggers_update
 
 #: The most features seen, the constant being one: beyond, d² numbers cost too much.
 LIMIT = 128
