@@ -19,7 +19,7 @@ from bench.harness import Row, Timing, at_most, cpu, main
 from coterie.index import Index
 from coterie.inputs.block import Block
 from coterie.inputs.tabular import block_rows
-from coterie.round.contract import Batch, InputShape
+from coterie.models.contract import Batch, InputShape
 
 FEW, MILLION = 10_000, 1_000_000
 

@@ -33,12 +33,12 @@ from coterie.bounds.budget_bounds import (
     shifting_forgetron_bound,
 )
 from coterie.budgets import Forgetron, Projection, RandomRemoval, SharedProjection, ShiftingForgetron
+from coterie.estimators import MultitaskKernelPerceptron
 from coterie.evaluation.metrics import evaluate
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.trace import Trace
 from coterie.index import distinct_labels
 from coterie.kernels import Gaussian, Kernel, Normalised, Polynomial
-from coterie.online import MultitaskKernelPerceptron
 from coterie.relations import HalfUpdate, Independent, MeanRegularized
 from coterie.types import RowMatrix
 

@@ -29,10 +29,7 @@ from coterie.bounds.geometry_bounds import (
 )
 from coterie.bounds.perceptron_bounds import MistakeBound, mistake_bound, penalty
 from coterie.bounds.view_bounds import view_bound
-from coterie.evaluation.progressive import progressive_validation
-from coterie.evaluation.trace import Trace
-from coterie.kernels import Gaussian, gram
-from coterie.online import (
+from coterie.estimators import (
     HeterogeneousMultitaskPerceptron,
     MultitaskKernelPerceptron,
     MultitaskPerceptron,
@@ -41,6 +38,9 @@ from coterie.online import (
     PotentialMultitaskPerceptron,
     SecondOrderMultitaskPerceptron,
 )
+from coterie.evaluation.progressive import progressive_validation
+from coterie.evaluation.trace import Trace
+from coterie.kernels import Gaussian, gram
 from coterie.potentials import ExponentiatedGradient, PNorm, Potential
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, TaskGraph
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.bounds.perceptron_bounds import mean_risk_bound
+from coterie.estimators import MultiCueClassifier, MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines
 from coterie.evaluation.progressive import progressive_validation
 from coterie.kernels import Gaussian, Kernel, KernelLike, Pairwise, gram, median_distance
-from coterie.online import MultiCueClassifier, MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines
 from coterie.rules import PassiveAggressive
 from coterie.types import Records
 

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.asking import Margin, RelationRow
+from coterie.estimators import MultitaskPerceptron, SelectiveSampling
 from coterie.evaluation.progressive import progressive_validation
-from coterie.online import MultitaskPerceptron, SelectiveSampling
 from coterie.relations import (
     BatchOptimal,
     Covariance,

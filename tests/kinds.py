@@ -248,7 +248,7 @@ def _interaction(*arguments, **options):
 def _members():
     """Members of a mixture that are parts: the one place where files name hypotheses."""
     from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
-    from coterie.round.ensemble import Member
+    from coterie.models.ensemble import Member
     from coterie.wrappers.time_decay import Forgetting
 
     return [

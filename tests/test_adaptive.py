@@ -11,9 +11,9 @@ import coterie as ct
 import raw
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.index import Index
+from coterie.models.contract import Batch, InputShape
+from coterie.models.linear import LinearLearner
 from coterie.numeric.core.records import Csr, Dense
-from coterie.round.contract import Batch, InputShape
-from coterie.round.linear import LinearLearner
 from reference import adalog
 from reference.sharing import run
 from slow import slow

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import coterie as ct
 import raw
+from coterie.estimators.questions import LabelBudget, Questions
 from coterie.numeric.primal.query_decisions import decide_all
-from coterie.online.questions import LabelBudget, Questions
 from reference import omtl
 from reference.asking import Asking, selective_omtl, uniform
 from slow import slow

@@ -168,7 +168,7 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
     def stopped(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coterie.round.linear.learn", stopped)
+    monkeypatch.setattr("coterie.models.linear.learn", stopped)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(stream.X[5:], stream.y[5:], stream.task[5:])
     levels = model.state_.model.levels

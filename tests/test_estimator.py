@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import coterie as ct
-from coterie.online.explaining import weights_of
+from coterie.estimators.explaining import weights_of
 from forms import INPUTS, columns, dictionaries, with_task
 from streams import D, linear_stream
 

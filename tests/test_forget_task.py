@@ -16,9 +16,9 @@ import coterie as ct
 import raw
 import terminal
 from coterie.index import Index
+from coterie.models.recency import Recency
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.primal.kalman_filter import MixedEffects
-from coterie.round.recency import Recency
 from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing

@@ -7,10 +7,10 @@ from scipy.stats import t as student
 
 import coterie as ct
 from coterie.index import Index
+from coterie.models.contract import Batch, InputShape
+from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.kalman_filter import LIMIT
-from coterie.round.contract import Batch, InputShape
-from coterie.round.mixed_effects_learner import MixedEffectsLearner, Prior
 from reference.mixed_effects import MixedEffects
 from reference.moments import inside, scales
 from streams import FORMS

@@ -10,10 +10,10 @@ import coterie as ct
 import raw
 from coterie.explanation import relation_among
 from coterie.index import Index
+from coterie.models.contract import BaseLearner, Batch, Capabilities, InputShape, Predictions, UpdateResult
+from coterie.models.ensemble import Ensemble
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.mixture import slope_after
-from coterie.round.contract import BaseLearner, Batch, Capabilities, InputShape, Predictions, UpdateResult
-from coterie.round.ensemble import Ensemble
 from coterie.state import State
 from reference import adalog
 from reference.mixed_effects import MixedEffects

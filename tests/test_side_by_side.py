@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
-from coterie.online import sharing
-from coterie.round.ensemble import CompiledEnsemble, Ensemble, make_ensemble
+from coterie.estimators import sharing
+from coterie.models.ensemble import CompiledEnsemble, Ensemble, make_ensemble
 from slow import slow
 from states import content
 

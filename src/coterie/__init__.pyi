@@ -18,19 +18,20 @@ from . import views as views
 from . import wrappers as wrappers
 from .bandits import Bandit as Bandit
 from .bandits.off_policy import off_policy as off_policy
+from .estimators import AdaptiveSharingClassifier as AdaptiveSharingClassifier
+from .estimators import AdaptiveSharingRegressor as AdaptiveSharingRegressor
+from .estimators import MultitaskAROW as MultitaskAROW
+from .estimators import MultitaskLogistic as MultitaskLogistic
+from .estimators import MultitaskMixedEffectsClassifier as MultitaskMixedEffectsClassifier
+from .estimators import MultitaskMixedEffectsRegressor as MultitaskMixedEffectsRegressor
+from .estimators import MultitaskPerceptron as MultitaskPerceptron
+from .estimators import MultitaskRegressor as MultitaskRegressor
+from .estimators import OneVsRest as OneVsRest
+from .estimators import SelectiveSampling as SelectiveSampling
 from .evaluation.comparison import compare as compare
 from .evaluation.progressive import progressive_validation as progressive_validation
 from .io.readers import read as read
-from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier
-from .online import AdaptiveSharingRegressor as AdaptiveSharingRegressor
-from .online import MultitaskAROW as MultitaskAROW
-from .online import MultitaskLogistic as MultitaskLogistic
-from .online import MultitaskMixedEffectsClassifier as MultitaskMixedEffectsClassifier
-from .online import MultitaskMixedEffectsRegressor as MultitaskMixedEffectsRegressor
-from .online import MultitaskPerceptron as MultitaskPerceptron
-from .online import MultitaskRegressor as MultitaskRegressor
-from .online import OneVsRest as OneVsRest
-from .online import SelectiveSampling as SelectiveSampling
+from .models.ensemble import Member as Member
 from .persistence import load as load
 from .relations import Clusters as Clusters
 from .relations import HalfUpdate as HalfUpdate
@@ -40,6 +41,5 @@ from .relations import LogDet as LogDet
 from .relations import MeanRegularized as MeanRegularized
 from .relations import Pooled as Pooled
 from .relations import TaskGraph as TaskGraph
-from .round.ensemble import Member as Member
 
 __version__: str

@@ -1,10 +1,10 @@
 """Online estimators in other spaces than that of weights a task: kernels, covariances, p-norms, potentials."""
 
-from coterie.online.heterogeneous import HeterogeneousMultitaskPerceptron
-from coterie.online.kernel import MultitaskKernelPerceptron
-from coterie.online.p_norm import PNormMultitaskPerceptron
-from coterie.online.potential import PotentialMultitaskPerceptron
-from coterie.online.second_order import SecondOrderMultitaskPerceptron, SecondOrderMultitaskRegressor
+from coterie.estimators.heterogeneous import HeterogeneousMultitaskPerceptron
+from coterie.estimators.kernel import MultitaskKernelPerceptron
+from coterie.estimators.p_norm import PNormMultitaskPerceptron
+from coterie.estimators.potential import PotentialMultitaskPerceptron
+from coterie.estimators.second_order import SecondOrderMultitaskPerceptron, SecondOrderMultitaskRegressor
 
 __all__ = [
     "HeterogeneousMultitaskPerceptron",

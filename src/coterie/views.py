@@ -1,13 +1,13 @@
 """Online estimators of records with several views, such as sound and image, and functions for such records."""
 
-from coterie.inputs.view_input import PartialBlock, pad_views
-from coterie.online.multiview import (
+from coterie.estimators.multiview import (
     MultiCueClassifier,
     MultiviewPerceptron,
     OrthogonalMultiviewPerceptron,
     ParallelPerceptrons,
     view_baselines,
 )
+from coterie.inputs.view_input import PartialBlock, pad_views
 
 __all__ = [
     "MultiCueClassifier",

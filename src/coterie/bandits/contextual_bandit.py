@@ -17,23 +17,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec
+from coterie.estimators.adaptive_regression import AdaptiveSharingRegressor
+from coterie.estimators.estimator import OnlineEstimator
+from coterie.estimators.model import OnlineModel
+from coterie.estimators.parameter_fields import SCALE
+from coterie.estimators.predictions import ModelPredictions
+from coterie.estimators.saving import restore, saved
+from coterie.estimators.waiting import is_like
 from coterie.explanation import Explanation
 from coterie.inputs import tabular
 from coterie.inputs.input import Input, Records
 from coterie.inputs.keys import is_missing
+from coterie.models.contract import Predictions, zero_predictions
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.moments import FAR, scale_of
 from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import Arrays
-from coterie.online.adaptive_regression import AdaptiveSharingRegressor
-from coterie.online.estimator import OnlineEstimator
-from coterie.online.model import OnlineModel
-from coterie.online.parameter_fields import SCALE
-from coterie.online.predictions import ModelPredictions
-from coterie.online.saving import restore, saved
-from coterie.online.waiting import is_like
 from coterie.parameters import Parameters
-from coterie.round.contract import Predictions, zero_predictions
 from coterie.settings import check_fields
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Floats, Json, Label, Labels, Record, Tasks
 

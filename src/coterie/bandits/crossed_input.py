@@ -25,6 +25,8 @@ from coterie.inputs.input import Input, InputOptions, Records
 from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
 from coterie.inputs.preprocessing import CONSTANT, Preparation
+from coterie.models.contract import InputShape
+from coterie.models.task_registry import TaskRegistry
 from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import MOST_FEATURES, require
@@ -33,8 +35,6 @@ from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.text.crossing import Pairs, cross
 from coterie.numeric.trees import Arrays, strip_prefix
-from coterie.round.contract import InputShape
-from coterie.round.task_registry import TaskRegistry
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Fields, Floats, Json, Label, Learning, Record
 
 #: What joins the name of a context's feature and that of an action's.

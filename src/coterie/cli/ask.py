@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from coterie.estimators import SelectiveSampling
     from coterie.io.readers import Reader
-    from coterie.online import SelectiveSampling
     from coterie.types import Estimator, Json
 
     Places = NDArray[np.int64]
@@ -123,9 +123,9 @@ def _summarize(wanted: _Wanted, output: Path, budget: int | None) -> str:
 
 def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampling:
     """Return a loaded model that asks as before, or by the options."""
+    from coterie.estimators import SelectiveSampling
+    from coterie.estimators.selective import base_model, is_askable
     from coterie.expressions import ExpressionError, part_of
-    from coterie.online import SelectiveSampling
-    from coterie.online.selective import base_model, is_askable
 
     base = base_model(model)
     if not is_askable(base):

@@ -154,9 +154,9 @@ def describe_sharing(model: Estimator, path: str, task: str | None, top: int) ->
     """
     import numpy as np
 
+    from coterie.estimators.selective import base_model
     from coterie.explanation import correlations, nearest_tasks
     from coterie.inputs.task_names import find_tasks
-    from coterie.online.selective import base_model
 
     if not hasattr(type(base_model(model)), "relation_matrix_"):
         return None
@@ -187,7 +187,7 @@ def _sharing_lines(sharing: Json, task: str | None) -> Iterator[str]:
 
 def _name_relation(model: Estimator) -> str:
     """Return the relation of a model, without the values that it stores for single tasks."""
-    from coterie.online.selective import base_model
+    from coterie.estimators.selective import base_model
 
     model = base_model(model)
     while inner := getattr(model, "_within", None):

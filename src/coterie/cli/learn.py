@@ -166,8 +166,8 @@ def _continue_learning(
     asking: str | None,
 ) -> None:
     """Continue a saved model, possibly with another query strategy."""
+    from coterie.estimators.selective import base_model
     from coterie.evaluation.learning import TOGETHER, NothingLeftError, continue_learning
-    from coterie.online.selective import base_model
 
     model = load_online(path)
     _set_new_task(model, options.new_task)
@@ -208,7 +208,7 @@ def _save_unchanged(model: Estimator, outputs: OutputOptions) -> None:
 
 
 def _set_new_task(model: Estimator, new_task: str | None) -> None:
-    from coterie.online.selective import base_model
+    from coterie.estimators.selective import base_model
 
     if new_task is not None:
         base_model(model).set_params(new_task=new_task)

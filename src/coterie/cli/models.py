@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from coterie.batch.base import BatchEstimator
-    from coterie.online.estimator import OnlineEstimator
+    from coterie.estimators.estimator import OnlineEstimator
     from coterie.types import Estimator
 
 

@@ -76,7 +76,7 @@ def _learn_file(path: Path, kind: str) -> None:
 def _learn_in_python() -> None:
     import numpy as np
 
-    from coterie.online import AdaptiveSharingClassifier
+    from coterie.estimators import AdaptiveSharingClassifier
 
     rng = np.random.default_rng(0)
     X, tasks = rng.normal(size=(_ROWS, 5)), np.arange(_ROWS) % 4

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
-from coterie.round.contract import Predictions
+from coterie.models.contract import Predictions
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Floats, Json, Label
 
 from .stream_model import BatchResult, Margins, StreamModel, stream_model_of

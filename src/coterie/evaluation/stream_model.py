@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie.inputs.block import Block
 from coterie.inputs.labels import Labels
-from coterie.round.contract import BaseLearner, Predictions
-from coterie.round.task_registry import TaskRegistry
+from coterie.models.contract import BaseLearner, Predictions
+from coterie.models.task_registry import TaskRegistry
 from coterie.spec import require_instance
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Ints, Label, Learning, Record
 

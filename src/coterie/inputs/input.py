@@ -16,10 +16,10 @@ import numpy as np
 
 from coterie import spec
 from coterie.index import Index
+from coterie.models.contract import InputShape
 from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense
-from coterie.round.contract import InputShape
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Json, Learning, Record
 
 from . import tabular

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.models.contract import InputShape
+from coterie.models.ensemble import EnsembleState
 from coterie.numeric.core.checks import require
-from coterie.round.contract import InputShape
-from coterie.round.ensemble import EnsembleState
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Ints, Learning, Record
 
 from . import tabular

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.index import Index
+from coterie.models.contract import InputShape
 from coterie.multiview import ViewRecords, Views, Vocabulary
 from coterie.multiview.view_records import views_from_json
 from coterie.numeric.core.checks import require
 from coterie.numeric.views.forms import emptied, side_by_side
-from coterie.round.contract import InputShape
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Flags, Json, Learning
 
 from . import tabular

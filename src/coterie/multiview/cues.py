@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from coterie.budgets import Projectron
 from coterie.hypotheses.dual import Dual
 from coterie.index import Index
+from coterie.models.contract import Batch, InputShape, Margins
+from coterie.models.kernel_learner import KernelLearner
+from coterie.models.linear import empty_moves
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
 from coterie.numeric.primal.step_rules import ShortestStep
@@ -18,9 +21,6 @@ from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, array_of
 from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
-from coterie.round.contract import Batch, InputShape, Margins
-from coterie.round.kernel_learner import KernelLearner
-from coterie.round.linear import empty_moves
 from coterie.rules import PassiveAggressive
 from coterie.types import Json, Part
 

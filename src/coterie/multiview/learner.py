@@ -1,6 +1,6 @@
 """The round for records of several views: a norm over the views, a rule, and weights or support vectors.
 
-The learners are those of :mod:`coterie.round.contract`, of records that all belong to one task. A view that is absent
+The learners are those of :mod:`coterie.models.contract`, of records that all belong to one task. A view that is absent
 has no part in the round: it adds nothing to the margin and learns nothing.
 """
 
@@ -19,18 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie.index import Index
 from coterie.kernels import Function
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import MOST_FEATURES, require
-from coterie.numeric.core.points import Kernel, PlainProduct, Points
-from coterie.numeric.primal.step_rules import MistakeStep, ShortestStep
-from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
-from coterie.numeric.views import dual_loop as dual
-from coterie.numeric.views import rounds as primal
-from coterie.numeric.views.forms import ViewRows, as_form, cut
-from coterie.numeric.views.norm_potentials import FeatureSet, Potential, Spectral, elapse, pair
-from coterie.potentials import PNorm
-from coterie.round.contract import (
+from coterie.models.contract import (
     BaseLearner,
     Batch,
     Capabilities,
@@ -42,7 +31,18 @@ from coterie.round.contract import (
     RoundCount,
     UpdateResult,
 )
-from coterie.round.linear import empty_moves, result_of
+from coterie.models.linear import empty_moves, result_of
+from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import MOST_FEATURES, require
+from coterie.numeric.core.points import Kernel, PlainProduct, Points
+from coterie.numeric.primal.step_rules import MistakeStep, ShortestStep
+from coterie.numeric.primal.stream import Moves
+from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
+from coterie.numeric.views import dual_loop as dual
+from coterie.numeric.views import rounds as primal
+from coterie.numeric.views.forms import ViewRows, as_form, cut
+from coterie.numeric.views.norm_potentials import FeatureSet, Potential, Spectral, elapse, pair
+from coterie.potentials import PNorm
 from coterie.rules import Rule
 from coterie.state import nbytes_of
 from coterie.types import Json, Part, Tree
@@ -128,7 +128,7 @@ class ViewRound(BaseLearner):
         return Predictions(self.score(state, run.rows))
 
     def learn(self, state: LearnerState, run: Batch, y: Margins) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`.
+        """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
 
         Raises
         ------

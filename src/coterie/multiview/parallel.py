@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
+from coterie.models.contract import Batch, InputShape, Margins
 from coterie.numeric.core.checks import require
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays
 from coterie.numeric.views.forms import alone
-from coterie.round.contract import Batch, InputShape, Margins
 from coterie.types import Json, Part
 
 from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewState, by_view, compiled_rule

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from coterie.index import Index
+from coterie.models.contract import BaseLearner, LearnerState, RoundCount
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, group_by_prefix
-from coterie.round.contract import BaseLearner, LearnerState, RoundCount
 from coterie.types import Json
 
 from .learner import ViewRound

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.models.contract import AnyRows
 from coterie.numeric.core.records import Csr
-from coterie.round.contract import AnyRows
 from coterie.types import Json, Record
 
 from .vocabularies import Vocabulary, concatenated

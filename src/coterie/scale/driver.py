@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from coterie.estimators.selective import base_model
 from coterie.evaluation.baselines import CONSTANT, LabelBaselines, LabelCounts
 from coterie.evaluation.interruption import SaveInterval, Stop
 from coterie.evaluation.learning import TOGETHER
@@ -22,7 +23,6 @@ from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import TABLES, detect_format, read
 from coterie.io.sources import STDIN, find_paths, fingerprint
-from coterie.online.selective import base_model
 from coterie.persistence import hold_folder, require_writable
 from coterie.types import Estimator, Json
 

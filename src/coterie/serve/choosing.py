@@ -22,9 +22,9 @@ from coterie import spec
 from coterie.bandits import Bandit, Choice
 from coterie.bandits.crossed_input import Action
 from coterie.bandits.policy_sums import Interval, PolicySums
+from coterie.estimators.waiting import SavedPredictions, WaitingRow
 from coterie.evaluation.comparison import BASELINES
 from coterie.numeric.trees import Arrays
-from coterie.online.waiting import SavedPredictions, WaitingRow
 from coterie.types import Estimator, Json
 from coterie.wording import counted
 

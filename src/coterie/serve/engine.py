@@ -20,13 +20,13 @@ import msgspec
 import numpy as np
 
 from coterie import persistence, spec
+from coterie.estimators.waiting import WaitingRow
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.explanation import listed_weights, nearest_tasks
 from coterie.inputs.block import Block
 from coterie.inputs.labels import as_labels
 from coterie.inputs.tabular import ONLY_TASK
 from coterie.numeric.trees import Arrays, strip_prefix
-from coterie.online.waiting import WaitingRow
 from coterie.parameters import Parameters
 from coterie.types import Array, Estimator, Json
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coterie import spec
+from coterie.estimators.model import OnlineModel
 from coterie.evaluation.baselines import CONSTANT, LabelBaselines
 from coterie.evaluation.comparison import BASELINES, BEST
 from coterie.evaluation.costs import AMOUNTS, RATES, CostWords
@@ -30,7 +31,6 @@ from coterie.inputs.input import Input
 from coterie.inputs.labels import as_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, strip_prefix
-from coterie.online.model import OnlineModel
 from coterie.types import Array, Estimator, Json
 from coterie.wording import counted
 

@@ -24,11 +24,11 @@ from coterie.inputs.input import InputOptions
 from coterie.inputs.tabular import is_records
 from coterie.inputs.view_input import ViewInput, names_of, present_in
 from coterie.kernels import Gaussian, Precomputed, as_kernel
+from coterie.models.contract import BaseLearner, Margins
 from coterie.multiview.cues import CueLearner
 from coterie.multiview.learner import KernelViewLearner, ViewLearner, by_view
 from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
 from coterie.multiview.parallel import ParallelLearner
-from coterie.round.contract import BaseLearner, Margins
 from coterie.rules import PassiveAggressive, Perceptron
 from coterie.types import Estimator, Estimators, Inputs, Part, Record, Tasks
 

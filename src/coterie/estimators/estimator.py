@@ -18,9 +18,9 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.labels import TwoLabels
+from coterie.models.contract import BaseLearner, LearnerState
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
-from coterie.round.contract import BaseLearner, LearnerState
 from coterie.settings import check_fields
 from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Part, Record, Tasks
 
@@ -270,7 +270,7 @@ class OnlineEstimator(Parameters):
             that learn how much tasks share warn then.
         sample_weight : array, shape (n,), optional
             How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. How
-            learners use it is said in :mod:`coterie.online.weighing`.
+            learners use it is said in :mod:`coterie.estimators.weighing`.
         n_passes : int or "auto"
             How many times to go through the records. A mixture of members, such as the default, goes at most so many
             times through the first nine tenths of them, in their order; it stops at the first pass after which it does
@@ -688,7 +688,7 @@ class OnlineEstimator(Parameters):
 
     def _mixed_model(self) -> Estimator:
         """Return an unfitted mixed model with random intercepts that reads records as this model does: a baseline."""
-        from coterie import online  # by its name there: the modules of estimators import this one
+        from coterie import estimators  # by its name there: the modules of estimators import this one
 
         kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"
-        return getattr(online, kind)._as_baseline(self)
+        return getattr(estimators, kind)._as_baseline(self)

@@ -7,9 +7,9 @@ from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import PotentialWeights
+from coterie.models.contract import BaseLearner
+from coterie.models.potential_learner import PotentialLearner
 from coterie.potentials import PNorm
-from coterie.round.contract import BaseLearner
-from coterie.round.potential_learner import PotentialLearner
 from coterie.types import Part
 
 from .logistic import logistic_with_intercepts

@@ -253,7 +253,7 @@ class TaskRegistry:
         Parameters
         ----------
         run, y
-            As in :meth:`coterie.round.contract.BaseLearner.learn`.
+            As in :meth:`coterie.models.contract.BaseLearner.learn`.
         new : sequence of labels
             The tasks that were not known, in the order of their first records; see :meth:`number`.
         """

@@ -21,10 +21,10 @@ from coterie.evaluation.stream_model import BatchResult, BlockPredictions, Margi
 from coterie.index import distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
+from coterie.models.contract import Predictions
 from coterie.numeric.primal.query_decisions import decide_all
 from coterie.numeric.trees import strip_prefix
 from coterie.parameters import Parameters
-from coterie.round.contract import Predictions
 from coterie.settings import check_fields
 from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Part, Record, Tasks, Tree
 

@@ -25,7 +25,7 @@ class BlockLearner(Round):
     """Base of learners that update their model by blocks of records."""
 
     def learn(self, state: State, run: Batch, y: Margins) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`.
+        """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
 
         Raises
         ------

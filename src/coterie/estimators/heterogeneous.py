@@ -13,9 +13,9 @@ from coterie import spec
 from coterie.hypotheses import Heterogeneous
 from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
-from coterie.round.contract import BaseLearner
-from coterie.round.ensemble import Ensemble, EnsembleState
-from coterie.round.heterogeneous_learner import HeterogeneousLearner
+from coterie.models.contract import BaseLearner
+from coterie.models.ensemble import Ensemble, EnsembleState
+from coterie.models.heterogeneous_learner import HeterogeneousLearner
 from coterie.types import Estimators, Inputs, Part
 
 from .parameter_fields import TaskEstimator

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from coterie.inputs import tabular
 from coterie.inputs.form import PlainRecords
+from coterie.models.linear import CompiledLearner
+from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.dictionaries import read_dictionary
 from coterie.numeric.primal.calls import RecordCalls
-from coterie.round.linear import CompiledLearner
-from coterie.round.task_registry import TaskRegistry
 from coterie.types import Record
 
 

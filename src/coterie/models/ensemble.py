@@ -91,7 +91,7 @@ class Member:
     Parameters
     ----------
     hypothesis, relation, rule : part
-        As :class:`coterie.round.linear.LinearLearner` joins them.
+        As :class:`coterie.models.linear.LinearLearner` joins them.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 Predictions travel with their records: whoever delays labels keeps the :class:`Predictions` and hands them back in the
 batch that learns the labels, so no learner remembers predictions. Tasks are numbers in an index that
-:class:`coterie.round.task_registry.TaskRegistry` alone changes.
+:class:`coterie.models.task_registry.TaskRegistry` alone changes.
 """
 
 from __future__ import annotations

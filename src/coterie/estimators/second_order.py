@@ -13,9 +13,9 @@ from coterie import spec
 from coterie.hypotheses import FullCovariance
 from coterie.inputs.labels import Targets
 from coterie.kernels import LinearKernel, as_kernel
+from coterie.models.contract import BaseLearner
+from coterie.models.second_order_learner import SecondOrderLearner
 from coterie.relations import Intercepts
-from coterie.round.contract import BaseLearner
-from coterie.round.second_order_learner import SecondOrderLearner
 from coterie.rules import SecondOrder, Squared
 from coterie.types import Inputs, Part, Tasks
 

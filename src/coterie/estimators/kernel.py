@@ -13,10 +13,10 @@ from coterie import spec
 from coterie.budgets import Unbounded
 from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
+from coterie.models.contract import BaseLearner
+from coterie.models.kernel_learner import KernelLearner
 from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import Independent
-from coterie.round.contract import BaseLearner
-from coterie.round.kernel_learner import KernelLearner
 from coterie.types import Part
 
 from .parameter_fields import TaskEstimator

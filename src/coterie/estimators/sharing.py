@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
+from coterie.models.contract import BaseLearner
+from coterie.models.ensemble import Member, make_ensemble
+from coterie.models.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
-from coterie.round.contract import BaseLearner
-from coterie.round.ensemble import Member, make_ensemble
-from coterie.round.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
 from coterie.rules import AROW, Logistic
 from coterie.types import Estimator, Part
 from coterie.wording import nearest
@@ -73,7 +73,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         =============  ===============================================================================================
 
-        Or any sequence of online classifiers and of :class:`coterie.round.ensemble.Member`. If margins of one are no
+        Or any sequence of online classifiers and of :class:`coterie.models.ensemble.Member`. If margins of one are no
         log-odds, such as a Perceptron's, all are mixed by margins as they are, c and u stay, and there are no
         probabilities.
     local : float >= 0
@@ -208,7 +208,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         for n, member in enumerate(self.members):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
-                raise TypeError(f"members must be online classifiers or coterie.round.ensemble.Member, got {member!r}")
+                raise TypeError(f"members must be online classifiers or coterie.models.ensemble.Member, got {member!r}")
             if isinstance(member, OnlineEstimator) and member.__stream_model__().label_encoder.numeric:
                 raise TypeError(f"members must be classifiers, got {member!r}, which learns numbers")
             if getattr(member, "class_weight", None) is not None:

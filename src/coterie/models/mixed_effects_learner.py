@@ -169,7 +169,7 @@ class MixedEffectsLearner(CompiledLearner):
         return Predictions(margins)
 
     def learn(self, state: State, run: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`."""
+        """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`."""
         return result_of(self.learn_compiled(state, run, y), run, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
@@ -337,7 +337,7 @@ class SuccessionLearner(MemberLearner):
         return Predictions(np.where(np.isnan(first), successor, first), None, tuple(map(without_nan, members)))
 
     def learn(self, state: MembersState, run: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.round.contract.BaseLearner.learn`."""
+        """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`."""
         first, successor = self.learn_members(state, run, [y, y])
         state.rounds += len(y)
         own = np.where(np.isnan(first.own), successor.own, first.own)

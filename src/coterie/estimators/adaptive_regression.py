@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
+from coterie.models.linear import LinearLearner
+from coterie.models.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
+from coterie.models.regression_learner import RegressionLearner
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
-from coterie.round.linear import LinearLearner
-from coterie.round.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
-from coterie.round.regression_learner import RegressionLearner
 from coterie.rules import Squared
 from coterie.types import Part
 

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.inputs.labels import Targets
+from coterie.models.linear import LinearLearner
 from coterie.relations import Intercepts
-from coterie.round.linear import LinearLearner
 from coterie.rules import Squared
 from coterie.types import Part
 from coterie.wrappers import Averaged, with_half_life

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
-from coterie.round.contract import AnyRows, BaseLearner, Batch, Predictions
+from coterie.models.contract import AnyRows, BaseLearner, Batch, Predictions
 from coterie.types import Array, Estimator
 
 if TYPE_CHECKING:

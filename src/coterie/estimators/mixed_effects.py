@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, Self
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
+from coterie.models.contract import BaseLearner
+from coterie.models.linear import LinearLearner
+from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior, SuccessionLearner
 from coterie.relations import Intercepts
-from coterie.round.contract import BaseLearner
-from coterie.round.linear import LinearLearner
-from coterie.round.mixed_effects_learner import MixedEffectsLearner, Prior, SuccessionLearner
 from coterie.rules import Logistic, Squared
 from coterie.types import Estimator, Part
 from coterie.wrappers import half_lives, with_half_life

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from coterie import spec
 from coterie.inputs.labels import ManyLabels
-from coterie.round.classes import OneAgainstRest
-from coterie.round.contract import BaseLearner
+from coterie.models.classes import OneAgainstRest
+from coterie.models.contract import BaseLearner
 
 from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic

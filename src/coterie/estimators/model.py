@@ -29,11 +29,11 @@ from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records
 from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preprocessing import runs_of
+from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
+from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.query_decisions import QUERY_ALL
-from coterie.round.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
-from coterie.round.task_registry import TaskRegistry
 from coterie.types import Inputs, Json, Learning, Record, Tasks, Tree
 
 from .fast_path import FastPath
@@ -114,7 +114,7 @@ class Settings:
     max_tasks : int, optional
         The most tasks to know; None without a limit.
     class_weight : mapping, "balanced" or None
-        The weights of records by their labels; see :mod:`coterie.online.weighing`.
+        The weights of records by their labels; see :mod:`coterie.estimators.weighing`.
     """
 
     learner: BaseLearner

@@ -8,7 +8,7 @@ from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import LinearWeights
-from coterie.round.linear import LinearLearner
+from coterie.models.linear import LinearLearner
 from coterie.rules import Perceptron
 from coterie.types import Part
 from coterie.wrappers import Averaged, with_half_life

@@ -1,7 +1,7 @@
 """The round in the dual form, several records at a time: their kernel values, then a walk.
 
 Kernel values of the next records with the support vectors and with each other are computed at once
-(:mod:`coterie.round.kernel_values`). The walk goes through the records one by one, and where a support vector comes
+(:mod:`coterie.models.kernel_values`). The walk goes through the records one by one, and where a support vector comes
 or goes it patches the values of the records that follow. So the mistakes are those of records learned one at a time.
 """
 

@@ -9,9 +9,9 @@ from typing import Literal
 from coterie import spec
 from coterie.hypotheses import DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
-from coterie.round.contract import BaseLearner
-from coterie.round.linear import ConfidenceLearner
-from coterie.round.second_order_learner import SecondOrderLearner
+from coterie.models.contract import BaseLearner
+from coterie.models.linear import ConfidenceLearner
+from coterie.models.second_order_learner import SecondOrderLearner
 from coterie.rules import AROW
 from coterie.types import Part
 from coterie.wrappers import with_half_life

@@ -8,8 +8,8 @@ from typing import Literal
 
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting
+from coterie.models.linear import LinearLearner
 from coterie.relations import Intercepts
-from coterie.round.linear import LinearLearner
 from coterie.rules import Logistic
 from coterie.types import Estimator, Part
 from coterie.wrappers import with_half_life
