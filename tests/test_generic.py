@@ -114,7 +114,7 @@ DENSE_RECORD = Dense(np.ones((1, 4)))
     but_slowly(list(product(["dense", "sparse"], [False, True])), ("dense", True), ("sparse", False)),
 )
 def test_records_with_few_features_have_their_weights_asked_for_ahead(kind, paired):
-    table = Storage(kind, 1 + paired).table(2, 4, dense=True)
+    table = Storage(kind, 1 + paired).make_table(2, 4, dense=True)
     for rows, asked in ((SPARSE_RECORD, True), (DENSE_RECORD, kind == "sparse")):
 
         @njit

@@ -25,7 +25,7 @@ from coterie.numeric.primal.kalman_filter import (
     margin_variances,
 )
 from coterie.numeric.primal.stream import predict
-from coterie.numeric.trees import Arrays, array_of
+from coterie.numeric.trees import Arrays, array_of, require_held
 from coterie.state import State, arrays_of
 from coterie.types import Floats, Json
 
@@ -71,6 +71,7 @@ PRIORS = {"mixed effects": Prior(10.0, 0.3), "close mixed effects": Prior(0.3, 0
 class _Saved(msgspec.Struct):
     """The data that :meth:`MixedEffectsLearner.dump` returns in addition to the arrays."""
 
+    parameters: dict[str, list[float]]
     features: Features
     rounds: RoundCount
 
@@ -267,7 +268,9 @@ class MixedEffectsLearner(CompiledLearner):
 
     def dump(self, state: State) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
-        return {"features": state.features, "rounds": state.rounds}, _own_arrays(state.model.to_saved(state.known))
+        model = require_held(state.model.to_saved(state.known))
+        data = {"parameters": _parameters_of(model), "features": state.features, "rounds": state.rounds}
+        return data, _own_arrays(model)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
         """Undo :meth:`dump`.
@@ -278,6 +281,7 @@ class MixedEffectsLearner(CompiledLearner):
             If the data do not fit together.
         """
         saved, empty = msgspec.convert(data, _Saved), self._empty(0)
+        require(saved.parameters == _parameters_of(empty), "the priors are not those of the model's parameters")
         own = {name: array_of(arrays, name, like) for name, like in _own_arrays(empty).items()}
         columns, triangle, width = own["columns"], own["triangle"], len(own["mean"])
         require(len(columns) <= LIMIT, "there are more columns of features seen than the limit")
@@ -297,6 +301,11 @@ class MixedEffectsLearner(CompiledLearner):
         require(len(columns) == min(int(model.clock[0]), LIMIT), "the number of features seen does not fit")
         require(model.noise[1] >= 1.0, "the count of residuals is below 1")
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
+
+
+def _parameters_of(model: MixedEffects) -> dict[str, list[float]]:
+    """Return the numbers of a model that its parameters determine."""
+    return {name: getattr(model, name).tolist() for name in ("priors", "ridges", "kept")}
 
 
 def _own_arrays(model: MixedEffects) -> Arrays:
