@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .moments import scales
+from reference.moments import scales
 
 
 def crossed(x: Mapping[str, Any], action: Any) -> dict[str, float]:
