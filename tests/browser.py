@@ -29,7 +29,7 @@ FLAGS = (
 
 def find():
     """The browser's path, or None."""
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @contextmanager
@@ -102,7 +102,7 @@ class Browser:
         line, self._buffer = self._buffer.split(b"\0", 1)
         message = json.loads(line)
         if page is not None and message.get("sessionId") == page.session:
-            page.note(message.get("method"), message.get("params", {}))
+            page.record_event(message.get("method"), message.get("params", {}))
         return message
 
 
@@ -148,7 +148,7 @@ class Page:
         data = self.call("Page.captureScreenshot")["data"]
         Path(path).write_bytes(base64.b64decode(data))
 
-    def note(self, method, params):
+    def record_event(self, method, params):
         self._events.append(method)
         if method == "Runtime.exceptionThrown":
             self.errors.append(params["exceptionDetails"])

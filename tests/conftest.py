@@ -40,12 +40,12 @@ def served(monkeypatch):
     from terminal import run
 
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
-    return lambda folder, *given: run("serve", *given, "--data", folder, "--port", 0).stderr.splitlines()
+    return lambda folder, *arguments: run("serve", *arguments, "--data", folder, "--port", 0).stderr.splitlines()
 
 
 @pytest.fixture
 def small_dense_tables(monkeypatch):
-    """Lets "auto" keep no more than so many bytes densely: call it with their number."""
+    """Lets "auto" keep no more than this many bytes densely: call it with their number."""
     from coterie.hypotheses import storage
 
     return lambda limit: monkeypatch.setattr(storage, "DENSE_LIMIT", limit)
@@ -56,12 +56,12 @@ def chromium():
     """A browser."""
     import browser
 
-    found = browser.find()
-    if found is None and os.environ.get("CI"):
+    browser_path = browser.find()
+    if browser_path is None and os.environ.get("CI"):
         pytest.fail(f"no browser: expected one of {browser.NAMES} on PATH")
-    if found is None:
+    if browser_path is None:
         pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
-    with browser.running(found) as one:
+    with browser.running(browser_path) as one:
         yield one
 
 
@@ -137,7 +137,7 @@ def pytest_testnodedown(node):
 def pytest_terminal_summary(terminalreporter):
     out, seconds, times, tests, of_tests = terminalreporter, Counter(), Counter(), Counter(), Counter()
     distinct = set()
-    for place, took in (found for process in PROCESSES for found in process.items()):
+    for place, took in (item for process in PROCESSES for item in process.items()):
         test, _, what = place.partition("::")
         name = what.partition("(")[0]
         seconds[name] += took

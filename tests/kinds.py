@@ -43,7 +43,7 @@ class Records(NamedTuple):
     task: Any = None
 
     @property
-    def given(self):
+    def keywords(self):
         """The tasks by the name under which models take them."""
         return {} if self.task is None else {"task": self.task}
 
@@ -68,8 +68,8 @@ class Drawn(NamedTuple):
     def pairs(self):
         """Dictionaries; late ones have a feature more."""
         late = self.name != "learned"
-        made = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in self.X]
-        return [x | {"late": 0.5} if late and t % 3 == 0 else x for t, x in enumerate(made)]
+        records = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in self.X]
+        return [x | {"late": 0.5} if late and t % 3 == 0 else x for t, x in enumerate(records)]
 
 
 def drawn(name):
@@ -188,14 +188,17 @@ def predictions(model, form):
     asked = records(form, "asked")
     if not model.__sklearn_is_fitted__():
         return {}
-    said = {"margins": getattr(model, "decision_function", model.predict)(asked.X, **asked.given)}
+    outputs = {"margins": getattr(model, "decision_function", model.predict)(asked.X, **asked.keywords)}
     if hasattr(model, "decision_function"):
-        labels = model.predict(asked.X, **asked.given)
-        said["labels"] = list(labels)
+        labels = model.predict(asked.X, **asked.keywords)
+        outputs["labels"] = list(labels)
     if hasattr(model, "predict_proba"):
         with contextlib.suppress(AttributeError):  # a mixture whose members have none says so when asked
-            said["probabilities"] = model.predict_proba(asked.X, **asked.given)[:, 1:]
-    return {name: [each.tolist() if hasattr(each, "tolist") else each for each in held] for name, held in said.items()}
+            outputs["probabilities"] = model.predict_proba(asked.X, **asked.keywords)[:, 1:]
+    return {
+        name: [value.tolist() if hasattr(value, "tolist") else value for value in values]
+        for name, values in outputs.items()
+    }
 
 
 def taught(model, form):
@@ -203,7 +206,7 @@ def taught(model, form):
     more = records(form, "more")
     if not (isinstance(more.X, list) and isinstance(more.X[0], dict)):
         tasks = None if more.task is None else list(dict.fromkeys(more.task))
-        trace = ct.progressive_validation(model, more.X, more.y, **more.given, tasks=tasks)
+        trace = ct.progressive_validation(model, more.X, more.y, **more.keywords, tasks=tasks)
         return flags(trace.mistake), flags(trace.queried)
     wanted = []
     for t, (x, y) in enumerate(zip(more.X, more.y, strict=True)):
@@ -214,8 +217,8 @@ def taught(model, form):
     return "", flags(wanted)
 
 
-def flags(each):
-    return "".join("01"[int(flag)] for flag in each)
+def flags(value):
+    return "".join("01"[int(flag)] for flag in value)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
@@ -448,13 +451,13 @@ def _learned(name):
     if form.startswith("columns"):
         _learn_file(model, d)
     elif not hasattr(model, "learn_one"):
-        model.fit(d.X, d.y, **d.given)
+        model.fit(d.X, d.y, **d.keywords)
     elif form == "labels that wait":
         model.__stream_model__().learn(d.X, d.y, d.task, late=7)
     elif form == "an open question":
         _questioned(model, d)
     else:
-        ct.progressive_validation(model, d.X, d.y, **d.given)
+        ct.progressive_validation(model, d.X, d.y, **d.keywords)
     return model
 
 

@@ -28,7 +28,7 @@ class Known:
         """The mean gain of each task if labels are drawn again and again: exactly, not from the labels that came."""
         n = np.bincount(self.task)
         if self.y.dtype == bool:
-            (p, q), truth = (1 / (1 + np.exp(-each.margin)) for each in (ours, theirs)), self.truth
+            (p, q), truth = (1 / (1 + np.exp(-trace.margin)) for trace in (ours, theirs)), self.truth
             gain = truth * np.log(p / q) + (1 - truth) * np.log((1 - p) / (1 - q))
         else:
             gain = (theirs.prediction - self.truth) ** 2 - (ours.prediction - self.truth) ** 2

@@ -16,7 +16,7 @@ TABLE = re.compile(
 
 def map_tables(text):
     """The document with all its tables of options made anew."""
-    return TABLE.sub(lambda found: table(found[0].partition("\n")[0], **found.groupdict()), text)
+    return TABLE.sub(lambda match: table(match[0].partition("\n")[0], **match.groupdict()), text)
 
 
 def heading_of(parameter):
@@ -27,18 +27,18 @@ def heading_of(parameter):
 
 def table(mark, name, heading, other):
     """The table below a comment."""
-    rows = [row(each) for each in chosen(name, heading, other)]
+    rows = [row(parameter) for parameter in chosen(name, heading, other)]
     return "\n".join([mark, "| option | |", "|---|---|", *rows]) + "\n"
 
 
 def chosen(name, heading, other):
     """The options of a table."""
-    known = [] if other is None else [row(each) for each in COMMANDS[other].params]
+    known = [] if other is None else [row(parameter) for parameter in COMMANDS[other].params]
     headings = {heading, *(["Arguments"] if heading == "What to read" else [])}
-    for each in COMMANDS[name].params:
-        hidden = getattr(each, "hidden", False)
-        if not hidden and (heading is None or heading_of(each) in headings) and row(each) not in known:
-            yield each
+    for parameter in COMMANDS[name].params:
+        hidden = getattr(parameter, "hidden", False)
+        if not hidden and (heading is None or heading_of(parameter) in headings) and row(parameter) not in known:
+            yield parameter
 
 
 def row(parameter):

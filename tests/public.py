@@ -15,17 +15,17 @@ OTHERS = {"BanditLog", "Comparison", "PartialBlock", "Trace", "pad_views", "ridg
 
 def _named(room):
     """The estimators and parts of a room, and others that users take from it, with what they are."""
-    own = [name for name, each in vars(room).items() if getattr(each, "__module__", "") == room.__name__]
-    held = {name: getattr(room, name) for name in getattr(room, "__all__", own)}
-    chosen = {name for name, each in held.items() if {"__dataclass_fields__", "__sklearn_tags__"} & {*dir(each)}}
-    return {name: held[name] for name in held if name in chosen or name in OTHERS or room is ct}
+    own = [name for name, value in vars(room).items() if getattr(value, "__module__", "") == room.__name__]
+    members = {name: getattr(room, name) for name in getattr(room, "__all__", own)}
+    chosen = {name for name, value in members.items() if {"__dataclass_fields__", "__sklearn_tags__"} & {*dir(value)}}
+    return {name: members[name] for name in members if name in chosen or name in OTHERS or room is ct}
 
 
 #: Where each name is, the top first: the name of the module that users import it from.
 WHERE = {}
 #: What each name is.
 NAMES = {}
-for _room in (ct, *(getattr(ct, each) for each in ROOMS)):
+for _room in (ct, *(getattr(ct, room) for room in ROOMS)):
     for _name, _each in _named(_room).items():
         if inspect.ismodule(_each):
             continue

@@ -18,7 +18,7 @@ class SampleComparison:
     models: dict[str, Any]
     seconds: dict[str, float]
     reference_names: tuple[str, str] = ("independent", "pooled")
-    given: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

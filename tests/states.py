@@ -6,8 +6,10 @@ import coterie as ct
 def digest(model):
     """What a model would keep in a file, its parameters with it, as text and bytes."""
     data, arrays = model.__dump__()
-    given = model.get_params() if hasattr(model, "get_params") else {}
-    return repr((given, data)), {name: (held.dtype.str, held.shape, held.tobytes()) for name, held in arrays.items()}
+    parameters = model.get_params() if hasattr(model, "get_params") else {}
+    return repr((parameters, data)), {
+        name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()
+    }
 
 
 def content(model, path):

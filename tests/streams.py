@@ -70,10 +70,10 @@ def spiteful(model, X, task, tasks=range(K)):
     return y
 
 
-def assert_margins(found, expected, y):
+def assert_margins(margins, expected, y):
     """Every mistake flag, and margins to nine digits."""
-    np.testing.assert_array_equal(y * found <= 0, y * expected <= 0)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
+    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
 
 
 @dataclass(frozen=True)

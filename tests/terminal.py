@@ -27,7 +27,7 @@ PROGRAM = (sys.executable, "-c", "from coterie.cli import main; main()")
 
 def run(*arguments, code=0, stdin=None):
     """The result of a command that is to end with this exit code."""
-    result = CliRunner().invoke(app, [str(each) for each in arguments], prog_name="coterie", input=stdin)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="coterie", input=stdin)
     assert result.exit_code == code, (result.exit_code, result.output, result.exception)
     return result
 
@@ -147,15 +147,15 @@ NUMBERS = ("user", "price", "age", "click")
 
 def write_csv(path, records, names=NUMBERS):
     """Some columns of records as CSV."""
-    lines = [",".join(names), *(",".join(str(each[name]) for name in names) for each in records)]
+    lines = [",".join(names), *(",".join(str(record[name]) for name in names) for record in records)]
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
 def write_jsonl(path, records, **changed):
     """Records as JSON Lines, some values changed by functions."""
-    made = [each | {name: change(each[name]) for name, change in changed.items()} for each in records]
-    path.write_text("".join(json.dumps(each) + "\n" for each in made))
+    changed_records = [record | {name: change(record[name]) for name, change in changed.items()} for record in records]
+    path.write_text("".join(json.dumps(record) + "\n" for record in changed_records))
     return path
 
 
@@ -163,7 +163,7 @@ def write_rows(folder, records):
     """Records of users in every format, by their ending: the path, and what else is to be said of it."""
     import pyarrow.parquet
 
-    columns = [{name: each[name] for name in NUMBERS} for each in records]
+    columns = [{name: record[name] for name in NUMBERS} for record in records]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(columns), folder / "s.parquet")
     write_jsonl(folder / "s.jsonl", columns)
     write_csv(folder / "s.csv", records)
@@ -174,4 +174,4 @@ def write_rows(folder, records):
     (folder / "s.vw").write_text("".join(vw))
     roles = {"label": "click", "task": "user"}
     options = {"jsonl": roles, "csv": roles, "parquet": roles, "svm": {}, "vw": {"task": "user"}}
-    return {kind: (folder / f"s.{kind}", given) for kind, given in options.items()}
+    return {kind: (folder / f"s.{kind}", extra) for kind, extra in options.items()}

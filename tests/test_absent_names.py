@@ -24,15 +24,15 @@ def words(rng):
     """Eight of 300 words."""
     weights = rng.normal(size=300)
     chosen = [rng.choice(300, 8, replace=False) for _ in range(N)]
-    return [{f"w{j}": 1 for j in each} for each in chosen], np.array([weights[each].sum() for each in chosen])
+    return [{f"w{j}": 1 for j in words} for words in chosen], np.array([weights[words].sum() for words in chosen])
 
 
 def counts(rng):
     """Counts of eight words, frequent and rare, without zeros."""
     weights, share = rng.normal(size=300), 1.0 / np.arange(1, 301)
-    made = [np.unique(rng.choice(300, 8, p=share / share.sum()), return_counts=True) for _ in range(N)]
-    records = [{f"w{j}": int(n) for j, n in zip(*each, strict=True)} for each in made]
-    return records, np.array([weights[j] @ n for j, n in made])
+    pairs = [np.unique(rng.choice(300, 8, p=share / share.sum()), return_counts=True) for _ in range(N)]
+    records = [{f"w{j}": int(n) for j, n in zip(*pair, strict=True)} for pair in pairs]
+    return records, np.array([weights[j] @ n for j, n in pairs])
 
 
 def amount_and_flag(rng):
@@ -45,7 +45,7 @@ def amount_and_flag(rng):
 def one_hot(rng):
     """Three columns of 20 categories as numbers."""
     weights, chosen = rng.normal(size=(3, 20)), rng.integers(20, size=(N, 3))
-    records = [{f"c{k}_{j}": 1 for k, j in enumerate(each)} for each in chosen.tolist()]
+    records = [{f"c{k}_{j}": 1 for k, j in enumerate(codes)} for codes in chosen.tolist()]
     return records, weights[np.arange(3), chosen].sum(1)
 
 
@@ -59,7 +59,7 @@ def half(rng):
     return records, 0.5 * always + np.where(there, amount - 3.0, 0.0) + rng.normal(0.0, 0.2, N)
 
 
-STREAMS = {made.__name__: made for made in (words, counts, amount_and_flag, one_hot, half)}
+STREAMS = {make.__name__: make for make in (words, counts, amount_and_flag, one_hot, half)}
 
 
 def drawn(name):
@@ -78,11 +78,11 @@ def with_zeros(X):
 def rows(records, learned=True, form=None):
     """By record the nonzero features by their names, of a form that prepares dictionaries as the default does."""
     form = DictEncoder.with_options(Preprocessing(False, "standard", ())) if form is None else form
-    made = []
+    records_made = []
     for record in records:
         row, _ = form.read_one(record, learned)
-        made.append((form, row.features.tolist(), row.values.tolist()))
-    return made
+        records_made.append((form, row.features.tolist(), row.values.tolist()))
+    return records_made
 
 
 def without_zeros(values):
@@ -92,18 +92,18 @@ def without_zeros(values):
 
 def by_name(form, features, values):
     """The nonzero values of a row by the name of the number that they are of."""
-    names, made = form.feature_names, {}
+    names, nonzero = form.feature_names, {}
     for j, value in zip(features, values, strict=True):
         if abs(value) > 1e-12:
-            made.setdefault(names[j].removesuffix(" is present"), []).append(value)
-    return {name: sorted(each) for name, each in made.items()}
+            nonzero.setdefault(names[j].removesuffix(" is present"), []).append(value)
+    return {name: sorted(values) for name, values in nonzero.items()}
 
 
 def some_records(rng, n=120):
     """Records in which names are absent, missing and present, of the same value and of many."""
     draw = {"flag": lambda: 1, "count": lambda: int(rng.integers(1, 4)), "amount": lambda: float(rng.normal(3, 2))}
     chance = {"flag": (0.7, 0.0), "count": (0.5, 0.1), "amount": (0.2, 0.2), "late": (0.3, 0.1), "gap": (0.1, 0.5)}
-    made = []
+    records = []
     for t in range(n):
         record = {}
         for name, (absent, missing) in chance.items():
@@ -111,8 +111,8 @@ def some_records(rng, n=120):
             if u >= absent and (name != "late" or t > 30):
                 value = draw.get(name, draw["amount"])()
                 record[name] = [None, float("nan")][t % 2] if u < absent + missing else value
-        made.append(record)
-    return made
+        records.append(record)
+    return records
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -122,11 +122,11 @@ def test_features_are_those_of_the_definition(seed):
         expected = {}
         for (name, part), value in scaled(records, t).items():
             expected.setdefault(f"{name}=" if part == "missing" else name, []).append(value)
-        expected = {name: made for name, each in expected.items() if (made := without_zeros(each))}
-        found = by_name(form, features, values)
-        assert found.keys() == expected.keys()
+        expected = {name: nonzero for name, record in expected.items() if (nonzero := without_zeros(record))}
+        decoded_rows = by_name(form, features, values)
+        assert decoded_rows.keys() == expected.keys()
         for name in expected:
-            np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(decoded_rows[name], expected[name], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
@@ -135,11 +135,11 @@ def test_names_that_are_always_there_are_scaled_as_columns_are(missing):
     X = np.column_stack([rng.normal(3.0, 2.0, 300), rng.integers(0, 3, 300), np.ones(300), rng.standard_cauchy(300)])
     X[rng.random(X.shape) < missing] = np.nan
     expected = Preparation(False, "standard", 4, indicators=False).columns(X, learning=True)
-    made = rows([dict(zip("abcd", x, strict=True)) for x in X.tolist()])
-    form = made[-1][0]
-    found = [dict(zip(features, values, strict=True)) for _, features, values in made]
+    encoded_rows = rows([dict(zip("abcd", x, strict=True)) for x in X.tolist()])
+    form = encoded_rows[-1][0]
+    decoded = [dict(zip(features, values, strict=True)) for _, features, values in encoded_rows]
     columns = [form.vocabulary.numbers[name] for name in "abcd"]
-    np.testing.assert_array_equal([[row.get(j, 0.0) for j in columns] for row in found], expected)
+    np.testing.assert_array_equal([[row.get(j, 0.0) for j in columns] for row in decoded], expected)
     assert form.preparation.second_columns == {}
 
 
@@ -189,11 +189,11 @@ def texts_and_flags(rng, n):
     """Text and truth values that are absent, missing and present; the last is one of each."""
     values = {"shop": ["north", "south", None], "vip": [True, False, None], "new": [True, None], "tag": ["x", None]}
     chance = {"shop": 0.2, "vip": 0.5, "new": 0.7, "tag": 0.9}
-    made = [
+    records = [
         {name: values[name][rng.integers(len(values[name]))] for name in values if rng.random() >= chance[name]}
         for _ in range(n - 1)
     ]
-    return [*made, {"shop": "south", "vip": True, "tag": None}]
+    return [*records, {"shop": "south", "vip": True, "tag": None}]
 
 
 MORE = {
@@ -214,17 +214,17 @@ def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, t
     model = ct.MultitaskLogistic(scale=scale)
     expected = ct.progressive_validation(model, X, y, task=task)
     for block_rows in (1, 8192):
-        found, other = by_lines(json_lines(tmp_path / "x.jsonl", X, y, task), scale, block_rows=block_rows)
-        np.testing.assert_allclose(found.margin, expected.margin, rtol=1e-9, atol=1e-9)
+        from_lines, other = by_lines(json_lines(tmp_path / "x.jsonl", X, y, task), scale, block_rows=block_rows)
+        np.testing.assert_allclose(from_lines.margin, expected.margin, rtol=1e-9, atol=1e-9)
     other.save(tmp_path / "model")
     again = ct.load(tmp_path / "model")
     asked = next(x for x in reversed(X) if x.get("amount") is not None and x["amount"] == x["amount"])
-    for each in (other, again):
-        np.testing.assert_allclose(each.decision_function(X, task), model.decision_function(X, task), atol=1e-9)
-        parts = [part.name for part in each.explain(asked, task="ann").parts]
+    for restored in (other, again):
+        np.testing.assert_allclose(restored.decision_function(X, task), model.decision_function(X, task), atol=1e-9)
+        parts = [part.name for part in restored.explain(asked, task="ann").parts]
         assert "amount" in parts
         assert ("amount is present" in parts) == (scale == "auto")
-        each.partial_fit(X[:50], y[:50], task[:50])
+        restored.partial_fit(X[:50], y[:50], task[:50])
     np.testing.assert_array_equal(again.decision_function(X, task), other.decision_function(X, task))
 
 
@@ -240,12 +240,12 @@ def mistakes(trace):
 def test_records_that_leave_out_zeros_are_learned_as_well_in_every_form(name, tmp_path):
     X, score, task = drawn(name)
     y = np.where(score > np.median(score), "yes", "no").tolist()
-    made = {"zeros": with_zeros(X), "dictionaries": X}
+    forms = {"zeros": with_zeros(X), "dictionaries": X}
     if name != "half":  # in a sparse matrix 0 is a number
-        made["sparse"] = csr_array(with_zeros(X).to_numpy())
+        forms["sparse"] = csr_array(with_zeros(X).to_numpy())
     error = {
-        form: mistakes(ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), each, y, task=task))
-        for form, each in made.items()
+        form: mistakes(ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), form_records, y, task=task))
+        for form, form_records in forms.items()
     }
     error["lines"] = mistakes(by_lines(json_lines(tmp_path / "x.jsonl", X, y, task))[0])
     late = ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), X, y, task=task, delay=20)
@@ -258,17 +258,17 @@ def test_records_that_leave_out_zeros_are_learned_as_well_in_every_form(name, tm
 @pytest.mark.parametrize(
     ("scale", "name"),
     [
-        *(("standard", each) for each in ("words", "amount_and_flag", "half")),
-        *(("auto", each) for each in ("words", "counts", "amount_and_flag", "half")),
+        *(("standard", form) for form in ("words", "amount_and_flag", "half")),
+        *(("auto", form) for form in ("words", "counts", "amount_and_flag", "half")),
     ],
 )
 def test_the_regressor_learns_records_that_leave_out_zeros(scale, name):
     X, score, task = drawn(name)
     traces = [
-        ct.progressive_validation(ct.AdaptiveSharingRegressor(scale=scale), each, score, task=task)
-        for each in (X, with_zeros(X))
+        ct.progressive_validation(ct.AdaptiveSharingRegressor(scale=scale), records, score, task=task)
+        for records in (X, with_zeros(X))
     ]
-    rmse = [float(np.sqrt(np.mean((each.prediction - score)[N // 3 :] ** 2))) for each in traces]
+    rmse = [float(np.sqrt(np.mean((trace.prediction - score)[N // 3 :] ** 2))) for trace in traces]
     assert rmse[0] <= 1.02 * rmse[1], rmse
 
 
@@ -308,6 +308,6 @@ def test_a_probability_moves_little_when_a_name_that_was_always_there_is_absent_
     for _ in range(2):  # then there is a second column
         moved = [model.predict_proba_one(x, "u")[True] - other.predict_proba_one(x, "u")[True] for x in tests]
         assert np.abs(moved).max() <= 0.012
-        for each in (model, other):
-            each.learn_one(tests[0], True, task="u")
+        for fitted in (model, other):
+            fitted.learn_one(tests[0], True, task="u")
     assert "a is present" in model.feature_names

@@ -76,9 +76,9 @@ def test_estimators_are_the_literal_algorithm(make, literal, relation, rows, del
     assert trace.updated.all() == isinstance(make(relation), ct.MultitaskLogistic)
 
 
-def coin(relation, **held):
+def coin(relation, **margins_of):
     """Coin betting alone: of one member the mixture without a last step is the member."""
-    return LinearLearner(CoinBetting(**held), relation, ct.rules.Logistic())
+    return LinearLearner(CoinBetting(**margins_of), relation, ct.rules.Logistic())
 
 
 def told_by(learner, X, y, task, delay=0):
@@ -112,8 +112,8 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     model.save(tmp_path / "m.coterie")
     rest = ct.progressive_validation(ct.load(tmp_path / "m.coterie"), X[-50:], y[-50:], task=task[-50:])
     agree(rest, literal[-50:])
-    beside = model._with_intercepts()
-    assert (beside.step, beside.relation) == (0.7, ct.relations.Intercepts())
+    with_intercepts = model._with_intercepts()
+    assert (with_intercepts.step, with_intercepts.relation) == (0.7, ct.relations.Intercepts())
 
 
 @pytest.mark.parametrize(

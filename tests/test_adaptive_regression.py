@@ -15,7 +15,7 @@ from reference.moments import inside, scales
 from streams import FORMS
 from terminal import refused
 from terminal import run as command
-from test_altered_files import array, number, rewritten, said
+from test_altered_files import array, number, rewritten, set_document
 from test_forget_task import FORGOTTEN
 from test_regression import NAMES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
 
@@ -51,7 +51,7 @@ def test_no_array_has_the_square_of_many_features():
     sparse = sp.random_array((300, 50_000), density=1e-4, rng=rng, format="csr")
     for records in (sparse, [{f"w{j}": 1.0 for j in rng.integers(50_000, size=5)} for _ in range(300)]):
         model = MODEL(storage="sparse").fit(records, rng.standard_normal(300), rng.integers(9, size=300))
-        sizes = [held.nbytes for name, held in model.__dump__()[1].items() if name.startswith("model.")]
+        sizes = [array.nbytes for name, array in model.__dump__()[1].items() if name.startswith("model.")]
         assert sum(sizes) < 20_000  # most of them bins of residuals
 
 
@@ -63,9 +63,9 @@ def test_intervals_are_the_literal_ones(delay, level):
     ct.progressive_validation(model, X, Y, task=TASK, delay=delay)
     mean, deviation = scales(Y)[-1]
     for task in (*range(5), "new"):
-        found = model.predict_interval(X[:4], task=[task] * 4, level=level)
+        interval = model.predict_interval(X[:4], task=[task] * 4, level=level)
         wanted = [mean + deviation * np.array(literal.interval(x, task, level)) for x in X[:4]]
-        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        np.testing.assert_allclose(interval, wanted, rtol=1e-9)
 
 
 # -- whatever form records have ----------------------------------------------------------------------------------------
@@ -87,7 +87,8 @@ ZEROS = pd.DataFrame(np.zeros((120, 130)), columns=[f"zero {j}" for j in range(1
 @pytest.mark.filterwarnings("ignore:column 'zero")
 def test_members_learn_from_text_and_flags_beside_many_zeros():
     few, many = (
-        ct.AdaptiveSharingRegressor().fit(each, COSTS, WARDS) for each in (VISITS, pd.concat([VISITS, ZEROS], axis=1))
+        ct.AdaptiveSharingRegressor().fit(visits, COSTS, WARDS)
+        for visits in (VISITS, pd.concat([VISITS, ZEROS], axis=1))
     )
     np.testing.assert_allclose(many.member_weights_, few.member_weights_, rtol=1e-7, atol=1e-9)
     assert (few.member_weights_[4:] != 0.0).all()
@@ -123,7 +124,7 @@ def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
     model.partial_fit([[large, 1.0, -large]], [2.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
     model.partial_fit(plain, plain[:, 0])
     assert np.isfinite(model.predict(plain)).all()
-    assert all(np.isfinite(held).all() for name, held in model.__dump__()[1].items() if name.startswith("model."))
+    assert all(np.isfinite(array).all() for name, array in model.__dump__()[1].items() if name.startswith("model."))
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
@@ -133,11 +134,11 @@ def covered(features, y, task, level, start, model=None, delay=0):
     """The share of labels from ``start`` on that lie in the intervals told before them, in pieces of 50."""
     model, inside = model or MODEL(), []
     for first in range(0, len(y), 50):
-        some = slice(first, first + 50)
+        rows = slice(first, first + 50)
         if first >= start:
-            low, high = model.predict_interval(features[some], task[some], level).T
-            inside.append((low <= y[some]) & (y[some] <= high))
-        model.partial_fit(features[some], y[some], task[some])
+            low, high = model.predict_interval(features[rows], task[rows], level).T
+            inside.append((low <= y[rows]) & (y[rows] <= high))
+        model.partial_fit(features[rows], y[rows], task[rows])
     return np.concatenate(inside)
 
 
@@ -182,14 +183,14 @@ def test_intervals_hold_on_mixed_models_also_before_ten_labels_of_a_task(noise):
         X = 3 + Z * rng.lognormal(size=5)
         model, labels = ct.AdaptiveSharingRegressor(), np.zeros(300, int)
         for first in range(0, 3000, 50):
-            some = slice(first, first + 50)
+            rows = slice(first, first + 50)
             if first >= 200:
-                known += labels[task[some]].tolist()
+                known += labels[task[rows]].tolist()
                 for level, intervals in inside.items():
-                    low, high = model.predict_interval(X[some], task[some], level).T
-                    intervals += ((low <= y[some]) & (y[some] <= high)).tolist()
-            model.partial_fit(X[some], y[some], task[some])
-            np.add.at(labels, task[some], 1)
+                    low, high = model.predict_interval(X[rows], task[rows], level).T
+                    intervals += ((low <= y[rows]) & (y[rows] <= high)).tolist()
+            model.partial_fit(X[rows], y[rows], task[rows])
+            np.add.at(labels, task[rows], 1)
     few = np.array(known) < 10
     for part in (few, ~few):
         assert np.array(inside[0.9])[part].mean() == pytest.approx(0.9, abs=0.02)
@@ -203,17 +204,17 @@ def test_intervals_of_tasks_never_seen_are_wider_and_hold():
     y = features[:, 0] + 3 * rng.standard_normal(300)[task] + 0.3 * rng.standard_normal(3000)
     model, first, later = MODEL(), [], []
     for t in range(0, 3000, 10):
-        some = slice(t, t + 10)
+        rows = slice(t, t + 10)
         if t > 500:
-            low, high = model.predict_interval(features[some], task[some])[0]
+            low, high = model.predict_interval(features[rows], task[rows])[0]
             first.append((low <= y[t] <= high, high - low))
         model.partial_fit(features[t : t + 9], y[t : t + 9], task[t : t + 9])
         if t > 500:
             low, high = model.predict_interval(features[t + 9 : t + 10], task[t + 9 : t + 10])[0]
             later.append((low <= y[t + 9] <= high, high - low))
         model.partial_fit(features[t + 9 : t + 10], y[t + 9 : t + 10], task[t + 9 : t + 10])
-    for found in (first, later):
-        assert np.mean([held for held, _ in found]) == pytest.approx(0.9, abs=0.05)
+    for interval in (first, later):
+        assert np.mean([covered for covered, _ in interval]) == pytest.approx(0.9, abs=0.05)
     assert np.mean([wide for _, wide in first]) > 2 * np.mean([wide for _, wide in later])
 
 
@@ -257,7 +258,9 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
             literal.counts.pop(task, None)
             for effects in literal.mixed:
                 effects.tasks.pop(task, None)
-            literal.residuals = [(None if each[0] == task else each[0], *each[1:]) for each in literal.residuals]
+            literal.residuals = [
+                (None if residual[0] == task else residual[0], *residual[1:]) for residual in literal.residuals
+            ]
             for member in literal.gradients:
                 member.rows.pop(("own", task), None)
         task = int(TASK[t])
@@ -267,9 +270,9 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
         predictions.append(model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
     assert_close(np.array(predictions), np.array(wanted))
     mean, deviation = known[90]
-    found = model.predict_interval(X[:5], task=list(range(5)))
+    interval = model.predict_interval(X[:5], task=list(range(5)))
     np.testing.assert_allclose(
-        found, [mean + deviation * np.array(literal.interval(X[i], i, 0.9)) for i in range(5)], rtol=1e-8
+        interval, [mean + deviation * np.array(literal.interval(X[i], i, 0.9)) for i in range(5)], rtol=1e-8
     )
 
 
@@ -278,18 +281,21 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
 
 SAVED = "regressor-adaptive"
 REFUSED = [
-    (array("members.4.triangle", lambda held: held[:1]), "the covariances of the shared weights do not fit"),
+    (array("members.4.triangle", lambda values: values[:1]), "the covariances of the shared weights do not fit"),
     (number("members.4.triangle", 0, -1.0), "variances of the shared weights holds numbers outside"),
     (number("members.4.mean", 0, np.inf), "mean of the shared weights holds numbers outside"),
     (number("members.4.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
     (number("members.4.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
-    (number("members.4.columns", 1, 1), "a column of features seen is there twice"),
-    (array("members.4.columns", lambda held: np.append(held, held[:1])), "the number of features seen does not fit"),
+    (number("members.4.columns", 1, 1), "a column of features seen occurs twice"),
+    (
+        array("members.4.columns", lambda values: np.append(values, values[:1])),
+        "the number of features seen does not fit",
+    ),
     (number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
-    (array("model.labels", lambda held: held[:1]), "numbers of labels has room for 1, and there are 3"),
-    (array("model.spread.tasks", lambda held: held[:1]), "spread of tasks has room for 1, and there are 3"),
+    (array("model.labels", lambda labels: labels[:1]), "numbers of labels has room for 1, and there are 3"),
+    (array("model.spread.tasks", lambda spread: spread[:1]), "spread of tasks has room for 1, and there are 3"),
     (number("model.extremes", 0, 1e9), "the range of labels is none"),
-    (said("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a Stacking"),
+    (set_document("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a Stacking"),
 ]
 
 
@@ -304,12 +310,12 @@ def test_what_a_file_may_not_hold(change, message, tmp_path):
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def interval(**given):
-    return MODEL().fit(X, Y, TASK).predict_interval(X, TASK, **given)
+def interval(**arguments):
+    return MODEL().fit(X, Y, TASK).predict_interval(X, TASK, **arguments)
 
 
 @pytest.mark.parametrize(
-    ("made", "kind", "message"),
+    ("estimator", "kind", "message"),
     [
         (lambda: MODEL(step=0.0).fit(X, Y), ValueError, "step must be"),
         (lambda: MODEL().fit(X, NAMES, TASK), ValueError, "label of record 0 .* must be a number, got .*user 3"),
@@ -324,9 +330,9 @@ def interval(**given):
         (lambda: ct.OneVsRest(MODEL()).fit(X, Y), TypeError, "classif"),
     ],
 )
-def test_what_is_refused(made, kind, message):
+def test_what_is_refused(estimator, kind, message):
     with pytest.raises(kind, match=message):
-        made()
+        estimator()
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

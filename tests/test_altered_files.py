@@ -39,7 +39,7 @@ from kinds import MODELS, QUICK, as_file, form_of, learned, predictions, records
 from slow import slow
 from terminal import fork
 
-#: A file must have ended in so many seconds; the first use of a kind may have to be compiled.
+#: A file must have ended in this many seconds; the first use of a kind may have to be compiled.
 SECONDS, SECONDS_AT_FIRST = 30.0, 600.0
 
 #: What is said of a file that has not ended by then.
@@ -71,11 +71,11 @@ def altered(metadata: dict[str, str], tensors: dict[str, Any], rng: random.Rando
             where = "spec" if kind in ("spec", "parameter") else "document"
             inline = where == "spec" and "spec" not in tensors
             data = msgspec.json.decode(metadata["spec"].encode() if inline else tensors[where].tobytes())
-            made = msgspec.json.encode(extreme(data, rng) if kind == "parameter" else replanted(data, rng))
+            changed_document = msgspec.json.encode(extreme(data, rng) if kind == "parameter" else replanted(data, rng))
             if inline:
-                metadata["spec"] = made.decode()
+                metadata["spec"] = changed_document.decode()
             else:
-                tensors[where] = np.frombuffer(made, np.uint8)
+                tensors[where] = np.frombuffer(changed_document, np.uint8)
             continue
         name = rng.choice(names)
         if kind == "number":
@@ -87,9 +87,9 @@ def altered(metadata: dict[str, str], tensors: dict[str, Any], rng: random.Rando
                 tensors[name] = tensors[name].astype(rng.choice(["f4", "f8", "i4", "i8", "u1", "u8", "?"]))
         else:
             other = rng.choice([*names, "x", "predict", f"{name}|shape", f"{name}|at", f"{name}|values"])
-            held = tensors.pop(name)
+            tensor = tensors.pop(name)
             if rng.random() < 0.7:
-                tensors[other] = held
+                tensors[other] = tensor
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     metadata["checksum"] = persistence._checksum(metadata, tensors)
     return pack(tensors, metadata)
@@ -97,31 +97,31 @@ def altered(metadata: dict[str, str], tensors: dict[str, Any], rng: random.Rando
 
 def renumbered(array: Any, rng: random.Random) -> Any:
     """Some numbers are others."""
-    made = array.copy()
-    if not made.size:
-        return made
+    changed = array.copy()
+    if not changed.size:
+        return changed
     for _ in range(rng.choice([1, 1, 2, 5])):
-        place = np.unravel_index(rng.randrange(made.size), made.shape)
+        place = np.unravel_index(rng.randrange(changed.size), changed.shape)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if made.dtype.kind == "f":
-                other = float(made.flat[rng.randrange(made.size)])
-                made[place] = rng.choice([*NUMBERS, -made[place], 2 * made[place], other])
+            if changed.dtype.kind == "f":
+                other = float(changed.flat[rng.randrange(changed.size)])
+                changed[place] = rng.choice([*NUMBERS, -changed[place], 2 * changed[place], other])
             else:
-                held, other = int(made[place]), int(made.flat[rng.randrange(made.size)])
-                chosen = rng.choice([*WHOLE, held + 1, held - 1, 2 * held, held ^ 4, other])
-                made[place] = np.array(chosen % 2**64, np.uint64).astype(made.dtype)
-    return made
+                here, other = int(changed[place]), int(changed.flat[rng.randrange(changed.size)])
+                chosen = rng.choice([*WHOLE, here + 1, here - 1, 2 * here, here ^ 4, other])
+                changed[place] = np.array(chosen % 2**64, np.uint64).astype(changed.dtype)
+    return changed
 
 
 def reshaped(array: Any, rng: random.Random) -> Any:
     """Rows are missing, or too many; axes are others."""
-    made = [lambda: array.T, lambda: array.reshape(-1), lambda: array[None]]
-    made += [lambda: np.zeros(rng.choice([0, 1, 3]), array.dtype)]
+    changes = [lambda: array.T, lambda: array.reshape(-1), lambda: array[None]]
+    changes += [lambda: np.zeros(rng.choice([0, 1, 3]), array.dtype)]
     if array.ndim:
-        made += [lambda: array[: rng.randrange(len(array) + 1)], lambda: np.concatenate([array] * 2)]
-        made += [lambda: np.concatenate([array, array[:1]]), lambda: array[..., :0], lambda: array[..., :1]]
-    return rng.choice(made)()
+        changes += [lambda: array[: rng.randrange(len(array) + 1)], lambda: np.concatenate([array] * 2)]
+        changes += [lambda: np.concatenate([array, array[:1]]), lambda: array[..., :0], lambda: array[..., :1]]
+    return rng.choice(changes)()
 
 
 def replanted(data: Any, rng: random.Random) -> Any:
@@ -195,9 +195,9 @@ def explained(model: Any, form: str) -> None:
     asked = records(form, "asked")
     task = asked.task[0] if asked.task is not None else None
     one = asked.X[0] if isinstance(asked.X, list) else asked.X[:1]
-    for name, given in (("largest_weights", ()), ("largest_weights", (task,)), ("explain", (one, task))):
+    for name, arguments in (("largest_weights", ()), ("largest_weights", (task,)), ("explain", (one, task))):
         with contextlib.suppress(ValueError):
-            getattr(model, name, lambda *given: None)(*given)
+            getattr(model, name, lambda *arguments: None)(*arguments)
 
 
 def saved_again(path: Path) -> None:
@@ -227,8 +227,9 @@ def work() -> None:
         path = Path(folder) / "altered.coterie"
         for line in sys.stdin:
             name, seed = line.split()
-            held = as_file(name)
-            path.write_bytes(altered(*held, random.Random(f"{name} {seed}")) if seed != "0" else pack(held[1], held[0]))  # noqa: S311
+            source = as_file(name)
+            rng = random.Random(f"{name} {seed}")  # noqa: S311 - not for cryptography
+            path.write_bytes(altered(*source, rng) if seed != "0" else pack(source[1], source[0]))
             try:
                 ended = used(path, form_of(name))
             except Exception as error:
@@ -306,7 +307,7 @@ class Worker:
 
 
 def run(names: Sequence[str], files: int, first: int = 1, seconds: float = SECONDS) -> Iterator[Ended]:
-    """Alter and use so many files of these names, one of each in turn; a file's seed counts from ``first``."""
+    """Alter and use this many files of these names, one of each in turn; a file's seed counts from ``first``."""
     worker = Worker()
     try:
         for name in names:
@@ -328,9 +329,9 @@ def run(names: Sequence[str], files: int, first: int = 1, seconds: float = SECON
 @pytest.mark.parametrize("files", [FEW, slow(MANY)])
 def test_an_altered_file_is_refused_or_safe_to_use(files: int) -> None:
     ended = list(run(sorted(QUICK), files))
-    failed = [each for each in ended if each.how.startswith("FAILED")]
+    failed = [outcome for outcome in ended if outcome.how.startswith("FAILED")]
     assert not failed, "\n".join(map(str, failed))
-    kinds = Counter(each.how.split()[0] for each in ended)
+    kinds = Counter(outcome.how.split()[0] for outcome in ended)
     assert len(ended) == files
     assert min(kinds["accepted"], kinds["refused"]) > files / 20, kinds
 
@@ -340,9 +341,9 @@ def test_an_altered_file_is_refused_or_safe_to_use(files: int) -> None:
 
 def rewritten(path: Path, name: str, change: Callable[[dict[str, Any], Any], Any]) -> Path:
     """A file of a kind of model in which a function has changed the arrays and the document, with a checksum that fits."""
-    metadata, held = as_file(name)
+    metadata, source_arrays = as_file(name)
     metadata = dict(metadata)
-    tensors = {each: array.copy() for each, array in held.items()}
+    tensors = {name: array.copy() for name, array in source_arrays.items()}
     document = spec.from_json(msgspec.json.decode(tensors["document"].tobytes()))
     change(tensors, document)
     if "parameter" in tensors:
@@ -365,7 +366,7 @@ def array(name: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any], 
     return lambda tensors, document: tensors.__setitem__(name, np.ascontiguousarray(change(tensors[name])))
 
 
-def said(value: Any, *keys: Any) -> Callable[[dict[str, Any], Any], Any]:
+def set_document(value: Any, *keys: Any) -> Callable[[dict[str, Any], Any], Any]:
     """Put a value into the document."""
 
     def change(tensors: dict[str, Any], document: Any) -> None:
@@ -395,7 +396,7 @@ def in_parts(at: Any, values: Any, shape: Any) -> Callable[[dict[str, Any], Any]
     def change(tensors: dict[str, Any], document: Any) -> None:
         del tensors["groups.values"]
         parts = {"at": np.array(at, np.uint8), "values": np.array(values, float), "shape": np.array(shape)}
-        tensors |= {f"groups.values|{part}": held for part, held in parts.items()}
+        tensors |= {f"groups.values|{part}": array for part, array in parts.items()}
 
     return change
 
@@ -409,35 +410,51 @@ MOSTLY_ZERO, NAMES = "perceptron-mostly-zero", "sharing-of-dictionaries"
 #: In a file of a kind of model, what is altered, and what is said of it.
 REFUSED = [
     # the document
-    ("perceptron-dense", said(["fr/b", "fr/b", "fr/a"], "tasks"), "a task is there twice"),
-    ("perceptron-dense", said(["fr/b", "it/c"], "tasks"), "members are not those of paths"),
-    ("perceptron-dense", said(["fr/b", None, "fr/a"], "tasks"), "None can be no label"),
-    ("ridge", said(["fr/b", ct.Pooled(), "fr/a"], "tasks"), "can be no label"),
-    ("SVC", said(np.array(["no", None], object), "labels"), "None can be no label"),
-    ("perceptron-dense", parameter("new_task", 5), "new_task=5 is no parameter of MultitaskPerceptron"),
-    ("perceptron-dense", parameter("task_column", [5]), "is no parameter of MultitaskPerceptron"),
-    ("perceptron-dense", said(2**40, "state", "features"), "Expected `int` <= 2147483647"),
-    ("perceptron-dense", said(-1, "state", "rounds"), "Expected `int` >= 0"),
-    ("perceptron-dense", said(4, "kept", "n_features_in_"), "records of 4 features do not fit"),
-    ("perceptron-dense", said({}, "kept"), "the data do not tell how to read records"),
-    ("perceptron-dense", said({"names": ["a"] * 2}, "view"), "the name of a feature is there twice"),
-    ("perceptron-dense", said({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
-    ("perceptron-dense", said("Quantum", "state", "shape", "kind"), "is a Quantum, and the parameters make it a "),
-    ("perceptron-dense", said("Spread", "state", "shape", "kind"), "is a Spread, and the parameters make it a Grouped"),
-    ("perceptron-dense", said(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces of 4"),
-    ("perceptron-dense", said(nested(100), "kept"), "JSON data are nested more than 100 deep"),
-    ("perceptron-frames", said(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "names of columns are not"),
-    ("classes", said({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels are not those of 3 models"),
+    ("perceptron-dense", set_document(["fr/b", "fr/b", "fr/a"], "tasks"), "a task occurs twice"),
+    ("perceptron-dense", set_document(["fr/b", "it/c"], "tasks"), "members are not those of paths"),
+    ("perceptron-dense", set_document(["fr/b", None, "fr/a"], "tasks"), "None can be no label"),
+    ("ridge", set_document(["fr/b", ct.Pooled(), "fr/a"], "tasks"), "can be no label"),
+    ("SVC", set_document(np.array(["no", None], object), "labels"), "None can be no label"),
+    ("perceptron-dense", parameter("new_task", 5), "new_task=5 is not a parameter of MultitaskPerceptron"),
+    ("perceptron-dense", parameter("task_column", [5]), "is not a parameter of MultitaskPerceptron"),
+    ("perceptron-dense", set_document(2**40, "state", "features"), "Expected `int` <= 2147483647"),
+    ("perceptron-dense", set_document(-1, "state", "rounds"), "Expected `int` >= 0"),
+    ("perceptron-dense", set_document(4, "kept", "n_features_in_"), "records of 4 features do not fit"),
+    ("perceptron-dense", set_document({}, "kept"), "the data do not tell how to read records"),
+    ("perceptron-dense", set_document({"names": ["a"] * 2}, "view"), "a feature name occurs twice"),
+    ("perceptron-dense", set_document({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
+    (
+        "perceptron-dense",
+        set_document("Quantum", "state", "shape", "kind"),
+        "is a Quantum, and the parameters make it a ",
+    ),
+    (
+        "perceptron-dense",
+        set_document("Spread", "state", "shape", "kind"),
+        "is a Spread, and the parameters make it a Grouped",
+    ),
+    (
+        "perceptron-dense",
+        set_document(4, "state", "shape", "fields", "tasks", "fields", "stride"),
+        "are not in pieces of 4",
+    ),
+    ("perceptron-dense", set_document(nested(100), "kept"), "JSON data are nested more than 100 deep"),
+    (
+        "perceptron-frames",
+        set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"),
+        "names of columns are not",
+    ),
+    ("classes", set_document({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels do not match 3 two-class models"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
     ("read-file", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
-    ("sharing-default", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
-    ("views", said([3, 3, 2], "state", "widths"), "views of one space have the widths"),
+    ("sharing-default", set_document([], "state", "members"), "the file holds 0 members, and the parameters name"),
+    ("views", set_document([3, 3, 2], "state", "widths"), "views of one space have the widths"),
     # arrays
     ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),
-    ("perceptron-dense", array("tasks.values", lambda held: held.astype("i8")), "'tasks.values' is of type int64"),
+    ("perceptron-dense", array("tasks.values", lambda values: values.astype("i8")), "'tasks.values' is of type int64"),
     ("perceptron-dense", in_parts([], [], [2**40, 2**20]), "has no room in the memory of this machine"),
     ("perceptron-dense", in_parts([9], [1.0], [5]), "has entries beyond its shape"),
-    (MOSTLY_ZERO, array("model.tasks.values|shape", lambda held: held // 2), "has entries beyond|shifts by"),
+    (MOSTLY_ZERO, array("model.tasks.values|shape", lambda values: values // 2), "has entries beyond|shifts by"),
     # groups
     ("perceptron-dense", number("levels.paths", (1, 0), 3), "the tasks are in other groups than"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
@@ -445,14 +462,14 @@ REFUSED = [
     ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' holds .* or beyond 1e.150"),
     ("kernel-projection", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
     ("asking-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
-    ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
+    ("perceptron-dense", set_document(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
     (NAMES, without_names, "the first feature is not the constant"),
     # names that dictionaries leave out
-    (NAMES, array("preparation.columns", lambda held: held[:-1]), "columns is not an array of int64 of shape"),
+    (NAMES, array("preparation.columns", lambda values: values[:-1]), "columns is not an array of int64 of shape"),
     (NAMES, number("preparation.columns", (1, 0), -1), "more records than were learned"),
     (NAMES, number("preparation.columns", (1, 1), 2**40), "second columns lie beyond the last column"),
     (NAMES, number("preparation.columns", (1, 1), 1), "second columns are not columns of their own"),
-    (NAMES, said(0, "preparation", "records"), "more records than were learned"),
+    (NAMES, set_document(0, "preparation", "records"), "more records than were learned"),
     # sparse tables
     ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.size", 0, 12), "lies outside its arena"),
@@ -463,36 +480,38 @@ REFUSED = [
     # what fades, and is learned
     ("perceptron-half-life", number("model.tasks.scale", 0, 0.0), "scale is 0.0"),
     ("perceptron-log-det", number("relation.inverse", (0, 0), np.inf), "inverse' holds numbers that are not finite"),
-    ("perceptron-log-det", array("relation.inverse", lambda held: held[:2]), "inverse has shape"),
+    ("perceptron-log-det", array("relation.inverse", lambda values: values[:2]), "inverse has shape"),
     ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
     ("sharing-default", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
     # support vectors
     ("kernel-projection", number("support.counts", 0, 6), "6 support vectors do not go into 5 slots"),
     ("kernel-projection", number("support.tasks", 0, 9), "tasks of support vectors holds numbers outside 0 to 2"),
     ("kernel-projection", number("support.groups", (0, 0), 1), "in other groups than their tasks"),
-    ("kernel-projection", array("memory.inverse", lambda held: held[:4]), "inverse has shape"),
+    ("kernel-projection", array("memory.inverse", lambda values: values[:4]), "inverse has shape"),
     ("kernel-sparse", number("store.starts", 1, 2**40), "the entries of records are not one"),
     ("kernel-normalised-Forgetron", number("memory.sums", 2, 0.0), "the factor of all coefficients is 0.0"),
-    ("second-order-primal", array("W", lambda held: held[1:]), "W has shape"),
+    ("second-order-primal", array("W", lambda values: values[1:]), "W has shape"),
     ("second-order-primal", number("sharing.own", 1, 1e101), "what tasks have of their own holds numbers outside 0"),
     ("second-order-Gaussian", number("tasks", 0, -1), "tasks of support vectors holds numbers outside"),
     ("spaces-independent-dictionaries", number("owner", 0, 2), "belongs to another task than its name says"),
     # views
     ("orthogonal-inner-sparse", number("store.offsets", 1, 9), "the weights of a view lie in another's|outside 0 to"),
     ("views-dual", number("supports.births", 0, -1), "births holds numbers outside"),
-    ("orthogonal-kernels-dictionaries", said(["f0", "f0", "f1", "f2"], "view", "words", 2), "is there twice"),
+    ("orthogonal-kernels-dictionaries", set_document(["f0", "f0", "f1", "f2"], "view", "words", 2), "occurs twice"),
     # questions
     ("asking-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),
-    ("asking-open-question", said(["x"], "open"), "Expected `array` of length 2"),
+    ("asking-open-question", set_document(["x"], "open"), "Expected `array` of length 2"),
     # models of a batch
     ("ridge", number("codes", 0, 4), "codes holds numbers outside 0 to"),
     ("ridge", lambda tensors, document: document["kept"].pop("center_"), "'center_'. is missing"),
     ("ridge-center-sparse", number("rows.features", 0, 5), "features holds numbers outside 0 to 4"),
-    ("SVC", said(np.zeros(3), "kept", "intercept_"), "intercept_ has 3 numbers for 1 outputs"),
+    ("SVC", set_document(np.zeros(3), "kept", "intercept_"), "intercept_ has 3 numbers for 1 outputs"),
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "message"), REFUSED, ids=lambda each: None if callable(each) else each[:40])
+@pytest.mark.parametrize(
+    ("name", "change", "message"), REFUSED, ids=lambda value: None if callable(value) else value[:40]
+)
 def test_what_no_model_can_be_is_refused(name: str, change: Any, message: str, tmp_path: Path) -> None:
     path = rewritten(tmp_path / "model.coterie", name, change)
     with pytest.raises(ValueError, match=message) as raised:
@@ -510,8 +529,8 @@ def test_a_model_that_has_overflowed_is_not_saved(tmp_path: Path) -> None:
         model = learned(name)
         model.save(path)
         before = path.read_bytes()
-        held = model.state_.model.tasks if name == "perceptron-dense" else model.state_.model.model.tasks
-        held.values[place] = np.inf
+        task_table = model.state_.model.tasks if name == "perceptron-dense" else model.state_.model.model.tasks
+        task_table.values[place] = np.inf
         with pytest.raises(ValueError, match=f"array '{table}.(values|features)' holds numbers that are not finite"):
             model.save(path)
         assert path.read_bytes() == before
@@ -525,17 +544,17 @@ def resized_model(tmp_path: Path) -> Path:
     model = ct.MultitaskPerceptron(storage="sparse", average=True)
     model.fit(X, np.sign(rng.standard_normal(60)), rng.integers(3, size=60)).save(path)
     table = model.state_.model.model.tasks
-    held = {name: getattr(table, name).copy() for name in ("start", "size", "count", "used", "free")}
-    held["features"] = table._taken().copy()
-    again(path, lambda tensors: {f"model.tasks.{name}": array for name, array in held.items()})
+    arena = {name: getattr(table, name).copy() for name in ("start", "size", "count", "used", "free")}
+    arena["features"] = table._taken().copy()
+    again(path, lambda tensors: {f"model.tasks.{name}": array for name, array in arena.items()})
     ct.load(path)
     return path
 
 
 def again(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Write some arrays of a file anew, with a checksum that fits."""
-    metadata, held = persistence._read(path)
-    tensors = held | change(held)
+    metadata, table_arrays = persistence._read(path)
+    tensors = table_arrays | change(table_arrays)
     metadata["checksum"] = persistence._checksum(metadata, tensors)
     path.write_bytes(pack(tensors, metadata))
 
@@ -561,13 +580,13 @@ def test_loading_takes_time_by_the_size_of_the_file(tmp_path: Path) -> None:
         model = ct.OneVsRest(ct.MultitaskPerceptron())
         model.fit(np.ones((3 * classes, 1)), [f"class {c}" for c in range(classes)] * 3)
         model.save(tmp_path / "model.coterie")
-        made: Counter[str] = Counter()
-        sys.setprofile(lambda frame, event, argument: made.update([event]))
+        ends: Counter[str] = Counter()
+        sys.setprofile(lambda frame, event, argument: ends.update([event]))
         try:
             ct.load(tmp_path / "model.coterie")
         finally:
             sys.setprofile(None)
-        return made["call"] + made["c_call"]
+        return ends["call"] + ends["c_call"]
 
     calls(2)
     few, many = calls(50), calls(800)
@@ -589,15 +608,15 @@ def test_a_shape_has_room_in_the_container_too(tmp_path: Path, monkeypatch: pyte
 
 
 def main(files: int, names: Sequence[str], first: int) -> None:
-    """Alter so many files and print how they ended."""
+    """Alter this many files and print how they ended."""
     counts: Counter[str] = Counter()
     longest, began = 0.0, time.monotonic()
-    for n, each in enumerate(run(names, files, first), 1):
-        how = each.how.split()[0]
+    for n, outcome in enumerate(run(names, files, first), 1):
+        how = outcome.how.split()[0]
         counts[how] += 1
-        longest = max(longest, each.seconds)
+        longest = max(longest, outcome.seconds)
         if how == "FAILED" or "-v" in sys.argv:
-            print(each, flush=True)
+            print(outcome, flush=True)
         if n % 1000 == 0:
             took = time.monotonic() - began
             print(f"{n} files in {took:.0f} s: {dict(counts)}, the longest took {longest:.1f} s", flush=True)

@@ -34,8 +34,8 @@ ASKS = {
 }
 LIMITS = {
     "free": ({}, {}),
-    "ever": ({"budget": 60, "per_task": 15}, {"total": 60, "each": 15}),
-    "sliding": ({"budget": 7, "window": 20, "per_task": 3}, {"total": 7, "each": 3, "window": 20}),
+    "ever": ({"budget": 60, "per_task": 15}, {"total": 60, "per_task": 15}),
+    "sliding": ({"budget": 7, "window": 20, "per_task": 3}, {"total": 7, "per_task": 3, "window": 20}),
 }
 #: Chance, limits, model and form of records are compiled together: chances and limits come up with the plain Perceptron,
 #: other models ask by margins within a sliding budget.
@@ -217,7 +217,7 @@ def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     model = raw.MultitaskLogistic().fit(stream.X, stream.y, stream.named(NAMES))
     asking = ct.SelectiveSampling(model, ct.asking.Margin(c=0.5), budget=20, window=400, per_task=6, seed=3)
     wanted = asking.wants_labels(new.X, task=new.named(NAMES))
-    literal = Asking(lambda margin, row: 0.5 / (0.5 + abs(margin)), seed=3, total=20, each=6)
+    literal = Asking(lambda margin, row: 0.5 / (0.5 + abs(margin)), seed=3, total=20, per_task=6)
     margins = model.decision_function(new.X, new.named(NAMES))
     assert wanted.tolist() == [literal(m, np.zeros(0), i) for m, i in zip(margins, new.task, strict=True)]
     assert wanted.sum() == 20
@@ -244,8 +244,8 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
     limits = LabelBudget(budget, window, per_task)
     limits.check()
     questions, query_probability = Questions(limits, seed), ct.asking.Randomly(rate=rate).compiled(0)
-    each = per_task if isinstance(per_task, int) else max(int(per_task * budget), 1) if per_task else np.inf
-    literal = Asking(lambda margin, row: rate, seed, budget or np.inf, each, window or np.inf)
+    limit = per_task if isinstance(per_task, int) else max(int(per_task * budget), 1) if per_task else np.inf
+    literal = Asking(lambda margin, row: rate, seed, budget or np.inf, limit, window or np.inf)
     tasks = np.random.default_rng(seed % 1000).integers(4, size=sum(runs))
     asked, first = [], 0
     for n in runs:
@@ -259,7 +259,7 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
         recent = flags[max(t - width + 1, 0) : t + 1]
         assert recent.sum() <= (budget or np.inf)
         mine = recent & (tasks[max(t - width + 1, 0) : t + 1] == tasks[t])
-        assert mine.sum() <= each
+        assert mine.sum() <= limit
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------

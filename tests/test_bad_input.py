@@ -26,8 +26,8 @@ FRAME = pd.DataFrame(X, columns=[f"f{j}" for j in range(D)])
 def state_of(model):
     """Everything that a model holds, as bytes and plain data."""
     data, arrays = model.__dump__()
-    held = [getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_", "feature_names")]
-    return repr((data, vars(model), held)), {name: array.tobytes() for name, array in arrays.items()}
+    names_before = [getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_", "feature_names")]
+    return repr((data, vars(model), names_before)), {name: array.tobytes() for name, array in arrays.items()}
 
 
 def learned_from_arrays(**options):
@@ -78,25 +78,25 @@ MISFITS = {
     "another label": ((X, Y + 2, TASK), "expected two labels, got -1.0, 1.0, 3.0"),
     "dictionaries": ((RECORDS, Y, TASK), "learned from arrays without names"),
 }
-arrays = pytest.mark.parametrize(("given", "message"), ARRAYS.values(), ids=ARRAYS)
+arrays = pytest.mark.parametrize(("arguments", "message"), ARRAYS.values(), ids=ARRAYS)
 
 
-@pytest.mark.parametrize(("given", "message"), (ARRAYS | MISFITS).values(), ids=ARRAYS | MISFITS)
-def test_arrays_that_cannot_be_learned_on_top_or_validated(given, message):
-    rows, y, task = given
+@pytest.mark.parametrize(("arguments", "message"), (ARRAYS | MISFITS).values(), ids=ARRAYS | MISFITS)
+def test_arrays_that_cannot_be_learned_on_top_or_validated(arguments, message):
+    rows, y, task = arguments
     model = learned_from_arrays()
-    refused(model, message, lambda model: model.partial_fit(*given))
+    refused(model, message, lambda model: model.partial_fit(*arguments))
     if y is not None:  # without labels X is taken for blocks
         refused(model, message, lambda model: ct.progressive_validation(model, rows, y, task=task))
 
 
 @arrays
-def test_arrays_that_cannot_be_learned_first_and_a_refused_fit_forgets_nothing(given, message):
+def test_arrays_that_cannot_be_learned_first_and_a_refused_fit_forgets_nothing(arguments, message):
     model = ct.MultitaskPerceptron()
-    refused(model, message, lambda model: model.partial_fit(*given))
+    refused(model, message, lambda model: model.partial_fit(*arguments))
     assert vars(model).keys() - {"_made"} == vars(ct.MultitaskPerceptron()).keys()
     model.partial_fit(RECORDS, Y)
-    refused(learned_from_arrays(), message, lambda model: model.fit(*given))
+    refused(learned_from_arrays(), message, lambda model: model.fit(*arguments))
 
 
 DICTIONARIES = {
@@ -115,10 +115,10 @@ DICTIONARIES = {
 }
 
 
-@pytest.mark.parametrize(("given", "message"), DICTIONARIES.values(), ids=DICTIONARIES)
-def test_dictionaries_that_cannot_be_learned(given, message):
+@pytest.mark.parametrize(("arguments", "message"), DICTIONARIES.values(), ids=DICTIONARIES)
+def test_dictionaries_that_cannot_be_learned(arguments, message):
     model = learned_from_dictionaries()
-    refused(model, message, lambda model: model.partial_fit(*given))
+    refused(model, message, lambda model: model.partial_fit(*arguments))
 
 
 SINGLE = {
@@ -133,14 +133,14 @@ SINGLE = {
 }
 
 
-@pytest.mark.parametrize(("given", "error", "message"), SINGLE.values(), ids=SINGLE)
-def test_single_records_that_cannot_be_learned(given, error, message):
-    refused(learned_from_dictionaries(), message, lambda model: model.learn_one(*given), error)
+@pytest.mark.parametrize(("arguments", "error", "message"), SINGLE.values(), ids=SINGLE)
+def test_single_records_that_cannot_be_learned(arguments, error, message):
+    refused(learned_from_dictionaries(), message, lambda model: model.learn_one(*arguments), error)
     if "two" not in message:
-        refused(ct.MultitaskPerceptron(), message, lambda model: model.learn_one(*given), error)
+        refused(ct.MultitaskPerceptron(), message, lambda model: model.learn_one(*arguments), error)
     if "ndarray" in message:
         asking = ct.SelectiveSampling(learned_from_dictionaries())
-        refused(asking, message, lambda model: model.wants_label(given[0]), error)
+        refused(asking, message, lambda model: model.wants_label(arguments[0]), error)
 
 
 def test_a_task_that_may_not_be_new():
@@ -232,7 +232,7 @@ def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
 @pytest.mark.parametrize(("names", "other"), [(["ann", "7"], 7), ([6, 7], "7")])
 def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, other):
     X, y = [[1.0], [-1.0]], ["no", "yes"]
-    message = f"task {other!r} is not known, and {names[1]!r} is: is it meant"
+    message = f"task {other!r} is not known, but {names[1]!r} is: did you mean that type"
     models = ct.MultitaskPerceptron(), ct.geometries.MultitaskKernelPerceptron(), ct.batch.MultitaskKernelRidge()
     for model in models:
         fitted = model.fit(X, y if model is not models[-1] else [0.0, 1.0], task=names)

@@ -23,10 +23,10 @@ FEATURED = [{"kind": "shoes", "price": 3.0}, {"kind": "hats", "price": 1.0}, {"k
 def contexts(n, seed=0):
     """Contexts of numbers and a category, and the user of each."""
     rng = np.random.default_rng(seed)
-    made = [
+    pages = [
         {"a": float(a), "b": float(b), "page": ["x", "y"][t % 2]} for t, (a, b) in enumerate(rng.normal(size=(n, 2)))
     ]
-    return made, [f"u{i}" for i in rng.integers(4, size=n)]
+    return pages, [f"u{i}" for i in rng.integers(4, size=n)]
 
 
 def reward_of(x, action, place):
@@ -35,12 +35,12 @@ def reward_of(x, action, place):
 
 def run(bandit, n=300, actions=None, seed=0):
     """Choose and learn, and give the choices."""
-    made = []
+    probabilities = []
     for x, task in zip(*contexts(n, seed), strict=True):
         choice = bandit.choose(x, actions, task)
         bandit.learn(x, choice, reward_of(x, choice.action, choice.index), choice.probability, task)
-        made.append(choice)
-    return made
+        probabilities.append(choice)
+    return probabilities
 
 
 # -- by the definition -------------------------------------------------------------------------------------------------
@@ -94,16 +94,16 @@ def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
     rng = np.random.default_rng(0)
     for K in (1, 2, 7):
         for scores in (rng.normal(size=K), np.zeros(K), np.repeat(1e6, K)):
-            for made in (
+            for p in (
                 exploring.squarecb(scores, 50.0),
                 exploring.greedy(scores, 0.1),
                 exploring.thompson(scores, np.diag(rng.uniform(0.1, 2.0, K))),
                 exploring.thompson(scores, np.outer(scores, scores) + 0.1),
                 exploring.thompson(scores, np.zeros((K, K))),
             ):
-                assert np.isclose(made.sum(), 1.0)
-                assert made.min() >= 0.0
-                assert exploring.with_floor(made, 0.3).min() >= 0.3 / K - 1e-12
+                assert np.isclose(p.sum(), 1.0)
+                assert p.min() >= 0.0
+                assert exploring.with_floor(p, 0.3).min() >= 0.3 / K - 1e-12
 
 
 def test_thompson_is_how_often_drawn_scores_are_the_largest():
@@ -138,9 +138,9 @@ def test_actions_of_one_feature_share_the_weight_that_is_drawn(model, explore):
     actions = [{"f": 1.0}, {"f": 1.0001}, {"f": -1.0}]
     bandit = ct.Bandit(model, explore=explore, scale="none", floor=0.0)
     bandit.learn({}, {"f": 1.0}, 0.0)
-    found = bandit.probabilities({}, actions)
+    probabilities = bandit.probabilities({}, actions)
     wanted = [0.0, 0.5, 0.5] if explore == "thompson" else [0.0, 1.0, 0.0]
-    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    np.testing.assert_allclose(probabilities, wanted, atol=1e-12)
 
 
 def test_what_is_drawn_has_the_probabilities_that_are_told():
@@ -208,24 +208,24 @@ def test_thompson_sampling_explores_where_little_is_known():
 
 
 def test_learning_rows_at_once_is_learning_them_in_turn():
-    made, tasks = contexts(80)
+    pages, tasks = contexts(80)
     shown = [ACTIONS[t % 3] for t in range(80)]
-    rewards = [reward_of(x, None, t % 3) for t, x in enumerate(made)]
+    rewards = [reward_of(x, None, t % 3) for t, x in enumerate(pages)]
     one, many, frame = (ct.Bandit(actions=ACTIONS) for _ in range(3))
-    for x, action, reward, task in zip(made, shown, rewards, tasks, strict=True):
+    for x, action, reward, task in zip(pages, shown, rewards, tasks, strict=True):
         one.learn(x, action, reward, 0.5, task)
-    many.learn_many(made[:30], shown[:30], rewards[:30], [0.5] * 30, tasks[:30])
-    many.learn_many(made[30:], shown[30:], rewards[30:], None, tasks[30:])
-    frame.learn_many(pd.DataFrame(made), pd.Series(shown), np.array(rewards), task=pd.Series(tasks))
+    many.learn_many(pages[:30], shown[:30], rewards[:30], [0.5] * 30, tasks[:30])
+    many.learn_many(pages[30:], shown[30:], rewards[30:], None, tasks[30:])
+    frame.learn_many(pd.DataFrame(pages), pd.Series(shown), np.array(rewards), task=pd.Series(tasks))
     for other in (many, frame):
-        np.testing.assert_array_equal(one.scores(made[3], task="u1"), other.scores(made[3], task="u1"))
-    chosen = one.choose_many(pd.DataFrame(made[:5]), task=tasks[:5], id=range(5))
-    alone = [one.choose(x, task=task, id=n) for n, (x, task) in enumerate(zip(made[:5], tasks[:5], strict=True))]
-    assert [(*each,) for each in chosen] == [(*each,) for each in alone]
-    one.learn_many(made[:5], chosen, rewards[:5], task=tasks[:5])
-    for x, choice, reward, task in zip(made, chosen, rewards, tasks, strict=False):
+        np.testing.assert_array_equal(one.scores(pages[3], task="u1"), other.scores(pages[3], task="u1"))
+    chosen = one.choose_many(pd.DataFrame(pages[:5]), task=tasks[:5], id=range(5))
+    alone = [one.choose(x, task=task, id=n) for n, (x, task) in enumerate(zip(pages[:5], tasks[:5], strict=True))]
+    assert [(*choice,) for choice in chosen] == [(*choice,) for choice in alone]
+    one.learn_many(pages[:5], chosen, rewards[:5], task=tasks[:5])
+    for x, choice, reward, task in zip(pages, chosen, rewards, tasks, strict=False):
         many.learn(x, choice, reward, choice.probability, task)
-    np.testing.assert_array_equal(one.scores(made[3], task="u1"), many.scores(made[3], task="u1"))
+    np.testing.assert_array_equal(one.scores(pages[3], task="u1"), many.scores(pages[3], task="u1"))
 
 
 def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
@@ -243,12 +243,12 @@ def test_an_explanation_is_the_reward_predicted_for_the_action():
     run(bandit, actions=FEATURED)
     x = {"a": 1.5, "b": -0.3, "page": "x"}
     choice = bandit.choose(x, task="u2")
-    predictions = bandit.explain(x, choice, task="u2")
-    assert np.isclose(predictions.margin, choice.scores[choice.index])
+    explanation = bandit.explain(x, choice, task="u2")
+    assert np.isclose(explanation.margin, choice.scores[choice.index])
     assert np.isclose(
-        predictions.base + sum(part.part for part in predictions.parts) + predictions.rest, predictions.margin
+        explanation.base + sum(part.part for part in explanation.parts) + explanation.rest, explanation.margin
     )
-    names = {part.name for part in predictions.parts}
+    names = {part.name for part in explanation.parts}
     assert names & {f"a^kind={FEATURED[choice.index]['kind']}", f"page=x^kind={FEATURED[choice.index]['kind']}"}
 
 
@@ -278,9 +278,9 @@ def test_a_state_is_of_one_moment_whatever_is_learned_before_it_is_written():
     run(bandit, 30)
     before, state = copy.deepcopy(bandit), bandit.__getstate__()
     run(bandit, 10)
-    held = ct.Bandit()
-    held.__setstate__(state)
-    assert digest(held) == digest(before)
+    untrained = ct.Bandit()
+    untrained.__setstate__(state)
+    assert digest(untrained) == digest(before)
 
 
 def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
@@ -313,10 +313,10 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
         (lambda data, arrays: data.update(rewards=0), "the range of rewards is none"),
         (lambda data, arrays: data["extremes"]["highest"][0].__setitem__(1, math.inf), "the range of rewards is none"),
         (lambda data, arrays: data.update(choices=-1), "-1 choices cannot have been made"),
-        (lambda data, arrays: data["model"]["crossing"]["labels"].append("hats"), "an action is there twice"),
+        (lambda data, arrays: data["model"]["crossing"]["labels"].append("hats"), "an action occurs twice"),
         (lambda data, arrays: arrays["preparation.pairs"].__setitem__((3, 1), 99), "none of contexts and actions"),
         (lambda data, arrays: arrays["preparation.pairs"].__setitem__(3, arrays["preparation.pairs"][2]), "none of"),
-        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(0, 1), "the columns are no pairs"),
+        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(0, 1), "the columns are not pairs"),
         (lambda data, arrays: data["model"]["crossing"]["contexts"]["view"].update(names=["a"]), "moments has"),
     ],
 )
@@ -340,7 +340,7 @@ REFUSED = [
         lambda b: b.learn(X, b.choose(X, task="u1", id=1), 1.0, 0.123),
         r"it was chosen with probability [\d.]+, not 0.123",
     ),
-    (lambda b: b.learn(X, "boots", 1.0), "action 'boots' is none of actions="),
+    (lambda b: b.learn(X, "boots", 1.0), "action 'boots' is not one of actions="),
     (lambda b: b.learn(X, None, 1.0), "an action is missing: None"),
     (lambda b: b.learn([1.0], "hats", 1.0), "a context is a dictionary of features, got list"),
     (lambda b: b.learn({"a": math.inf}, "hats", 1.0, task="u1"), "feature 'a'"),
@@ -349,7 +349,7 @@ REFUSED = [
         "was a number so far",
     ),
     (lambda b: b.choose(X, []), "there must be an action to choose: got none"),
-    (lambda b: b.choose(X, ["hats", "hats"]), "action 'hats' is there twice"),
+    (lambda b: b.choose(X, ["hats", "hats"]), "action 'hats' occurs twice"),
     (lambda b: b.choose(X, "hats"), "actions are a list of labels or of dictionaries, got 'hats'"),
     (lambda b: b.choose(X, ["hats", {"kind": "hats"}]), "actions are labels, or dictionaries of features: got both"),
     (lambda b: b.choose_many([X], pd.DataFrame({"hats": [1]}), task=["u1"]), "actions are a list .* got a DataFrame"),
@@ -389,7 +389,7 @@ def test_bad_calls_are_refused_and_change_nothing(call, message):
         (lambda: ct.Bandit(ct.OneVsRest(), actions=ACTIONS), "must be an online estimator of records|of two classes"),
         (lambda: ct.Bandit(ct.MultitaskPerceptron(), actions=ACTIONS), "needs probabilities of two classes"),
         (lambda: ct.Bandit(ct.MultitaskRegressor(task_column="u"), actions=ACTIONS), "task_column cannot be had"),
-        (lambda: ct.Bandit(actions=["a", "a"]), "action 'a' is there twice"),
+        (lambda: ct.Bandit(actions=["a", "a"]), "action 'a' occurs twice"),
     ],
 )
 def test_bad_parameters_are_refused_at_the_first_choice(make, message):

@@ -23,7 +23,7 @@ NEW = RNG.normal(size=(7, D))
 FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
 
 
-def held(rows):
+def as_points(rows):
     return points(as_rows(rows), np.arange(rows.shape[0]), D)
 
 
@@ -33,7 +33,7 @@ def held(rows):
 def test_products_of_a_linear_kernel_are_sums_over_pairs(monkeypatch, learned, asked, most):
     monkeypatch.setattr(products, "MOST_WEIGHTS", most)
     monkeypatch.setattr(products, "BLOCK_ENTRIES", 100)  # several blocks
-    Z, records, places = held(FORMS[learned](X)), held(FORMS[asked](NEW)), np.arange(7) % T
+    Z, records, places = as_points(FORMS[learned](X)), as_points(FORMS[asked](NEW)), np.arange(7) % T
     K, kernel = reference.linear(NEW, X), Linear()
     np.testing.assert_allclose(
         products.joint_product(kernel, records, places, Z, TASK, M, C, "float64"),
@@ -45,8 +45,8 @@ def test_products_of_a_linear_kernel_are_sums_over_pairs(monkeypatch, learned, a
     every = reference.linear(X, X)
     for coefficients in (C, products.by_tasks(TASK, C[:, 0], T)):
         dense = products.dense(coefficients)
-        found = products.quadratic(kernel, Z, coefficients, "float64")
-        np.testing.assert_allclose(found, dense.T @ every @ dense, rtol=1e-10, atol=1e-12)
+        product = products.quadratic(kernel, Z, coefficients, "float64")
+        np.testing.assert_allclose(product, dense.T @ every @ dense, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", ["linear", ct.kernels.Gaussian(1.3), ct.kernels.Polynomial(2)], ids=repr)

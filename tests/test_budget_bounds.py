@@ -69,8 +69,8 @@ def test_theorem_1(name, shifts):
     mean = np.mean([trace.mistakes for trace in traces])
     for epsilon in (0.1, 0.4, 0.8):
         length = epsilon * np.sqrt(size) / (2 * np.sqrt(M[0, 0]))
-        each = [in_order(traces[0], scaled(truth, M, length)) for truth in truths]
-        comparators = Comparators("linear", np.eye(D), M, [part * n // shifts for part in range(shifts)], each)
+        bounds = [in_order(traces[0], scaled(truth, M, length)) for truth in truths]
+        comparators = Comparators("linear", np.eye(D), M, [part * n // shifts for part in range(shifts)], bounds)
         bound = random_removal_bound(traces[0], X, comparators, size)
         assert bound.epsilon == pytest.approx(epsilon)
         assert (bound.shift > 0) == (shifts > 1)
@@ -90,8 +90,10 @@ def test_the_shifting_forgetron_has_a_bound_for_comparators_that_shift(name, siz
         hard = spiteful(ct.geometries.MultitaskKernelPerceptron("linear", relation, budget), X, task, range(K))
         for trace in (easy, run(relation, budget, X, hard, task)):
             for length in (0.0, 0.5, 1.5):
-                each = [in_order(trace, scaled(truth, M, length / np.sqrt(M[0, 0]))) for truth in truths]
-                comparators = Comparators("linear", np.eye(D), M, [part * n // shifts for part in range(shifts)], each)
+                bounds = [in_order(trace, scaled(truth, M, length / np.sqrt(M[0, 0]))) for truth in truths]
+                comparators = Comparators(
+                    "linear", np.eye(D), M, [part * n // shifts for part in range(shifts)], bounds
+                )
                 bound = shifting_forgetron_bound(trace, X, comparators, size)
                 assert trace.mistakes <= bound.mistakes
         assert trace.mistakes == n

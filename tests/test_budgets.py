@@ -41,7 +41,7 @@ BUDGETS = {
         {"B": np.inf, "eta": ETA, "plus": True},
     ),
 }
-STRICT = {name: held for name, held in BUDGETS.items() if held[0].size is not None}
+STRICT = {name: form for name, form in BUDGETS.items() if form[0].size is not None}
 #: Each way through the compiled code (tiles of a dense Gaussian, dense rows, sparse rows) is compiled for each budget and
 #: each form of M. In the plain run all budgets go in tiles under M by levels, and a few the other ways, too.
 BY_SPARSE_ROWS = ("unbounded", "forgetron")
@@ -142,14 +142,14 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
             KernelPerceptron(KERNELS["wide gaussian"][0], ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12"
         )
         all_at_once = known.__stream_model__().learn(late.X, late.y, late.task, tasks=range(5))
-        found = []
+        results = []
         for i in range(5):
             part = late.take(late.task == i)
             unseen = growing.decision_function(part.X[:1], [i]) if growing.__sklearn_is_fitted__() else np.zeros(1)
             rounds = growing.__stream_model__().learn(part.X, part.y, part.task, classes=[-1, 1])
             assert rounds.margin[0] == pytest.approx(unseen[0], abs=1e-9)
-            found.append(rounds.margin)
-        np.testing.assert_allclose(np.concatenate(found), all_at_once.margin, rtol=1e-9, atol=1e-9)
+            results.append(rounds.margin)
+        np.testing.assert_allclose(np.concatenate(results), all_at_once.margin, rtol=1e-9, atol=1e-9)
 
 
 # -- degenerate cases ----------------------------------------------------------------------------------------------------
@@ -213,9 +213,9 @@ def test_the_inverse_does_not_drift(budget):
 def drift(model):
     """How far inverse times Gram matrix is from the identity."""
     state, learner = model.state_, model.__stream_model__().learner
-    held = state.model.points()
-    H = np.zeros((len(held.squares), len(held.squares)))
-    learner.hypothesis.kernel.values(held, held, H)
+    points = state.model.points()
+    H = np.zeros((len(points.squares), len(points.squares)))
+    learner.hypothesis.kernel.values(points, points, H)
     if learner.hypothesis.budget.gram == "multitask":
         H *= learner._shares(state)
     n = len(H)

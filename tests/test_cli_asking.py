@@ -41,8 +41,8 @@ def filled(path, truth):
 def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp_path):
     out, truth = tmp_path / "ask.csv", list(rows(n=120, seed=1))
     limits = ("--budget", 15, "--per-task", "0.3", "--by", "Margin(0.5)")
-    said = run("ask", model, new, "--output", out, *limits, "--save", model).stdout
-    assert "15 are worth a label" in said
+    output = run("ask", model, new, "--output", out, *limits, "--save", model).stdout
+    assert "15 are worth a label" in output
     before = ct.load(model)
     assert (before.rounds_, before.ask, before.budget) == (120, ct.asking.Margin(c=0.5), 15)
     asked = filled(out, truth)
@@ -60,12 +60,12 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
 
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
-    said = run("ask", model, new, "-o", first, "--by", "Always()", "--budget", 100, "--save", model).stdout
-    assert f"The budget was spent with {new}:101, and nothing after it is asked for" in " ".join(said.split())
-    said = run("ask", model, new, "-o", second, "--save", model).stdout
-    assert "0 are worth a label" in said
-    assert "The budget of 100 was spent in earlier runs: --budget begins a new one." in " ".join(said.split())
-    assert "Next" not in said
+    output = run("ask", model, new, "-o", first, "--by", "Always()", "--budget", 100, "--save", model).stdout
+    assert f"The budget was spent with {new}:101, and nothing after it is asked for" in " ".join(output.split())
+    output = run("ask", model, new, "-o", second, "--save", model).stdout
+    assert "0 are worth a label" in output
+    assert "The budget of 100 was spent in earlier runs: --budget begins a new one." in " ".join(output.split())
+    assert "Next" not in output
     again = run_json("ask", model, new, "-o", out, "--by", "Always()", "--budget", 7)
     assert (again["labels"], again["examples"], again["output"]) == (7, 120, str(out))
 

@@ -35,7 +35,7 @@ def choices(n=600, seed=0):
             "offer": ACTIONS[a],
             "click": int(rng.random() < liked),
             "p": MU[a],
-            **{f"p_{each}": p for each, p in zip(ACTIONS, MU, strict=True)},
+            **{f"p_{action}": p for action, p in zip(ACTIONS, MU, strict=True)},
             "at": 60 * i,
         }
 
@@ -45,7 +45,7 @@ ROWS = list(choices())
 
 def write(path, rows=None, **changed):
     """Rows as CSV; some values of the fourth row changed."""
-    rows = [dict(each) for each in (ROWS if rows is None else rows)]
+    rows = [dict(row) for row in (ROWS if rows is None else rows)]
     if changed:
         rows[3] |= changed
     with path.open("w", newline="") as file:
@@ -123,7 +123,7 @@ def test_the_verdict_says_what_is_true(evaluated):
         3,
         SHARED,
     )
-    assert {each["estimator"] for each in policies.values()} == {"dr*"}
+    assert {policy["estimator"] for policy in policies.values()} == {"dr*"}
     for name, told_gains in gains.items():
         for other, gain in told_gains.items():
             difference = policies[name]["value"] - policies[other]["value"]
@@ -132,16 +132,16 @@ def test_the_verdict_says_what_is_true(evaluated):
 
 
 def test_it_prints_the_verdict_first_and_what_comes_next_last(log, tmp_path):
-    said = run("bandit", log, *ALL, "-o", tmp_path / "o.coterie").stdout
+    output = run("bandit", log, *ALL, "-o", tmp_path / "o.coterie").stdout
     few = write(tmp_path / "few.csv", ROWS[:100])
     assert re.match(
-        r"Use a shared policy: \+0\.\d+ \(95 %\s+interval 0\.\d+ to 0\.\d+\) against what was\s+done, ", said
+        r"Use a shared policy: \+0\.\d+ \(95 %\s+interval 0\.\d+ to 0\.\d+\) against what was\s+done, ", output
     )
-    names = re.findall(r"^(.+?) +0\.\d+ +0\.\d+ to 0\.\d+", said, re.M)
+    names = re.findall(r"^(.+?) +0\.\d+ +0\.\d+ to 0\.\d+", output, re.M)
     assert names == ["shared", "one for all", "one per task", "always 'coats'", "what was done"]
-    assert "600 choices of 12 tasks among 3 actions." in said
-    assert "--policy" in said.splitlines()[-1]
-    assert "may be too narrow" not in said
+    assert "600 choices of 12 tasks among 3 actions." in output
+    assert "--policy" in output.splitlines()[-1]
+    assert "may be too narrow" not in output
     assert "Next: " in run("bandit", few, *ONE).stdout
     assert run("bandit", few, *ONE, "-q").output == ""
 
@@ -149,7 +149,7 @@ def test_it_prints_the_verdict_first_and_what_comes_next_last(log, tmp_path):
 def test_with_the_probability_of_what_was_shown_it_is_dr_and_says_so(log):
     result = run_json("bandit", log, *ONE, "-q")
     assert result["policies"][SHARED]["estimator"] == "dr"
-    assert any("may be too narrow" in each for each in result["sentences"])
+    assert any("may be too narrow" in sentence for sentence in result["sentences"])
 
 
 def by_hand(rows, known=True, weight=None):
@@ -170,8 +170,8 @@ def by_hand(rows, known=True, weight=None):
 def test_each_row_is_evaluated_before_it_is_learned_and_the_bandit_written_has_learned_all(evaluated):
     result, path = evaluated
     bandit, value = by_hand(ROWS)
-    found = result["policies"][SHARED]
-    assert [found[each] for each in ("value", "low", "high")] == [value.value, value.low, value.high]
+    policy = result["policies"][SHARED]
+    assert [policy[key] for key in ("value", "low", "high")] == [value.value, value.low, value.high]
     written = ct.load(path)
     assert isinstance(written, ct.Bandit)
     assert written.n_rewards_ == 600
@@ -184,12 +184,12 @@ def test_a_saved_bandit_is_valued_as_it_is(short_log, tmp_path):
     rows, before = ROWS[:200], list(choices(200, seed=1))
     bandit, _ = by_hand(before)
     bandit.save(tmp_path / "m.coterie")
-    held = (tmp_path / "m.coterie").read_bytes()
+    saved = (tmp_path / "m.coterie").read_bytes()
     result = run_json("bandit", short_log, *ALL, "-q", "--policy", tmp_path / "m.coterie")
-    assert (tmp_path / "m.coterie").read_bytes() == held
+    assert (tmp_path / "m.coterie").read_bytes() == saved
     x = [{"hour": float(row["hour"])} for row in rows]
-    given = {"actions": list(ACTIONS), "task": [row["user"] for row in rows], "probabilities": [MU] * len(rows)}
-    known = ct.bandits.BanditLog(x, [row["offer"] for row in rows], [row["click"] for row in rows], **given)
+    logged = {"actions": list(ACTIONS), "task": [row["user"] for row in rows], "probabilities": [MU] * len(rows)}
+    known = ct.bandits.BanditLog(x, [row["offer"] for row in rows], [row["click"] for row in rows], **logged)
     wanted = ct.off_policy(known, bandit, predicted=ct.Bandit())
     assert result["policies"][SAVED]["value"] == pytest.approx(wanted.value, rel=1e-12)
     assert result["policies"][SAVED]["low"] == pytest.approx(wanted.low, rel=1e-12)
@@ -200,10 +200,10 @@ def test_a_saved_bandit_is_valued_as_it_is(short_log, tmp_path):
 
 def test_a_bandit_that_was_written_is_a_model_for_other_commands(short_log, tmp_path):
     path = tmp_path / "o.coterie"
-    said = run("bandit", short_log, *ALL, "-o", path).stdout.splitlines()[-1]
+    output = run("bandit", short_log, *ALL, "-o", path).stdout.splitlines()[-1]
     assert re.fullmatch(
         rf"Model: {path} \([\d.]+ kB, 12 tasks\)\. Next, with a later log: coterie bandit FILE \.\.\. --policy {path}",
-        said,
+        output,
     )
     assert "hour^coats" in run("explain", path).stdout
     assert "hour^" in run("explain", path, "--task", "u1").stdout
@@ -214,13 +214,16 @@ def test_a_bandit_that_was_written_is_a_model_for_other_commands(short_log, tmp_
 
 def test_a_policy_for_other_actions_is_refused(log, tmp_path):
     path = tmp_path / "m.coterie"
-    for actions, said in ((["shoes", "hats"], "is none of actions="), ([{"price": 1.0}], "dictionaries of features")):
+    for actions, message in (
+        (["shoes", "hats"], "is not one of actions="),
+        ([{"price": 1.0}], "dictionaries of features"),
+    ):
         bandit = ct.Bandit(actions=actions if len(actions) == 2 else None)
         bandit.learn({"hour": 1.0}, actions[0], 1.0, task="u1")
         bandit.save(path)
         refusal = refused("bandit", log, *ONE, "--policy", path)
         assert refusal.startswith(f"{log}:2: action")
-        assert said in refusal
+        assert message in refusal
 
 
 def test_no_policy_knows_what_comes_after_a_row(short_log, tmp_path):
@@ -239,8 +242,8 @@ OBJ = (*COLUMNS, "--probabilities", "pi", "--features", "hour")
 
 def one_object(row):
     """A row whose probabilities are one object."""
-    held = {name: row[name] for name in ("user", "hour", "offer", "click")}
-    return held | {"pi": {action: row[f"p_{action}"] for action in ACTIONS}}
+    columns = {name: row[name] for name in ("user", "hour", "offer", "click")}
+    return columns | {"pi": {action: row[f"p_{action}"] for action in ACTIONS}}
 
 
 FORMATS = {
@@ -292,8 +295,8 @@ def test_dropped_events_of_dsjson_count(tmp_path):
     assert done["value"] == pytest.approx((weight * clicks).sum() / weight.sum())
     assert done["low"] < np.mean([row["click"] for row in ROWS]) < done["high"] < 0.75 * clicks.mean()
     bandit, wanted = by_hand(rows, weight=weight)
-    found = result["policies"][SHARED]
-    assert [found[name] for name in ("value", "low", "high")] == pytest.approx(
+    policy = result["policies"][SHARED]
+    assert [policy[name] for name in ("value", "low", "high")] == pytest.approx(
         [wanted.value, wanted.low, wanted.high], rel=1e-9
     )
     learned = ct.load(tmp_path / "o.coterie").scores({"User.hour": 3.0}, ACTIONS, rows[0]["user"])
@@ -352,8 +355,8 @@ def test_rewards_that_never_come(tmp_path):
     assert (result["rows"], result["left_out"]["window"]) == (150, 100)  # the last hundred minutes, rewarded or not
     assert result["policies"][DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS[:150]]))
     assert result["zeros"] == 150 - sum(row["click"] for row in ROWS[:150])
-    said = run("bandit", path, *ALL, "--time", "at", "--window", "100m").stdout
-    assert f"{result['zeros']} rewards never came, and count as 0. 100 rows left out" in " ".join(said.split())
+    output = run("bandit", path, *ALL, "--time", "at", "--window", "100m").stdout
+    assert f"{result['zeros']} rewards never came, and count as 0. 100 rows left out" in " ".join(output.split())
 
 
 def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
@@ -378,8 +381,8 @@ def test_the_report_has_the_curves(log, tmp_path):
     assert "Use a shared policy" in page
     figures = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S)[1])
     drawn = figures["values"]["data"]
-    assert [each["name"] for each in drawn] == ["shared", "one for all", "one per task", "always 'coats'", DONE]
-    assert all(len(each["y"]) > 100 for each in drawn)
+    assert [policy["name"] for policy in drawn] == ["shared", "one for all", "one per task", "always 'coats'", DONE]
+    assert all(len(policy["y"]) > 100 for policy in drawn)
 
 
 NO_TASK = ("--action", "offer", "--reward", "click", "--probability", "p")
@@ -400,7 +403,11 @@ REFUSED = {
     "task": ({"user": ""}, ONE, "log.csv:5: column 'user': the task is missing"),
     "action": ({"offer": ""}, ONE, "log.csv:5: column 'offer': the action is missing"),
     "reward": ({"click": "often"}, ONE, "log.csv:5: column 'click': 'often' is not a number"),
-    "zero": ({"p": 0}, ONE, "log.csv:5: column 'p': the probability 0 of what was shown is not above 0 and at most 1"),
+    "zero": (
+        {"p": 0},
+        ONE,
+        "log.csv:5: column 'p': the probability 0 of the shown action must be above 0 and at most 1",
+    ),
     "negative": ({"p_hats": -0.1}, ALL, "log.csv:5: column 'p_hats': the probability -0.1 is not between 0 and 1"),
     "sum": ({"p_hats": 0.9}, ALL, "log.csv:5: the probabilities of 3 actions sum to 1.6, not to 1"),
     "unknown": (
@@ -441,7 +448,7 @@ TEXTS = {
     "no probability": ("log.vw", "0:1 |a x\n|a y\n", "log.vw:1: the label '0:1' is not of the form 0:cost:probability"),
     "value": ("log.vw", "0:1:0.5 |a x:nan\n", "log.vw:1: 'x:nan' does not hold a finite number"),
     "shared": ("log.vw", "0:1:0.5 |a x\nshared |s y\n", "log.vw:2: 'shared' stands at the beginning of an example"),
-    "equal": ("log.vw", f"{FINE}0:1:0.5 |a x\n|a x\n", "log.vw:4: the action 'x' is there twice"),
+    "equal": ("log.vw", f"{FINE}0:1:0.5 |a x\n|a x\n", "log.vw:4: the action 'x' occurs twice"),
     "no cost": ("log.vw", "|a x\n|a y\n", "log.vw: there is no choice with a cost in it"),
     "json": ("log.dsjson", "{\n", "log.dsjson:1: is not an event of dsjson: Input data was truncated"),
     "no actions": ("log.dsjson", '{"_label_cost": 1, "c": {}}\n', "log.dsjson:1: it has no actions"),
@@ -459,16 +466,16 @@ OBJECTS = {
     ),
     "sum": ({"p": [0.5, 0.6]}, "log.dsjson:1: 'p' is [0.5, 0.6], expected 2 probabilities whose sum is 1"),
 }
-TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | each), said) for name, (each, said) in OBJECTS.items()}
+TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | change), message) for name, (change, message) in OBJECTS.items()}
 TEXTS["no namespace"] = ("log.vw --task u", FINE, "log.vw:1: the namespace 'u', which holds the task, is")
-TEXTS["no field"] = ("log.dsjson --task u", json.dumps(OBJECT), "log.dsjson:1: it has no 'u', which holds the task")
+TEXTS["no field"] = ("log.dsjson --task u", json.dumps(OBJECT), "log.dsjson:1: it has no 'u' for the task")
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_vowpals_texts_cannot_say_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    given, text, message = TEXTS[name]
-    file, *options = given.split()
+    case, text, message = TEXTS[name]
+    file, *options = case.split()
     (tmp_path / file).write_text(text)
     assert refused("bandit", file, *options).startswith(message)
 
@@ -484,17 +491,19 @@ def test_nothing_is_written_over_what_is_read_and_other_models_are_no_policies(l
 def test_the_interval_of_a_gain_holds_the_truth():
     """The other policy is rarely what the log shows; of 200 logs 95 % should hold the difference, and more than 90 do."""
     rng = np.random.default_rng(0)
-    mu, pi, other = (np.tile(each, (150, 1)) for each in ([0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]))
+    mu, pi, other = (
+        np.tile(probabilities, (150, 1)) for probabilities in ([0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8])
+    )
     means = np.array([0.3, 0.5, 0.35])
-    held = dict.fromkeys(("other", "done"), 0)
+    counts = dict.fromkeys(("other", "done"), 0)
     for _ in range(200):
         shown = rng.choice(3, 150, p=mu[0])
         reward = (rng.random(150) < means[shown]).astype(float)
         arrays = reward, shown, mu, pi, np.full((150, 3), 0.35)
         for name, against, truth in (("other", other, (pi - other)[0] @ means), ("done", None, (pi - mu)[0] @ means)):
             gain = policy_gain(*arrays, against)
-            held[name] += gain.low <= truth <= gain.high
-    assert min(held.values()) >= 180, held
+            counts[name] += gain.low <= truth <= gain.high
+    assert min(counts.values()) >= 180, counts
 
 
 def test_a_gain_over_itself_is_nothing():

@@ -30,16 +30,16 @@ def test_the_demo_says_what_it_does(some_flights, tmp_path):
     assert "Flights that left New York in 2013" in page
     assert "the flights that come with coterie" in page
     run(*by_hand, "--output", "by_hand.coterie", "-q")
-    made, by_hand = (ct.load(name).__dump__()[1] for name in ("m.coterie", "by_hand.coterie"))
-    assert made.keys() == by_hand.keys()
-    assert all((made[name] == by_hand[name]).all() for name in made)
+    from_command, by_hand = (ct.load(name).__dump__()[1] for name in ("m.coterie", "by_hand.coterie"))
+    assert from_command.keys() == by_hand.keys()
+    assert all((from_command[name] == by_hand[name]).all() for name in from_command)
 
 
 @pytest.mark.slow
 def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
-    said = run("demo", "--delay", "0", "--report", "other.html").stdout.replace("\n", " ")
-    assert "the results would be too good" in said
-    assert "other.html" in said
+    output = run("demo", "--delay", "0", "--report", "other.html").stdout.replace("\n", " ")
+    assert "the results would be too good" in output
+    assert "other.html" in output
     result = run_json("demo", "--task", "tailnum", "-q")
     assert (result["command"], result["reading"]["columns"]["task"]) == ("demo", ["tailnum"])
     assert result["reading"]["dropped"] == {}
@@ -49,7 +49,7 @@ def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
 def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
     result = run_json("demo", "-q", "--report", tmp_path / "r.html")
     assert (result["examples"], result["tasks"]) == (327346, 104)
-    error = {name: each["micro"]["error_rate"] for name, each in result["learners"].items()}
+    error = {name: scores["micro"]["error_rate"] for name, scores in result["learners"].items()}
     assert error["together"] < error["pooled"] < error["independent"] < error["constant"]
     assert result["verdict"]["overall"]["low"] > 0.005
     assert len(result["verdict"]["helped"]) > 80

@@ -139,11 +139,11 @@ GOING_ON = [
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), GOING_ON)
-def test_what_would_change_a_model_that_goes_on_is_refused(model, given, message):
+@pytest.mark.parametrize(("options", "message"), GOING_ON)
+def test_what_would_change_a_model_that_goes_on_is_refused(model, options, message):
     Path("bare.csv").write_text("user,price,age\nu1,1,2\n")
     Path("third.csv").write_text("user,price,age,click\nu1,1,2,maybe\n")
-    assert message in refused("learn", "--from", model, *given.split()) + "\n"
+    assert message in refused("learn", "--from", model, *options.split()) + "\n"
 
 
 def test_without_a_command_help_is_shown_and_the_version_is_printed():
@@ -175,8 +175,8 @@ def test_a_file_that_grows_too_large_leaves_no_part_of_it(model, folder):
 def test_a_full_device_is_told_in_one_line(model):
     with Path("/dev/full").open("w") as full:
         process = start("predict", model, "clicks.csv", stdout=full, stderr=subprocess.PIPE, text=True)
-        said = "coterie: error: standard output: No space left on device\n"
-        assert (process.communicate(timeout=60)[1], process.returncode) == (said, 1)
+        message = "coterie: error: standard output: No space left on device\n"
+        assert (process.communicate(timeout=60)[1], process.returncode) == (message, 1)
     assert refused("predict", model, "clicks.csv", "--output", "/dev/full", code=1).startswith("/dev/full: ")
 
 
@@ -220,8 +220,8 @@ def test_an_interrupt_ends_with_130(folder):
     process = start("learn", "pipe.csv", *WHO, stderr=subprocess.PIPE, preexec_fn=heed)
     with Path("pipe.csv").open("wb"):  # opens when the command does
         process.send_signal(signal.SIGINT)
-        said = b"coterie: stopped before a record was learned: nothing was saved\n"
-        assert (process.communicate(timeout=60)[1], process.returncode) == (said, 130)
+        message = b"coterie: stopped before a record was learned: nothing was saved\n"
+        assert (process.communicate(timeout=60)[1], process.returncode) == (message, 130)
 
 
 def test_help_needs_no_heavy_import():
@@ -232,5 +232,5 @@ def test_help_needs_no_heavy_import():
         f"atexit.register(lambda: print('loaded:', [name for name in {heavy!r} if name in sys.modules]))\n"
         "main()"
     )
-    said = subprocess.run([PROGRAM[0], "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "loaded: []"
+    output = subprocess.run([PROGRAM[0], "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "loaded: []"

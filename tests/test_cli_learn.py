@@ -24,14 +24,14 @@ def saved(tmp_path, *arguments, **options):
 
 def test_it_ends_with_what_to_do(clicks, tmp_path):
     model, report = tmp_path / "m.coterie", tmp_path / "r.html"
-    said = run("learn", clicks, *WHO, "--output", model, "--report", report, "--verbose").stdout
-    assert said.startswith("Learning together ")
+    output = run("learn", clicks, *WHO, "--output", model, "--report", report, "--verbose").stdout
+    assert output.startswith("Learning together ")
     head = r"^learner +error +F1 +AUC +log loss +together: gain in log loss +95 % interval +helps +hurts +examples/s$"
     for line in (head, *(rf"^{name} +\d+\.\d\d %" for name in LEARNERS)):
-        assert re.search(line, said, re.M), line
-    assert f"Model: {model} (" in said
-    assert "5 tasks). Next: coterie predict " in said
-    assert f"Report: {report}" in said
+        assert re.search(line, output, re.M), line
+    assert f"Model: {model} (" in output
+    assert "5 tasks). Next: coterie predict " in output
+    assert f"Report: {report}" in output
     assert "Learning together" in report.read_text()
 
 
@@ -79,20 +79,20 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
     reader = ct.read(clicks, task="user", label="click")
     model = ct.AdaptiveSharingClassifier()
     trace = ct.progressive_validation(model, reader)
-    made = saved(tmp_path, clicks, *WHO)
-    np.testing.assert_array_equal(made.sharing_weights_, model.sharing_weights_)
-    np.testing.assert_array_equal(weights(made), weights(model))
-    assert made.encoder_.to_state()[0] == model.encoder_.to_state()[0] == reader.encoder.to_state()[0]
+    saved_files = saved(tmp_path, clicks, *WHO)
+    np.testing.assert_array_equal(saved_files.sharing_weights_, model.sharing_weights_)
+    np.testing.assert_array_equal(weights(saved_files), weights(model))
+    assert saved_files.encoder_.to_state()[0] == model.encoder_.to_state()[0] == reader.encoder.to_state()[0]
     again = ct.AdaptiveSharingClassifier()
     for block in reader:
         again.partial_fit(block)
     np.testing.assert_array_equal(again.decision_function(block), model.decision_function(block))
-    found = ct.compare(ct.AdaptiveSharingClassifier(), reader)
+    comparison = ct.compare(ct.AdaptiveSharingClassifier(), reader)
     result = run_json("learn", clicks, *WHO)["learners"]
-    for mine, theirs in zip(found.models, LEARNERS[:-2], strict=True):
-        assert found.traces[mine].error == result[theirs]["micro"]["error_rate"]
-        assert repr(found.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
-    assert found.traces["AdaptiveSharingClassifier"].error == trace.error
+    for mine, theirs in zip(comparison.models, LEARNERS[:-2], strict=True):
+        assert comparison.traces[mine].error == result[theirs]["micro"]["error_rate"]
+        assert repr(comparison.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
+    assert comparison.traces["AdaptiveSharingClassifier"].error == trace.error
     with pytest.raises(ValueError, match="a block of a reader has labels, tasks and weights of its own"):
         again.partial_fit(block, block.y)
 
@@ -118,8 +118,8 @@ GOING_ON = [
 )
 def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     """Wherever records are cut, and though users come one after the other."""
-    records = [each | {"user": f"u{min(int(each['user'][1:]), t // 40)}"} for t, each in enumerate(rows(200))]
-    options = [each for each in options.split() if write is write_jsonl or each not in ("--ignore", "id")]
+    records = [row | {"user": f"u{min(int(row['user'][1:]), t // 40)}"} for t, row in enumerate(rows(200))]
+    options = [option for option in options.split() if write is write_jsonl or option not in ("--ignore", "id")]
     options += [] if "--bits" in options else ["--bits", "8"]
     named = {"names": (*NUMBERS, "title")} if "title" in options else {}
     suffix = "csv" if write is write_csv else "jsonl"
@@ -176,8 +176,8 @@ def test_standard_input_and_globs_are_read(clicks, tmp_path):
 
 
 def test_all_formats_can_be_learned(tmp_path):
-    for path, given in write_rows(tmp_path, list(rows())).values():
-        words = [word for name, column in given.items() for word in (f"--{name}", column)]
+    for path, rows_written in write_rows(tmp_path, list(rows())).values():
+        words = [word for name, column in rows_written.items() for word in (f"--{name}", column)]
         result = run_json("learn", path, *words, "-q")
         assert (result["tasks"], list(result["learners"])) == (5, LEARNERS)
 
@@ -185,10 +185,10 @@ def test_all_formats_can_be_learned(tmp_path):
 def test_bad_records_can_be_skipped_and_are_shown(tmp_path):
     path = write_csv(tmp_path / "c.csv", rows(40))
     path.write_text(path.read_text() + "u1,x,1,yes\nu1,1\n" + "u1,1,inf,yes\n" * 5)
-    said = run("learn", path, *WHO, "--on-error", "skip").stdout
-    assert "Skipped 7 of 47 records:" in said
-    assert "c.csv:42: column 'price'" in said
-    assert "\n  ...\n" in said
+    output = run("learn", path, *WHO, "--on-error", "skip").stdout
+    assert "Skipped 7 of 47 records:" in output
+    assert "c.csv:42: column 'price'" in output
+    assert "\n  ...\n" in output
     assert run_json("learn", path, *WHO, "--on-error", "skip", "-q")["reading"]["skipped"] == 7
 
 
@@ -196,9 +196,9 @@ def test_records_without_a_label_are_left_out_and_said(tmp_path):
     path, known = write_csv(tmp_path / "c.csv", rows(40)), tmp_path / "known.csv"
     known.write_text(path.read_text())
     path.write_text(path.read_text() + "u1,1,2,\n" * 3)  # of the columns user, price, age, click
-    said = run("learn", path, *WHO).stdout
-    assert "3 of 43 records have no label: left out\n" in said
-    assert said.splitlines()[0] == run("learn", known, *WHO).stdout.splitlines()[0]
+    output = run("learn", path, *WHO).stdout
+    assert "3 of 43 records have no label: left out\n" in output
+    assert output.splitlines()[0] == run("learn", known, *WHO).stdout.splitlines()[0]
     assert run_json("learn", path, *WHO, "-q")["reading"]["unlabelled"] == 3
     path.write_text("user,price,age,click\nu1,1,2,\nu2,1,3, \n")
     assert "none of its 2 records has a label" in refused("learn", path, *WHO)
@@ -206,17 +206,17 @@ def test_records_without_a_label_are_left_out_and_said(tmp_path):
 
 def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
     model = tmp_path / "m.coterie"
-    said = (*WHO, "--time", "n", "--categorical", "age", "--alone", "-q")
+    options_of_run = (*WHO, "--time", "n", "--categorical", "age", "--alone", "-q")
     lines = clicks.read_text().splitlines()
-    held = [lines[0] + ",n", *(f"{line},{k}" for k, line in enumerate(lines[1:]))]
-    clicks.write_text("\n".join(held) + "\n")
-    assert run_json("learn", clicks, *said, "--output", model)["reading"]["columns"]["categorical"] == ["age"]
+    numbered = [lines[0] + ",n", *(f"{line},{k}" for k, line in enumerate(lines[1:]))]
+    clicks.write_text("\n".join(numbered) + "\n")
+    assert run_json("learn", clicks, *options_of_run, "--output", model)["reading"]["columns"]["categorical"] == ["age"]
     assert dict(ct.load(model).encoder_.columns) == {"price": "numeric", "age": "categorical", "n": "numeric"}
-    clicks.write_text("\n".join([*held, held[2]]) + "\n")
+    clicks.write_text("\n".join([*numbered, numbered[2]]) + "\n")
     late = "c.csv:302: column 'n': 1.0 is earlier than 299.0, of a record before".removeprefix("c.csv")
-    assert late in refused("learn", clicks, *said)
+    assert late in refused("learn", clicks, *options_of_run)
     assert late in refused("learn", clicks, "--from", model, "--time", "n", "-q")
-    result = run_json("learn", clicks, *said, "--on-error", "skip")
+    result = run_json("learn", clicks, *options_of_run, "--on-error", "skip")
     assert (result["examples"], result["reading"]["skipped"]) == (300, 1)
     for who, column, message in (
         (("--from", model), "n", "--categorical cannot be given with --from"),
@@ -248,7 +248,7 @@ def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):
     assert "nobody" in ct.load(model).tasks_
 
 
-# -- at most so many tasks
+# -- at most this many tasks
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def come_and_go(tmp_path, monkeypatch):
     """Records of nine users, of whom the first ones have most and do not come again."""
     monkeypatch.chdir(tmp_path)
     order = [f"u{i}" for i, count in enumerate((120, 80, 60, 20, 20, 20, 20, 20, 40)) for _ in range(count)]
-    return write_csv(Path("gone.csv"), [each | {"user": user} for each, user in zip(rows(400), order, strict=True)])
+    return write_csv(Path("gone.csv"), [row | {"user": user} for row, user in zip(rows(400), order, strict=True)])
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ def folder(tmp_path, monkeypatch):
     with Path("s.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*names, EVIL])
-        for each in rows():
-            user = EVIL if each["user"] == "u1" else each["user"]
-            writer.writerow([user, *(each[name] for name in names[1:]), "x"])
+        for row in rows():
+            user = EVIL if row["user"] == "u1" else row["user"]
+            writer.writerow([user, *(row[name] for name in names[1:]), "x"])
     Path(f"{EVIL}.csv").write_bytes(Path("s.csv").read_bytes())
     return tmp_path
 
@@ -88,4 +88,4 @@ def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model)
     assert process.wait(timeout=60) == 0
     text = seen.decode().replace("\r\n", "\n")
     assert COMMANDS.search(text) is None
-    assert sum(SHOWN in line for line in text.splitlines()) == sum(each["user"] == "u1" for each in rows())
+    assert sum(SHOWN in line for line in text.splitlines()) == sum(row["user"] == "u1" for row in rows())

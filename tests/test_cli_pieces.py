@@ -43,25 +43,25 @@ def stretch(wrong, tasks):
 )
 def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
     cuts = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
-    totals, predictions = RunningTotals(), []
+    totals, results = RunningTotals(), []
     assert totals.now() == (0, 0, {}, {})
     for first, last in itertools.pairwise(cuts):
         part = records[first:last]
         tasks = [task for _, _, task in part]
-        predictions += totals.add(
-            {name: stretch([each[i] for each in part], tasks) for i, name in enumerate(("x", "y"))}
+        results += totals.add(
+            {name: stretch([instance[i] for instance in part], tasks) for i, name in enumerate(("x", "y"))}
         )
-    assert [each.examples for each in predictions] == [2**k for k in range(len(records).bit_length())]
+    assert [result.examples for result in results] == [2**k for k in range(len(records).bit_length())]
     before = 0
-    for each in [*predictions, totals.now()]:
-        so_far = records[: each.examples]
-        assert each.tasks == len({task for _, _, task in so_far})
+    for result in [*results, totals.now()]:
+        so_far = records[: result.examples]
+        assert result.tasks == len({task for _, _, task in so_far})
         for i, name in enumerate(("x", "y")):
-            assert each.error[name] == sum(record[i] for record in so_far) / len(so_far)
-            if each.examples > before:
-                fresh = records[before : each.examples]
-                assert each.since[name] == sum(record[i] for record in fresh) / len(fresh)
-        before = each.examples
+            assert result.error[name] == sum(record[i] for record in so_far) / len(so_far)
+            if result.examples > before:
+                fresh = records[before : result.examples]
+                assert result.since[name] == sum(record[i] for record in fresh) / len(fresh)
+        before = result.examples
 
 
 @pytest.mark.parametrize(
@@ -160,15 +160,15 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
 
 def test_what_openblas_is_told_comes_before_numpy():
     """It reads its settings when it is loaded, and what the user has set stays."""
-    predictions = (
+    code = (
         "import os, sys; from coterie import cli; assert 'numpy' not in sys.modules; os.environ |= {0}\n"
         "try: cli.main()\nexcept SystemExit: print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
     )
     for set_by_user, timeout in (({}, "20"), ({"OPENBLAS_THREAD_TIMEOUT": "9"}, "9")):
-        run = [sys.executable, "-c", predictions.format(set_by_user), "--version"]
-        clean = {name: held for name, held in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
-        said = subprocess.run(run, capture_output=True, text=True, check=True, env=clean)
-        assert said.stdout.split()[-1] == timeout
+        run = [sys.executable, "-c", code.format(set_by_user), "--version"]
+        clean = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+        output = subprocess.run(run, capture_output=True, text=True, check=True, env=clean)
+        assert output.stdout.split()[-1] == timeout
 
 
 def test_the_summary_has_a_table_of_learners_and_one_by_size_of_task() -> None:
@@ -178,9 +178,9 @@ def test_the_summary_has_a_table_of_learners_and_one_by_size_of_task() -> None:
     summary = summarize(ct.compare({"together": ct.MultitaskPerceptron()}, X, X[:, 0] > 0, task=task), "together")
     lines = list(summary_lines(summary))
     row = next(line.split() for line in lines if line.startswith("pooled"))
-    predictions = summary.against["pooled"]
-    assert row[6] == shown_gain(predictions.loss, *predictions.average[3:])[0]
-    assert row[10:12] == [str(len(predictions.helped)), str(len(predictions.hurt))]
+    verdict = summary.against["pooled"]
+    assert row[6] == shown_gain(verdict.loss, *verdict.average[3:])[0]
+    assert row[10:12] == [str(len(verdict.helped)), str(len(verdict.hurt))]
     sizes = lines[lines.index("Gain in points by size of task, on average") + 1 :]
     assert [line.split()[:4] for line in sizes[1:3]] == [["1", "or", "2", "20"], ["51", "to", "300", "6"]]
     assert "gain over independent" in sizes[0]

@@ -14,11 +14,13 @@ from terminal import QUICK, WHO, refused, rows, run, write_csv
 
 
 @pytest.fixture
-def folder(made, tmp_path, monkeypatch):
+def folder(model_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COTERIE_DEBUG", raising=False)
-    for name, held in (FILES | {name: (made / name).read_bytes() for name in ("s.csv", "m.coterie")}).items():
-        Path(name).write_bytes(held)
+    for name, content in (
+        FILES | {name: (model_folder / name).read_bytes() for name in ("s.csv", "m.coterie")}
+    ).items():
+        Path(name).write_bytes(content)
     Path("link.csv").symlink_to("s.csv")
     Path("link.coterie").symlink_to("m.coterie")
     Path("page.html").symlink_to("s.csv")
@@ -28,7 +30,7 @@ def folder(made, tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def model_folder(tmp_path_factory):
     """A model and the records it learned from."""
     folder = tmp_path_factory.mktemp("made")
     run("learn", write_csv(folder / "s.csv", rows()), *WHO, *QUICK, "-q", "--output", folder / "m.coterie")

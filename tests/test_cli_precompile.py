@@ -11,13 +11,13 @@ from terminal import refused, run
 
 @pytest.mark.parametrize("what", [("tables",), pytest.param((), marks=pytest.mark.slow)])
 def test_it_learns_and_predicts_streams_of_each_kind(what):
-    said = run("precompile", *what).stdout
-    assert re.findall(r"^(\w+): \d+ s$", said, re.M) == list(what or precompile.KINDS)
+    output = run("precompile", *what).stdout
+    assert re.findall(r"^(\w+): \d+ s$", output, re.M) == list(what or precompile.KINDS)
 
 
 def test_a_kind_that_is_none_is_refused():
-    said = refused("precompile", "tables", "text")
-    assert said == "the kind is 'text'; expected one of tables, texts, numbers, python; did you mean 'texts'?"
+    message = refused("precompile", "tables", "text")
+    assert message == "the kind is 'text'; expected one of tables, texts, numbers, python; did you mean 'texts'?"
 
 
 def test_a_line_says_so_once_when_much_is_compiled(monkeypatch, capsys):

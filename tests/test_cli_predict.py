@@ -41,33 +41,35 @@ def predicted_json(path, model, *options):
 
 
 def test_it_says_what_the_model_says(model, later):
-    found = predicted(later, model)
+    predicted_rows = predicted(later, model)
     block, margins, labels = expected(model, later)
-    assert list(found[0]) == ["place", "task", "prediction", "margin", "probability"]
-    np.testing.assert_array_equal([float(each["margin"]) for each in found], margins)
-    np.testing.assert_allclose([float(each["probability"]) for each in found], 1 / (1 + np.exp(-margins)))
-    assert [each["prediction"] for each in found] == labels.tolist()
-    assert [each["task"] for each in found] == block.task.tolist()
-    assert [int(each["place"]) for each in found] == list(range(2, 102))
+    assert list(predicted_rows[0]) == ["place", "task", "prediction", "margin", "probability"]
+    np.testing.assert_array_equal([float(row["margin"]) for row in predicted_rows], margins)
+    np.testing.assert_allclose([float(row["probability"]) for row in predicted_rows], 1 / (1 + np.exp(-margins)))
+    assert [row["prediction"] for row in predicted_rows] == labels.tolist()
+    assert [row["task"] for row in predicted_rows] == block.task.tolist()
+    assert [int(row["place"]) for row in predicted_rows] == list(range(2, 102))
     numbers = {"place": int, "margin": float, "probability": float}
-    as_json = [each | {name: number(each[name]) for name, number in numbers.items()} for each in found]
+    as_json = [row | {name: number(row[name]) for name, number in numbers.items()} for row in predicted_rows]
     assert predicted_json(later, model) == as_json
 
 
 def test_columns_of_the_records_stand_behind_the_predictions(model, later):
-    found = predicted(later, model, "--keep", "price")
-    assert list(found[0]) == ["place", "task", "prediction", "margin", "probability", "price"]
-    held = list(csv.DictReader(io.StringIO(later.read_text())))
-    assert [each["price"] for each in found] == [each["price"] for each in held]
+    predicted_rows = predicted(later, model, "--keep", "price")
+    assert list(predicted_rows[0]) == ["place", "task", "prediction", "margin", "probability", "price"]
+    source_rows = list(csv.DictReader(io.StringIO(later.read_text())))
+    assert [row["price"] for row in predicted_rows] == [row["price"] for row in source_rows]
     assert list(predicted_json(later, model, "--keep", "price", "--keep", "user")[0])[-2:] == ["price", "user"]
 
 
 def test_what_is_no_number_is_kept_as_json_has_it(model, tmp_path):
     values = [1.5, float("inf"), None]
-    records = pa.table({"user": ["u1"] * 3, "price": [1.0] * 3, "age": [2.0] * 3, "held": [[each] for each in values]})
+    records = pa.table(
+        {"user": ["u1"] * 3, "price": [1.0] * 3, "age": [2.0] * 3, "held": [[value] for value in values]}
+    )
     parquet.write_table(records, tmp_path / "a.parquet")
-    found = predicted_json(tmp_path / "a.parquet", model, "--keep", "held")
-    assert [each["held"] for each in found] == [[1.5], [None], [None]]
+    predicted_rows = predicted_json(tmp_path / "a.parquet", model, "--keep", "held")
+    assert [row["held"] for row in predicted_rows] == [[1.5], [None], [None]]
     assert predicted(tmp_path / "a.parquet", model, "--keep", "held")[0]["held"] == "[1.5]"
 
 
@@ -76,13 +78,13 @@ def test_the_probability_of_each_label(tmp_path, later):
     table = write_csv(tmp_path / "s.csv", rows(), ("user", "price", "age", "shop"))
     learn = ("--task", "user", "--label", "shop", "--many-classes", "--alone", "-q", "--output")
     run("learn", table, *learn, model, "--learner", "OneVsRest(MultitaskLogistic())")
-    found, loaded = predicted(later, model, "--probabilities"), ct.load(model)
+    predicted_rows, loaded = predicted(later, model, "--probabilities"), ct.load(model)
     (block,) = read(later, encoder=loaded.encoder_, update=False)
     wanted = loaded.predict_proba(block)
     columns = [f"probability_{label}" for label in ("north", "south", "west")]
-    assert [name for name in found[0] if name.startswith("probability_")] == columns
-    np.testing.assert_array_equal([[float(each[name]) for name in columns] for each in found], wanted)
-    np.testing.assert_array_equal([float(each["probability"]) for each in found], wanted.max(axis=1))
+    assert [name for name in predicted_rows[0] if name.startswith("probability_")] == columns
+    np.testing.assert_array_equal([[float(row[name]) for name in columns] for row in predicted_rows], wanted)
+    np.testing.assert_array_equal([float(row["probability"]) for row in predicted_rows], wanted.max(axis=1))
     predictions = predicted_json(later, model, "--probabilities")[0]["probabilities"]
     assert predictions == dict(zip(("north", "south", "west"), wanted[0].tolist(), strict=True))
 
@@ -104,9 +106,9 @@ def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
-    records = [each | {"shop": "ns"[k % 2]} for k, each in enumerate(rows())]
-    for each in records[::5]:
-        each |= {"price": "", "shop": ""}
+    records = [row | {"shop": "ns"[k % 2]} for k, row in enumerate(rows())]
+    for record in records[::5]:
+        record |= {"price": "", "shop": ""}
     learned = write_csv(tmp_path / "c.csv", records, ("user", "price", "age", "shop", "click"))
     run("learn", learned, *WHO, "-q", "--output", tmp_path / "m.coterie")
     records = [{"user": f"u{k % 3}", "age": float(k)} for k in range(20)]
@@ -117,12 +119,12 @@ def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
         write_csv(path, records, ("user", "age"))
     else:
         write_jsonl(path, records)
-    said = run("predict", tmp_path / "m.coterie", path, "--json")
+    output = run("predict", tmp_path / "m.coterie", path, "--json")
     warned = f"{path} has no column 'price', 'shop', which the model has learned from: taken as missing"
-    assert said.stderr.splitlines() == [f"coterie: warning: {warned}"]
+    assert output.stderr.splitlines() == [f"coterie: warning: {warned}"]
     model = ct.load(tmp_path / "m.coterie")
-    predictions = [json.loads(line)["margin"] for line in said.stdout.splitlines()]
-    one_by_one = [model.decision_function([each], task=[each["user"]])[0] for each in records]
+    predictions = [json.loads(line)["margin"] for line in output.stdout.splitlines()]
+    one_by_one = [model.decision_function([record], task=[record["user"]])[0] for record in records]
     np.testing.assert_allclose(predictions, one_by_one, rtol=1e-12)
 
 
@@ -148,15 +150,29 @@ def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
 
 def test_records_are_weighed_by_a_column(tmp_path):
     """A weight of 0 is a record that was not there, and the column is no feature."""
-    held = list(rows(200, 5, seed=3))
-    for t, each in enumerate(held):
-        each["counts"] = float(t % 3 > 0)
-    some, whole = tmp_path / "some.coterie", tmp_path / "whole.coterie"
+    test_rows = list(rows(200, 5, seed=3))
+    for t, row in enumerate(test_rows):
+        row["counts"] = float(t % 3 > 0)
+    partial, whole = tmp_path / "some.coterie", tmp_path / "whole.coterie"
     names = ("click", "user", "price", "age")
     learn = ("-q", "--alone", "--learner", "MultitaskLogistic()", "--scale", "none", "--output")
-    run("learn", write_csv(tmp_path / "all.csv", held, (*names, "counts")), *WHO, "--weight", "counts", *learn, whole)
-    run("learn", write_csv(tmp_path / "some.csv", [each for each in held if each["counts"]], names), *WHO, *learn, some)
-    one, other = ct.load(some), ct.load(whole)
+    run(
+        "learn",
+        write_csv(tmp_path / "all.csv", test_rows, (*names, "counts")),
+        *WHO,
+        "--weight",
+        "counts",
+        *learn,
+        whole,
+    )
+    run(
+        "learn",
+        write_csv(tmp_path / "some.csv", [row for row in test_rows if row["counts"]], names),
+        *WHO,
+        *learn,
+        partial,
+    )
+    one, other = ct.load(partial), ct.load(whole)
     assert one.encoder_.feature_names == other.encoder_.feature_names
     places = [other.tasks_.index(task) for task in one.tasks_]
     np.testing.assert_array_equal(one.coef_, other.coef_[places])
@@ -186,9 +202,9 @@ def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, mod
     path = tmp_path / f"none.{ending}"
     if ending in ("vw", "svmlight"):
         lines = {"vw": "1 |t a |x b:1\n-1 |t b |x b:2\n", "svmlight": "1 qid:1 1:2\n-1 qid:2 1:3\n"}[ending]
-        some = tmp_path / f"some.{ending}"
-        some.write_text(lines)
-        run("learn", some, *(["--task", "t"] if ending == "vw" else []), "-q", "--output", model, "--force")
+        partial = tmp_path / f"some.{ending}"
+        partial.write_text(lines)
+        run("learn", partial, *(["--task", "t"] if ending == "vw" else []), "-q", "--output", model, "--force")
     if NO_RECORDS[kind] is None:
         parquet.write_table(
             pa.table({"user": pa.array([], "str"), "price": [], "age": [], "click": pa.array([], "str")}), path

@@ -38,7 +38,7 @@ def adaptive(tmp_path):
 
 def test_a_model_that_learned_how_much_tasks_share_shows_it(adaptive):
     assert "Learned shares (0: a model of its own, 1: the model of all tasks)" in run("explain", adaptive).stdout
-    shares = {each["task"]: each["share"] for each in run_json("explain", adaptive)["sharing"]["values"]}
+    shares = {entry["task"]: entry["share"] for entry in run_json("explain", adaptive)["sharing"]["values"]}
     assert min(shares, key=shares.get) == "odd"
 
 

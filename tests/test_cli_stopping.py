@@ -29,7 +29,7 @@ HALF = LearnerExpression("MultitaskLogistic()")
 
 def assert_same(one, other):
     """Of two models, or files of models."""
-    one, other = (ct.load(each) if isinstance(each, (str, Path)) else each for each in (one, other))
+    one, other = (ct.load(source) if isinstance(source, (str, Path)) else source for source in (one, other))
     assert digest(one) == digest(other)
 
 
@@ -50,7 +50,7 @@ def heeded():
 def long(tmp_path, monkeypatch):
     """Records of 2 kB: the first piece that is read, of 4 MiB, has some 2,000 of them."""
     monkeypatch.chdir(tmp_path)
-    records = [each | {"note": "x" * 2000} for each in rows(2600)]
+    records = [row | {"note": "x" * 2000} for row in rows(2600)]
     return write_csv(Path("long.csv"), records, ("user", "price", "age", "click", "note"))
 
 
@@ -82,13 +82,13 @@ def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, cod
         process.send_signal(number)
         out, err = process.communicate(timeout=120)
     assert process.returncode == code
-    predictions = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to continue: (.*)", err.splitlines()[-1])
-    records = int(predictions[1].replace(",", ""))
+    match = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to continue: (.*)", err.splitlines()[-1])
+    records = int(match[1].replace(",", ""))
     assert 2000 < records < 2100
-    assert predictions[2] == f"coterie learn pipe.csv --from m.coterie --output m.coterie --skip {records}"
+    assert match[2] == f"coterie learn pipe.csv --from m.coterie --output m.coterie --skip {records}"
     assert f"{records:,} examples" in " ".join(out.split())
     assert "Model: m.coterie (" in out
-    _, *words = shlex.split(predictions[2].replace("pipe.csv", "long.csv"))
+    _, *words = shlex.split(match[2].replace("pipe.csv", "long.csv"))
     run(*words, "-q")
     more = QUICK if code == 143 else ()
     run("learn", "long.csv", *WHO, "--ignore", "note", "-q", "--output", "whole.coterie", *more)
@@ -176,7 +176,7 @@ def test_a_block_is_learned_to_its_end_by_all(clicks, number, alone):
 
 
 def test_a_block_that_was_being_read_leaves_no_trace(clicks, monkeypatch):
-    made, blocks, sound = reader(clicks), [], Encoder.encode_sound
+    clicks_reader, blocks, sound = reader(clicks), [], Encoder.encode_sound
 
     def interrupted(self, batch, update=True):
         blocks.append(sound(self, batch, update))
@@ -185,7 +185,7 @@ def test_a_block_that_was_being_read_leaves_no_trace(clicks, monkeypatch):
         return blocks[-1]
 
     monkeypatch.setattr(Encoder, "encode_sound", interrupted)
-    outcome = learned(made)
+    outcome = learned(clicks_reader)
     assert (outcome.stopped, outcome.reading.rows) == (signal.SIGTERM, 100)
     assert outcome.model.encoder_.moments[:, [0, 4, 6]].sum(1).tolist() == [100.0, 100.0]
 
@@ -204,10 +204,10 @@ def test_a_second_signal_stops_at_once_but_a_terminal_that_is_closed_is_told_of_
 
 
 def test_a_signal_before_the_first_block_stops_at_once(clicks, monkeypatch):
-    stop, made = Stop(), reader(clicks)
-    monkeypatch.setattr(made, "_restart", lambda: signal.raise_signal(signal.SIGINT))
+    stop, clicks_reader = Stop(), reader(clicks)
+    monkeypatch.setattr(clicks_reader, "_restart", lambda: signal.raise_signal(signal.SIGINT))
     with pytest.raises(Stopped), stop:
-        learning.learn(made, {"half": HALF}, alone=True, stop=stop)
+        learning.learn(clicks_reader, {"half": HALF}, alone=True, stop=stop)
     assert not stop.begun
 
 
@@ -221,8 +221,8 @@ def interrupting(monkeypatch, small_blocks):
     """Commands get a signal when the second block is learned."""
 
     def send(at=2, number=signal.SIGINT):
-        predictions = at_block(at, number)
-        monkeypatch.setattr("coterie.cli.progress._ProgressTable.add", lambda self, traces: predictions(traces))
+        send_at_block = at_block(at, number)
+        monkeypatch.setattr("coterie.cli.progress._ProgressTable.add", lambda self, traces: send_at_block(traces))
         monkeypatch.setattr("coterie.cli.progress._ProgressTable.finish", lambda self: None)
 
     return send
@@ -268,14 +268,14 @@ def test_a_run_that_is_stopped_and_cannot_save_ends_with_the_error(clicks, inter
     interrupting()
     monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
     result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", code=1)
-    said = ["coterie: stopped after 100 records", "coterie: error: m.coterie: No space left on device"]
-    assert result.stderr.splitlines()[-2:] == said
+    messages = ["coterie: stopped after 100 records", "coterie: error: m.coterie: No space left on device"]
+    assert result.stderr.splitlines()[-2:] == messages
     assert "over 100 examples of " in " ".join(result.stdout.split())
 
 
 def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypatch, interrupting):
     monkeypatch.chdir(tmp_path)
-    records = [each | {"click": "yes"} for each in list(rows(400))[:200]] + list(rows(200, seed=2))
+    records = [row | {"click": "yes"} for row in list(rows(400))[:200]] + list(rows(200, seed=2))
     write_csv(Path("late.csv"), records)
     interrupting()
     run("learn", "late.csv", *WHO, *QUICK, "--output", "m.coterie", code=130)
@@ -284,9 +284,9 @@ def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypat
 
 
 def interrupted_report(monkeypatch, times):
-    """Let the report send so many signals while it is written."""
+    """Let the report send this many signals while it is written."""
     send = raising(*[signal.SIGINT] * times)
-    monkeypatch.setattr("coterie.report.write_report", lambda *given, **named: send(None))
+    monkeypatch.setattr("coterie.report.write_report", lambda *arguments, **named: send(None))
 
 
 def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatch, capfd):
@@ -336,10 +336,10 @@ def third(tmp_path, monkeypatch):
 def test_a_bad_record_ends_a_run_as_a_stop_does(third, small_blocks):
     run("learn", "good.csv", *WHO, *QUICK, "-q", "--output", "whole.coterie")
     result = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2)
-    predictions, error = result.stderr.splitlines()[-2:]
+    message, error = result.stderr.splitlines()[-2:]
     go_on = "coterie learn third.csv --from m.coterie --output m.coterie --skip 150"
     how = ", with the record corrected or --on-error skip"
-    assert predictions == f"coterie: stopped after 150 records; to continue{how}: {go_on}"
+    assert message == f"coterie: stopped after 150 records; to continue{how}: {go_on}"
     assert error.startswith("coterie: error: third.csv:182: column 'click': 'maybe' is a third label, after")
     assert result.stdout == ""
     run("learn", "good.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", 150, "-q")
@@ -353,11 +353,11 @@ def test_a_bad_record_among_the_first_saves_nothing(third):
 
 
 def test_a_bad_record_without_a_model_or_room_to_save_says_that_nothing_was_saved(third, monkeypatch, small_blocks):
-    predictions = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
-    assert predictions == "coterie: stopped after 150 records: nothing was saved, because no --output was given"
+    message = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
+    assert message == "coterie: stopped after 150 records: nothing was saved, because no --output was given"
     monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
-    *predictions, last = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2).stderr.splitlines()[-3:]
-    assert predictions == ["coterie: stopped after 150 records", "coterie: error: m.coterie: No space left on device"]
+    *messages, last = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2).stderr.splitlines()[-3:]
+    assert messages == ["coterie: stopped after 150 records", "coterie: error: m.coterie: No space left on device"]
     assert last.startswith("coterie: error: third.csv:182: ")
 
 
@@ -365,33 +365,33 @@ def test_a_bad_record_without_a_model_or_room_to_save_says_that_nothing_was_save
 
 
 def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):
-    held = []
+    locks = []
 
     def save(model, records):
         model.save(f"{records}.coterie")
-        held.append(records)
+        locks.append(records)
 
     learned(reader(clicks), checkpoints=Checkpoints("100", save))
-    assert held == [100, 200, 300, 400]
-    for records in held:
+    assert locks == [100, 200, 300, 400]
+    for records in locks:
         whole = learned(reader(write_csv(Path("part.csv"), list(rows(400))[:records])))
         assert_same(f"{records}.coterie", whole.model)
 
 
 def test_records_whose_labels_have_not_come_are_not_counted(clicks):
-    held = []
-    checkpoints = Checkpoints("1", lambda model, records: held.append((records, model.state_.rounds)))
+    locks = []
+    checkpoints = Checkpoints("1", lambda model, records: locks.append((records, model.state_.rounds)))
     learned(reader(clicks), delay=70, checkpoints=checkpoints)
-    assert held == [(records, records) for records in range(30, 340, 50)]
+    assert locks == [(records, records) for records in range(30, 340, 50)]
 
 
 def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch, small_blocks):
     failing, _ = failing_once(ct.MultitaskLogistic.save, 0)
     monkeypatch.setattr(ct.MultitaskLogistic, "save", failing)
-    said = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 200).stderr
+    output = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 200).stderr
     warning = "coterie: warning: m.coterie: No space left on device: not saved after 200 records, learning continues"
-    assert warning in said.splitlines()
-    assert "saved m.coterie after 400 records" in said
+    assert warning in output.splitlines()
+    assert "saved m.coterie after 400 records" in output
     assert ct.load("m.coterie").state_.rounds == 400
 
 
@@ -459,12 +459,12 @@ def stories(tmp_path_factory):
 
 @pytest.mark.parametrize(("skip", "block_rows"), [(1, 7), (60, 8192), (99, 7)])
 def test_records_are_left_out_of_every_format(stories, skip, block_rows):
-    for path, given in stories:
+    for path, story in stories:
         whole, left = (
-            list(read(path, scale="none", block_rows=block_rows, **given, **more)) for more in ({}, {"skip": skip})
+            list(read(path, scale="none", block_rows=block_rows, **story, **more)) for more in ({}, {"skip": skip})
         )
         for name in ("y", "task", "place"):
-            every, rest = (np.concatenate([getattr(each, name) for each in blocks]) for blocks in (whole, left))
+            every, rest = (np.concatenate([getattr(block, name) for block in blocks]) for blocks in (whole, left))
             np.testing.assert_array_equal(every[skip:], rest)
         dense = [np.vstack([getattr(b.X, "toarray", lambda b=b: b.X)() for b in blocks]) for blocks in (whole, left)]
         np.testing.assert_array_equal(dense[0][skip:], dense[1])

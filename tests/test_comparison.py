@@ -26,7 +26,7 @@ MODELS = {
 }
 
 
-def made():
+def learners():
     return {name: make() for name, make in MODELS.items()}
 
 
@@ -59,80 +59,87 @@ def test_a_verdict_is_on_what_was_asked_for_though_a_baseline_did_better():
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(1200, 8)), rng.integers(30, size=1200)
     y = X @ rng.normal(size=8) > 0
-    found = ct.compare({"own": ct.MultitaskPerceptron()}, X, y, task=task)
-    assert found.given == ("own",)
+    compared = ct.compare({"own": ct.MultitaskPerceptron()}, X, y, task=task)
+    assert compared.requested == ("own",)
     assert {"pooled", "intercepts"} & {
-        name for name in found.traces if found.traces[name].error < found.traces["own"].error
+        name for name in compared.traces if compared.traces[name].error < compared.traces["own"].error
     }
     for against in (None, "best", "pooled"):
-        assert found.verdict(against=against).name == "own"
-    assert summarize(found).learner == summary_of(found).learner == "own"
-    assert comparison.asked_for(replace(found, given=())) == "own"
-    assert found.verdict("pooled").name == "one model for all tasks"
+        assert compared.verdict(against=against).name == "own"
+    assert summarize(compared).learner == summary_of(compared).learner == "own"
+    assert comparison.asked_for(replace(compared, requested=())) == "own"
+    assert compared.verdict("pooled").name == "one model for all tasks"
     one = ct.compare({"pooled": ct.MultitaskPerceptron(ct.Pooled())}, X, y, task=task)
     assert one.verdict().name == "one model for all tasks"
 
 
 def test_what_one_has_without_learning_together_is_always_there():
-    found = ct.compare({"half": ct.MultitaskPerceptron(average=True)}, STREAM.X, STREAM.y, task=NAMES)
-    assert list(found.models) == list(found.seconds) == ["half", "independent", "pooled", "intercepts", "mixed model"]
-    assert list(found.traces) == [*found.models, "running rate", "constant"]
-    assert found.models["pooled"].get_params() == {**found.models["half"].get_params(), "relation": ct.Pooled()}
-    assert found.models["independent"].relation == ct.Independent()
-    assert all(found.models[name].average for name in ("half", "independent", "pooled"))
+    comparison = ct.compare({"half": ct.MultitaskPerceptron(average=True)}, STREAM.X, STREAM.y, task=NAMES)
     assert (
-        found.models["intercepts"].get_params()
+        list(comparison.models)
+        == list(comparison.seconds)
+        == ["half", "independent", "pooled", "intercepts", "mixed model"]
+    )
+    assert list(comparison.traces) == [*comparison.models, "running rate", "constant"]
+    assert comparison.models["pooled"].get_params() == {
+        **comparison.models["half"].get_params(),
+        "relation": ct.Pooled(),
+    }
+    assert comparison.models["independent"].relation == ct.Independent()
+    assert all(comparison.models[name].average for name in ("half", "independent", "pooled"))
+    assert (
+        comparison.models["intercepts"].get_params()
         == ct.MultitaskLogistic(ct.relations.Intercepts(), fit_intercept=False).get_params()
     )
-    assert all(seconds >= 0 for seconds in found.seconds.values())
+    assert all(seconds >= 0 for seconds in comparison.seconds.values())
 
 
 def test_baselines_of_ones_own_are_kept():
     own = ct.MultitaskPerceptron(ct.Pooled(), ct.rules.PassiveAggressive())
-    found = ct.compare({"pooled": own, "half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
-    assert found.models["pooled"] is own
-    assert found.models["independent"].rule == ct.rules.PassiveAggressive()
-    assert list(found.models) == ["pooled", "half", "independent", "intercepts", "mixed model"]
+    comparison = ct.compare({"pooled": own, "half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
+    assert comparison.models["pooled"] is own
+    assert comparison.models["independent"].rule == ct.rules.PassiveAggressive()
+    assert list(comparison.models) == ["pooled", "half", "independent", "intercepts", "mixed model"]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("delay", [0, 7])
 def test_traces_equal_those_of_separate_runs(form, delay):
     X = FORMS[form](STREAM.X)
-    found = ct.compare(made(), X, STREAM.y, task=NAMES, delay=delay)
+    comparison = ct.compare(learners(), X, STREAM.y, task=NAMES, delay=delay)
     for name, make in MODELS.items():
         alone = ct.progressive_validation(make(), X, STREAM.y, task=NAMES, delay=delay)
-        assert_same_trace(found.traces[name], alone)
+        assert_same_trace(comparison.traces[name], alone)
 
 
 def test_blocks_are_read_once_for_all():
     blocks = Blocks()
-    found = ct.compare(made(), blocks)
+    comparison = ct.compare(learners(), blocks)
     assert blocks.read == 4
     for name, make in MODELS.items():
-        assert_same_trace(found.traces[name], ct.progressive_validation(make(), Blocks()))
-    sparse = ct.compare(made(), Blocks(form=sp.csr_array))
-    np.testing.assert_array_equal(sparse.traces["half"].mistake, found.traces["half"].mistake)
+        assert_same_trace(comparison.traces[name], ct.progressive_validation(make(), Blocks()))
+    sparse = ct.compare(learners(), Blocks(form=sp.csr_array))
+    np.testing.assert_array_equal(sparse.traces["half"].mistake, comparison.traces["half"].mistake)
 
 
 def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
-    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES)
-    lines = repr(found).splitlines()
+    comparison = ct.compare(learners(), STREAM.X, STREAM.y, task=NAMES)
+    lines = repr(comparison).splitlines()
     assert lines[0].split() == ["learner", "error", "F1", "AUC", "log", "loss"]
-    assert all(line.startswith(name) for line, name in zip(lines[1:], found.traces, strict=True))
-    assert lines[1].split()[1] == f"{100 * found.traces['half'].error:.2f}"
-    assert found._repr_html_().count("<tr>") == len(lines)
-    result = found.verdict("half", "independent")
-    plain = verdict(found.traces["half"], found.traces["independent"], constant=found.traces["constant"])
+    assert all(line.startswith(name) for line, name in zip(lines[1:], comparison.traces, strict=True))
+    assert lines[1].split()[1] == f"{100 * comparison.traces['half'].error:.2f}"
+    assert comparison._repr_html_().count("<tr>") == len(lines)
+    result = comparison.verdict("half", "independent")
+    plain = verdict(comparison.traces["half"], comparison.traces["independent"], constant=comparison.traces["constant"])
     assert str(result) == replace(plain, name="half").sentence()
     assert repr(result).startswith("<Verdict on 5 tasks: ")
     assert result._repr_html_().startswith(f"<p>{escape(str(result))}</p>")
-    assert found.verdict("half", against="pooled").against == "one model for all tasks"
-    assert found.verdict().name == min(MODELS, key=lambda name: found.traces[name].error)
-    best = best_baseline(found.traces, "half")
-    assert str(found.verdict("half", against="best")) == str(found.verdict("half", against=best))
-    assert found.verdict(against="best").name in ("half", "mean of b", "single precision")
-    assert write_report(tmp_path / "r.html", found, title="Users").read_text().count("<h1>Users</h1>") == 1
+    assert comparison.verdict("half", against="pooled").against == "one model for all tasks"
+    assert comparison.verdict().name == min(MODELS, key=lambda name: comparison.traces[name].error)
+    best = best_baseline(comparison.traces, "half")
+    assert str(comparison.verdict("half", against="best")) == str(comparison.verdict("half", against=best))
+    assert comparison.verdict(against="best").name in ("half", "mean of b", "single precision")
+    assert write_report(tmp_path / "r.html", comparison, title="Users").read_text().count("<h1>Users</h1>") == 1
 
 
 def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():
@@ -147,17 +154,17 @@ def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():
             "running rate",
         ),
     ):
-        found = ct.compare({"together": model}, X, y, task=task)
-        predictions, best = found.verdict(), found.verdict(against="best")
-        assert found.verdict(against="pooled").headline().startswith("Learning together cut ")
+        comparison = ct.compare({"together": model}, X, y, task=task)
+        verdict, best = comparison.verdict(), comparison.verdict(against="best")
+        assert comparison.verdict(against="pooled").headline().startswith("Learning together cut ")
         assert best.against == f"a {name} per task"
-        assert predictions.against == "one model per task"
-        assert predictions.headline() == best.headline()
-        assert predictions.headline().startswith("Learning together raised ")
-        assert predictions.headline().endswith(f"against {best.against}.")
-        assert str(predictions).startswith(predictions.headline())
-        assert str(predictions).endswith(f"Keep {best.against}.")
-        assert summarize(found).sentences[0] == predictions.headline()
-        assert summarize(found).best == name
+        assert verdict.against == "one model per task"
+        assert verdict.headline() == best.headline()
+        assert verdict.headline().startswith("Learning together raised ")
+        assert verdict.headline().endswith(f"against {best.against}.")
+        assert str(verdict).startswith(verdict.headline())
+        assert str(verdict).endswith(f"Keep {best.against}.")
+        assert summarize(comparison).sentences[0] == verdict.headline()
+        assert summarize(comparison).best == name
         with pytest.raises(ValueError, match=f"'{name}' is the name of a guess that is always compared"):
             ct.compare({name: model}, X, y, task=task)

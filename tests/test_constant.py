@@ -55,7 +55,7 @@ def test_of_many_classes_it_guesses_the_most_frequent(delay):
     expected = reference.constant(THREE.tolist(), delay)
     assert constant(LabelBaselines(delay), trace).prediction.tolist() == expected
     running = LabelBaselines(delay)
-    assert [each for piece in pieces(trace) for each in constant(running, piece).prediction.tolist()] == expected
+    assert [value for piece in pieces(trace) for value in constant(running, piece).prediction.tolist()] == expected
 
 
 @pytest.mark.parametrize("delay", [0, 7])
@@ -70,14 +70,14 @@ def test_of_numbers_it_guesses_their_mean(delay):
 
 
 def test_a_task_of_which_nothing_was_learned_is_predicted_as_the_constant():
-    found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
-    alone, constant = found.traces["independent"], found.traces["constant"]
+    comparison = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
+    alone, constant = comparison.traces["independent"], comparison.traces["constant"]
     fresh = np.zeros(120, bool)
     fresh[np.unique(TASK, return_index=True)[1]] = True
     np.testing.assert_array_equal(alone.margin == 0, fresh)
     np.testing.assert_array_equal(alone.prediction[fresh], constant.prediction[fresh])
     np.testing.assert_array_equal(alone.probability[fresh], constant.probability[fresh])
-    raw = ct.progressive_validation(found.models["half"]._with_relation(ct.Independent()), X, TWO, task=TASK)
+    raw = ct.progressive_validation(comparison.models["half"]._with_relation(ct.Independent()), X, TWO, task=TASK)
     np.testing.assert_array_equal(alone.margin, raw.margin)
     np.testing.assert_array_equal(alone.prediction[~fresh], raw.prediction[~fresh])
     assert (raw.prediction[fresh] == "yes").all()
@@ -87,7 +87,7 @@ def test_a_task_of_which_nothing_was_learned_is_predicted_as_the_constant():
 def test_it_has_probabilities_where_a_learner_has():
     trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, TWO, task=TASK)
     assert LabelBaselines().add_to({"plain": trace})["constant"].probability is None
-    found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
+    comparison = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
     share = (TWO == "yes").mean()
     entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
-    assert evaluate(found.traces["constant"]).micro["log_loss"] == pytest.approx(entropy, abs=0.05)
+    assert evaluate(comparison.traces["constant"]).micro["log_loss"] == pytest.approx(entropy, abs=0.05)

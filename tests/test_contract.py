@@ -112,16 +112,16 @@ def expected_to_fail(model):
 def some_slowly(checks):
     """Leave the checks of most models, and of weights and of read-only memory, which compile each anew, to the slow tests."""
 
-    def slowly(each):
-        estimator, check = getattr(each, "values", each)
+    def slowly(value):
+        estimator, check = getattr(value, "values", value)
         weighs = "sample_weight" in str(check) and type(estimator) not in WEIGHED
         compiles = hasattr(estimator, "partial_fit") and (weighs or "readonly_memmap" in str(check))
         if compiles or type(estimator) not in OF_EACH_KIND:
-            return pytest.param(estimator, check, marks=[*getattr(each, "marks", ()), pytest.mark.slow])
-        return each
+            return pytest.param(estimator, check, marks=[*getattr(value, "marks", ()), pytest.mark.slow])
+        return value
 
-    names, given = checks.mark.args
-    return pytest.mark.parametrize(names, [slowly(each) for each in given], **checks.mark.kwargs)
+    names, values = checks.mark.args
+    return pytest.mark.parametrize(names, [slowly(value) for value in values], **checks.mark.kwargs)
 
 
 # scikit-learn's mixins are not inherited: importing scikit-learn would triple the time that `import coterie` takes. All
@@ -162,7 +162,7 @@ def records(model):
     return STREAM.X[:, :3] if isinstance(model, ct.batch.VectorFieldRidge) else STREAM.X
 
 
-def said(model):
+def outputs_of(model):
     return np.asarray(getattr(model, "decision_function", model.predict)(records(model)))
 
 
@@ -175,16 +175,16 @@ def test_clones_copies_pickles_and_files(model, tmp_path):
     assert not clone(fitted).__sklearn_is_fitted__()
     assert repr(eval(repr(model), PARTS.copy())) == repr(model)  # noqa: S307
     fitted.save(tmp_path / "model.coterie")
-    before, margins = said(fitted), []
+    before, margins = outputs_of(fitted), []
     for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), ct.load(tmp_path / "model.coterie")):  # noqa: S301
         assert repr(other) == repr(fitted)
-        np.testing.assert_allclose(said(other), before, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(outputs_of(other), before, rtol=1e-12, atol=1e-12)
         if hasattr(model, "partial_fit"):
             other.partial_fit(X, -y)
-            margins.append(said(other))
+            margins.append(outputs_of(other))
             np.testing.assert_array_equal(margins[-1], margins[0])
             assert not np.array_equal(margins[-1], before)
-    np.testing.assert_allclose(said(fitted), before, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(outputs_of(fitted), before, rtol=1e-12, atol=1e-12)
 
 
 # -- every kind of learner: in pieces, through files and as copies, with labels that come late --------------------------
@@ -311,9 +311,9 @@ def test_learners_by_products_of_matrices_are_the_same_to_rounding(name, form):
     X, y, task, _ = late_records(ROUNDED[name](), form)
     whole, margins = learned(ROUNDED[name](), X, y, task, [])
     for ends in CUTTINGS[2:]:
-        model, found = learned(ROUNDED[name](), X, y, task, ends, stop=30)
-        np.testing.assert_allclose(found, margins, rtol=1e-9, atol=1e-9)
-        np.testing.assert_array_equal(y * found <= 0, y * margins <= 0)
+        model, learned_so_far = learned(ROUNDED[name](), X, y, task, ends, stop=30)
+        np.testing.assert_allclose(learned_so_far, margins, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(y * learned_so_far <= 0, y * margins <= 0)
         if hasattr(whole, "support_rounds_"):
             np.testing.assert_array_equal(model.support_rounds_, whole.support_rounds_)
 
@@ -384,23 +384,23 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
         return np.asarray(getattr(model, "decision_function", model.predict)(X, *task))
 
     fitted.fit(X, y, *task)
-    before, given = predictions(fitted), {name: getattr(model, name) for name in changed}
+    before, parameters = predictions(fitted), {name: getattr(model, name) for name in changed}
     if how == "a copy":
         fitted = copy.deepcopy(fitted)
     fitted.set_params(**changed)
     if allowed:
         fitted.partial_fit(X, -y, *task).save(tmp_path / "m.coterie")
         again = ct.load(tmp_path / "m.coterie")
-        for each in (fitted, again):
-            each.partial_fit(X, y, *task)
+        for fitted_model in (fitted, again):
+            fitted_model.partial_fit(X, y, *task)
         np.testing.assert_array_equal(predictions(again), predictions(fitted))
         return
     named = " and ".join(changed) if how == "as it is" else "parameters"
     for use in (lambda: fitted.partial_fit(X, y, *task), lambda: fitted.save(tmp_path / "m.coterie")):
-        with pytest.raises(ValueError, match=f"^{named} cannot change once something is learned: fit anew"):
+        with pytest.raises(ValueError, match=f"^{named} cannot change once something is learned: fit a new model"):
             use()
     assert not (tmp_path / "m.coterie").exists()
-    np.testing.assert_array_equal(predictions(fitted.set_params(**given)), before)
+    np.testing.assert_array_equal(predictions(fitted.set_params(**parameters)), before)
 
 
 def test_the_first_tasks_of_some_at_a_time_are_taken_up_though_new_ones_are_refused():
@@ -414,11 +414,11 @@ def test_a_task_for_which_there_is_no_memory_is_not_known(monkeypatch):
     model = ct.MultitaskPerceptron().partial_fit([[1.0]], [1], task=["a"], classes=[0, 1])
     learner = model.__stream_model__().learner
 
-    def full(*given):
+    def full(*arguments):
         raise MemoryError
 
-    with monkeypatch.context() as held:
-        held.setattr(type(learner), "resize", full)
+    with monkeypatch.context() as patches:
+        patches.setattr(type(learner), "resize", full)
         with pytest.raises(MemoryError):
             model.partial_fit([[1.0]], [0], task=["b"])
     assert model.tasks_ == ["a"]
@@ -439,11 +439,11 @@ SHOWN = {
 EVERYWHERE = {"class_weight", "kernel", "max_tasks", "new_task", "relation", "task_column"}
 
 
-@pytest.mark.parametrize("name", [name for name, held in NAMES.items() if hasattr(held, "__sklearn_tags__")])
+@pytest.mark.parametrize("name", [name for name, member in NAMES.items() if hasattr(member, "__sklearn_tags__")])
 def test_an_estimator_shows_its_parameters_what_it_learned_and_the_methods_that_are_documented(name):
     kind = NAMES[name]
-    shown = {each for each in dir(kind) if not each.startswith("_") and not each.endswith("_")}
-    requests = {each for each in shown if each.startswith("set_") and each.endswith("_request")}
+    shown = {name for name in dir(kind) if not name.startswith("_") and not name.endswith("_")}
+    requests = {name for name in shown if name.startswith("set_") and name.endswith("_request")}
     choosing = (
         {"choose", "choose_many", "learn", "predict_members", "probabilities", "scores"} if name == "Bandit" else set()
     )

@@ -68,7 +68,7 @@ def part(X, a, b):
     return X[a:b]
 
 
-def said(model, X, task):
+def outputs_of(model, X, task):
     return getattr(model, "decision_function", model.predict)(X, **({} if task is None else {"task": task}))
 
 
@@ -76,13 +76,13 @@ def assert_same(make, X, y, task, cuttings, classes=(-1, 1)):
     """The same bits, whatever a stream is cut into, and where it goes on from a file and as a copy."""
     whole, margins = learned(make(), X, y, task, [], classes)
     for ends in cuttings:
-        model, found = learned(make(), X, y, task, ends, classes, stop=ends[len(ends) // 2] if ends else None)
-        np.testing.assert_array_equal(found, margins)
+        model, learned_so_far = learned(make(), X, y, task, ends, classes, stop=ends[len(ends) // 2] if ends else None)
+        np.testing.assert_array_equal(learned_so_far, margins)
         assert model.tasks_ == whole.tasks_
         if hasattr(whole, "coef_"):  # to predict all over again is other code, compiled for each model
             np.testing.assert_array_equal(weights(model), weights(whole))
         else:
-            np.testing.assert_array_equal(said(model, X, task), said(whole, X, task))
+            np.testing.assert_array_equal(outputs_of(model, X, task), outputs_of(whole, X, task))
 
 
 # -- relation, storage, input, rule, averaging -------------------------------------------------------------------------
@@ -206,6 +206,6 @@ def test_questions_too(ask):
     whole = trace([])
     assert whole.queried.sum() > 0
     for ends in CUTTINGS:
-        found = trace(ends)
+        learned_trace = trace(ends)
         for field in ("margin", "queried", "updated"):
-            np.testing.assert_array_equal(getattr(found, field), getattr(whole, field))
+            np.testing.assert_array_equal(getattr(learned_trace, field), getattr(whole, field))

@@ -43,17 +43,17 @@ def expected(dates, bits):
 
 
 def encoded(array, encoder=None, bits=20):
-    made = Encoder([("t", "date")], bits=bits, constant=False) if encoder is None else encoder
-    return made.encode(pa.record_batch({"t": array})).toarray()
+    encoder_used = Encoder([("t", "date")], bits=bits, constant=False) if encoder is None else encoder
+    return encoder_used.encode(pa.record_batch({"t": array})).toarray()
 
 
 @pytest.mark.parametrize("kind", ["s", "us", "ms", "text", "parts"])
 def test_dates_become_what_the_calendar_says(kind):
     dates = [None, *DATES, None]
-    held = [None if at is None else at.isoformat(" ") for at in dates] if kind == "text" else dates
+    cells = [None if at is None else at.isoformat(" ") for at in dates] if kind == "text" else dates
     if kind in ("s", "ms"):
         dates = [None if at is None else at.replace(microsecond=0) for at in dates]
-    array = pa.array(held) if kind in ("text", "parts") else pa.array(dates, pa.timestamp(kind))
+    array = pa.array(cells) if kind in ("text", "parts") else pa.array(dates, pa.timestamp(kind))
     np.testing.assert_allclose(encoded(array), expected(dates, 20), rtol=1e-15)
     one = Encoder([("t", "date")], bits=20, constant=False)
     rows = [one.encode_one({"t": at}) for at in array.to_pylist()]
@@ -112,17 +112,17 @@ def test_dates_are_saved_cut_and_taken_back(name, tmp_path):
     X = FORMS[name](TABLE)
     parts = X.iloc if name == "pandas" else X
     whole = ct.AdaptiveSharingClassifier().partial_fit(X, Y, task=USER)
-    some = ct.AdaptiveSharingClassifier().partial_fit(parts[:40], Y[:40], task=USER[:40])
-    before = copy.deepcopy(some)
+    partial = ct.AdaptiveSharingClassifier().partial_fit(parts[:40], Y[:40], task=USER[:40])
+    before = copy.deepcopy(partial)
     wrong = records(TABLE)[40]
     with pytest.raises(ValueError, match="maybe"):
-        some.learn_one(wrong | {"when": datetime(1999, 1, 1), "late": datetime(1999, 1, 1)}, "maybe", "ann")
+        partial.learn_one(wrong | {"when": datetime(1999, 1, 1), "late": datetime(1999, 1, 1)}, "maybe", "ann")
     with pytest.raises(ValueError, match="'soon' is not a date such as 2024-02-29"):
-        some.learn_one(wrong | {"when": "soon"}, "yes", "ann")
-    some.save(tmp_path / "some")
-    for each in (some, before, ct.load(tmp_path / "some")):
-        each.partial_fit(parts[40:], Y[40:], task=USER[40:])
-        np.testing.assert_array_equal(each.decision_function(X, USER), whole.decision_function(X, USER))
+        partial.learn_one(wrong | {"when": "soon"}, "yes", "ann")
+    partial.save(tmp_path / "some")
+    for model in (partial, before, ct.load(tmp_path / "some")):
+        model.partial_fit(parts[40:], Y[40:], task=USER[40:])
+        np.testing.assert_array_equal(model.decision_function(X, USER), whole.decision_function(X, USER))
     one = ct.AdaptiveSharingClassifier()
     for x, label, user in zip(records(TABLE), Y.tolist(), USER, strict=True):
         one.learn_one(x, label, user)
@@ -159,18 +159,18 @@ def test_what_is_no_date_is_a_fault(word, message, tmp_path):
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("ignore", [(), "when"])
 def test_a_time_says_the_order_and_is_checked(suffix, ignore, tmp_path):
-    held = [at or datetime(2023, 11, 1, 7) for at in sorted(at for at in WHEN if at is not None)][:12]
-    held[5], held[6] = held[4], held[3]  # at the same time, and earlier
-    table = {"y": ["a", "b"] * 6, "when": held, "x": np.arange(12.0).tolist()}
+    times = [at or datetime(2023, 11, 1, 7) for at in sorted(at for at in WHEN if at is not None)][:12]
+    times[5], times[6] = times[4], times[3]  # at the same time, and earlier
+    table = {"y": ["a", "b"] * 6, "when": times, "x": np.arange(12.0).tolist()}
     path = tmp_path / f"t.{suffix}"
     if suffix == "csv":
         pd.DataFrame(table).to_csv(path, index=False)
     elif suffix == "jsonl":
-        path.write_text("".join(json.dumps(each, default=str) + "\n" for each in records(table)))
+        path.write_text("".join(json.dumps(record, default=str) + "\n" for record in records(table)))
     else:
         parquet.write_table(pa.table(table), path)
     line = {"csv": 8}.get(suffix, 7)
-    message = f"{path}:{line}: column 'when': {held[6]} is earlier than {held[5]}, of a record before"
+    message = f"{path}:{line}: column 'when': {times[6]} is earlier than {times[5]}, of a record before"
     for rows in (1, 4, 99):
         reader = read(path, label="y", time="when", ignore=ignore, block_rows=rows)
         with pytest.raises(InputError) as caught:
@@ -184,7 +184,7 @@ def test_a_time_says_the_order_and_is_checked(suffix, ignore, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("value", "message"),
     [
         ({"time": "x"}, "a.csv: column 'x': holds neither dates nor numbers; expected the times of records"),
         ({"time": "z"}, "there is no column 'z' among"),
@@ -195,11 +195,11 @@ def test_a_time_says_the_order_and_is_checked(suffix, ignore, tmp_path):
         ({"categorical": "z"}, "there is no column 'z' among"),
     ],
 )
-def test_times_and_categories_that_cannot_be(said, message, tmp_path):
+def test_times_and_categories_that_cannot_be(value, message, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("y,x,n\na,red,1\nb,blue,2\n")
     with pytest.raises(ValueError, match=message):
-        list(read(path, label="y", **said))
+        list(read(path, label="y", **value))
     rows = tmp_path / "a.vw"
     rows.write_text("1 |f x\n")
     for name in ("time", "categorical"):
@@ -209,11 +209,11 @@ def test_times_and_categories_that_cannot_be(said, message, tmp_path):
 
 def test_whole_numbers_may_be_names_in_every_form(tmp_path):
     codes = RNG.integers(8000, 8005, N)
-    held = {"zip": codes, "amount": TABLE["amount"], "user": USER, "label": Y}
-    pd.DataFrame(held).to_csv(tmp_path / "t.csv", index=False)
-    parquet.write_table(pa.table(held), tmp_path / "t.parquet")
-    (tmp_path / "t.jsonl").write_text("".join(json.dumps(each, default=int) + "\n" for each in records(held)))
-    frame = pd.DataFrame(held)[["zip", "amount"]].astype({"zip": "category"})
+    table = {"zip": codes, "amount": TABLE["amount"], "user": USER, "label": Y}
+    pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
+    parquet.write_table(pa.table(table), tmp_path / "t.parquet")
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(record, default=int) + "\n" for record in records(table)))
+    frame = pd.DataFrame(table)[["zip", "amount"]].astype({"zip": "category"})
     wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), frame, Y, task=USER).margin
     spelled = [{"zip": str(code), "amount": amount} for code, amount in zip(codes, TABLE["amount"], strict=True)]
     predictions = ct.progressive_validation(ct.AdaptiveSharingClassifier(), spelled, Y, task=USER).margin

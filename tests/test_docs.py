@@ -49,7 +49,7 @@ def walk(command, words):
 
 
 def options_of(parameter):
-    return (each for each in (*parameter.opts, *parameter.secondary_opts) if each.startswith("-"))
+    return (option for option in (*parameter.opts, *parameter.secondary_opts) if option.startswith("-"))
 
 
 COMMANDS = command_tree()
@@ -96,8 +96,10 @@ def test_every_public_name_is_documented_and_has_an_example():
         "Choice",
         "PolicyValue",
     )  # what functions return; theirs have the example
-    classes = {name: held for name, held in NAMES.items() if not isinstance(held, ModuleType) and name not in records}
-    assert [name for name, held in classes.items() if ">>>" not in held.__doc__] == []
+    classes = {
+        name: value for name, value in NAMES.items() if not isinstance(value, ModuleType) and name not in records
+    }
+    assert [name for name, value in classes.items() if ">>>" not in value.__doc__] == []
 
 
 def test_every_command_shown_exists():
@@ -136,7 +138,7 @@ def test_every_test_that_a_page_names_is_there():
     }
     defined[""] = set().union(*defined.values())
     texts = [*TEXT.values(), (ROOT / "SECURITY.md").read_text(encoding="utf-8")]
-    named = {each for text in texts for each in re.findall(r"`(?:(?:papers/)?tests/(\w+\.py)::)?(test_\w+)`", text)}
+    named = {name for text in texts for name in re.findall(r"`(?:(?:papers/)?tests/(\w+\.py)::)?(test_\w+)`", text)}
     assert len(named) > 100
     assert [(file, name) for file, name in named if name not in defined[file]] == []
 
@@ -146,8 +148,8 @@ def test_nothing_names_a_path_of_one_machine():
     for path in repository_files():
         if path.suffix not in SUFFIXES or path == Path(__file__):
             continue
-        found = machine.search(path.read_text(encoding="utf-8"))
-        assert not found, f"{path.relative_to(ROOT)}: {found}"
+        match = machine.search(path.read_text(encoding="utf-8"))
+        assert not match, f"{path.relative_to(ROOT)}: {match}"
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def literal(name, half_lives=HALF_LIVES):
     }[name]()
 
 
-def made(name, **changed):
+def make_model(name, **changed):
     return type(MODELS[name])(**MODELS[name].get_params() | changed)
 
 
@@ -50,7 +50,7 @@ def assert_same(margins, expected):
     [("Perceptron", "dense"), ("logistic", "dense"), slow("logistic", "sparse"), slow("AROW", "dense")],
 )
 def test_the_lazy_form_equals_the_literal_one(name, storage):
-    model, form = made(name, storage=storage), "dense" if storage == "dense" else "csr"
+    model, form = make_model(name, storage=storage), "dense" if storage == "dense" else "csr"
     assert_same(model.__stream_model__().learn(FORMS[form](X), Y, TASK).margin, literal(name))
 
 
@@ -110,7 +110,7 @@ def test_the_bound_holds_on_drifting_streams(half_life, name, seed):
     case, rng = CASES[name], np.random.default_rng(seed)
     model = ct.MultitaskPerceptron(case.relation, half_life=None if half_life == math.inf else half_life)
     trace = ct.progressive_validation(model, x, y, task=[case.tasks[i] for i in task], tasks=case.tasks)
-    order = [case.tasks.index(each) for each in trace.tasks]
+    order = [case.tasks.index(task) for task in trace.tasks]
     M = case.M[np.ix_(order, order)]
     for scale in (0.3, 1.0, 3.0):
         for U in (scale * truths, scale * rng.standard_normal(truths.shape)):

@@ -58,9 +58,9 @@ def test_a_dictionary_with_the_keys_of_a_row_that_names_its_features_is_that_row
 
 
 def one_by_one(encoder, records):
-    made = [encoder.encode_one(record) for record in records]
+    encoded = [encoder.encode_one(record) for record in records]
     rows = np.zeros((len(records), encoder.n_features))  # as wide as it is now
-    for row, (indices, values) in zip(rows, made, strict=True):
+    for row, (indices, values) in zip(rows, encoded, strict=True):
         assert len(set(indices.tolist())) == len(indices)
         row[indices] = values
     return rows
@@ -98,8 +98,8 @@ def test_keys_by_hand():
     wanted = {"price": 2.5, "shop=north": 1.0, "tags=x": 2.0, "tags=y": 1.0, "": 1.0}
     wanted |= {"title^the": math.log(3), "title^cat": math.log(2), "title^hat": math.log(2)}
     indices, values = Encoder(COLUMNS, bits=20).encode_one(record)
-    found = dict(zip(indices.tolist(), values.tolist(), strict=True))
-    assert found == {feature_hash(key, 20): value for key, value in wanted.items()}
+    features = dict(zip(indices.tolist(), values.tolist(), strict=True))
+    assert features == {feature_hash(key, 20): value for key, value in wanted.items()}
 
 
 @pytest.mark.parametrize(
@@ -161,13 +161,13 @@ def test_state_round_trip():
 # -- refusals
 
 
-def wishes(**given):
+def wishes(**options):
     base = {"label": None, "task": None, "features": None, "ignore": (), "text": ()}
-    return ReadOptions(**{**base, "bits": 18, "constant": True, "scale": "none", **given})
+    return ReadOptions(**{**base, "bits": 18, "constant": True, "scale": "none", **options})
 
 
 def batch(**columns):
-    return pa.record_batch({name: pa.array(held) for name, held in columns.items()})
+    return pa.record_batch({name: pa.array(column) for name, column in columns.items()})
 
 
 PRICE = [("price", "numeric")]
@@ -233,7 +233,7 @@ def test_kinds_by_type():
     assert encoder.columns == tuple(({"a": "numeric"} | words | {"day": "date"}).items())
     assert (encoder.label, encoder.task) == ("y", "user")
     assert dropped == {
-        "time": "it holds time32[s], which is no number, string, date or list of strings",
-        "vector": "it holds list<item: double>, which is no number, string, date or list of strings",
+        "time": "it holds time32[s], which is not a number, string, date or list of strings",
+        "vector": "it holds list<item: double>, which is not a number, string, date or list of strings",
         "nothing": "it is empty in the first rows",
     }

@@ -52,11 +52,13 @@ def assert_same(rounds, W, case, stream, rule, average, rtol=1e-9):
 
 def test_every_pair_comes_up():
     axes = (STORAGES, FORMS, RULES, (False, True))
-    found = [(CASES[name].relation.form == "columns", *rest) for name, *rest in COVER]
+    results = [(CASES[name].relation.form == "columns", *rest) for name, *rest in COVER]
     for one, other in combinations(range(5), 2):
         values = [(False, True), *axes]
-        assert {(each[one], each[other]) for each in found} == set(product(values[one], values[other]))
-    tables = {(columns, storage.replace("auto", "dense"), average) for columns, storage, *_, average in found}
+        assert {(combination[one], combination[other]) for combination in results} == set(
+            product(values[one], values[other])
+        )
+    tables = {(columns, storage.replace("auto", "dense"), average) for columns, storage, *_, average in results}
     assert tables == set(product((False, True), ("dense", "sparse"), (False, True)))
     assert {name for name, *_ in COVER} == set(CASES)
 

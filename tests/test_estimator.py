@@ -46,8 +46,8 @@ def test_tasks_from_a_column_equal_tasks_by_argument(form):
 def test_cross_validation_and_grid_search(form):
     X, column = WITH_TASK[form]
     model = ct.MultitaskPerceptron(task_column=column)
-    found = cross_validate(model, X, STREAM.y, cv=3, return_train_score=True, error_score="raise")
-    assert (found["test_score"] > 0.6).all()
+    scores = cross_validate(model, X, STREAM.y, cv=3, return_train_score=True, error_score="raise")
+    assert (scores["test_score"] > 0.6).all()
     relations = [ct.Independent(), ct.Pooled(), ct.MeanRegularized(share=0.5)]
     search = GridSearchCV(model, {"relation": relations, "average": [False, True]}, cv=3, error_score="raise")
     search.fit(X, STREAM.y)
@@ -113,7 +113,7 @@ def test_blocks_by_the_names_of_river():
     assert model.predict_proba_many(frame[:3]).shape == (3, 0)
     assert model.predict_many(STREAM.X[:2]).tolist() == [None] * 2
     model.learn_many(frame, STREAM.y, STREAM.task)
-    labels, chances = (each(frame, STREAM.task) for each in (model.predict_many, model.predict_proba_many))
+    labels, chances = (predict(frame, STREAM.task) for predict in (model.predict_many, model.predict_proba_many))
     assert labels.index.equals(frame.index)
     assert chances.index.equals(frame.index)
     assert chances.columns.tolist() == model.classes_.tolist()
@@ -218,7 +218,7 @@ def test_tasks_of_any_hashable_kind(labels):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "container",
     [
         np.array,
         pd.Series,
@@ -231,9 +231,9 @@ def test_tasks_of_any_hashable_kind(labels):
     ],
     ids=["numpy", "pandas", "polars", "arrow", "chunks", "pandas categories", "polars categories", "arrow dictionary"],
 )
-def test_tasks_and_labels_in_any_container(made):
+def test_tasks_and_labels_in_any_container(container):
     expected = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, NAMES)
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, made(NAMES))
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, container(NAMES))
     assert model.tasks_ == expected.tasks_
     np.testing.assert_array_equal(model.coef_, expected.coef_)
 
@@ -289,17 +289,17 @@ def test_the_weights_of_hashed_names_are_sparse():
 )
 def test_records_without_a_task_are_warned_of_once(model, method):
     model = clone(model)
-    said = r"records without a task are learned as one task.*task=.*task_column=.*np.zeros"
-    with pytest.warns(UserWarning, match=said) as found:
+    message = r"records without a task are learned as one task.*task=.*task_column=.*np.zeros"
+    with pytest.warns(UserWarning, match=message) as warned:
         getattr(model, method)(MANY_X, MANY_Y)
-    assert [each.filename for each in found] == [__file__]
+    assert [warning.filename for warning in warned] == [__file__]
     model.partial_fit(MANY_X, MANY_Y)  # said once
-    with pytest.warns(UserWarning, match=said):
+    with pytest.warns(UserWarning, match=message):
         model.fit(MANY_X.tolist(), MANY_Y)
     for goes in (ct.progressive_validation, ct.compare):
-        with pytest.warns(UserWarning, match=said) as found:
+        with pytest.warns(UserWarning, match=message) as warned:
             goes(clone(model), MANY_X, MANY_Y)
-        assert [each.filename for each in found] == [__file__]
+        assert [warning.filename for warning in warned] == [__file__]
 
 
 def test_nothing_is_said_of_tasks_that_are_there_nor_of_models_that_learn_no_sharing():

@@ -39,9 +39,9 @@ def test_relations_that_were_planted_are_told():
 @pytest.mark.slow
 def test_features_on_which_two_tasks_differ():
     model = learned()
-    found = explanation.differing_features(model, "a", "d", n=2)
-    assert {name for name, _, _ in found} == {"price", "year"}
-    assert all(one > 0 > other for _, one, other in found)
+    features = explanation.differing_features(model, "a", "d", n=2)
+    assert {name for name, _, _ in features} == {"price", "year"}
+    assert all(one > 0 > other for _, one, other in features)
     W = dict(zip(model.tasks_, model.coef_, strict=True))
     every = explanation.differing_features(model, "a", "c", n=99)
     gaps = [abs(one - other) for _, one, other in every]
@@ -54,15 +54,15 @@ def test_features_on_which_two_tasks_differ():
 def records(n=60, seed=0, size=1.0):
     """Records of numbers of some size and strings, with labels and tasks."""
     rng = np.random.default_rng(seed)
-    made = []
+    records_made = []
     for _ in range(n):
         x = {f"f{j}": size * float(rng.normal()) for j in range(5)} | {"colour": ["red", "blue"][rng.integers(2)]}
-        made.append((x, bool(x["f0"] > 0), ["ann", "bob", "cyd"][rng.integers(3)]))
-    return made
+        records_made.append((x, bool(x["f0"] > 0), ["ann", "bob", "cyd"][rng.integers(3)]))
+    return records_made
 
 
-def total(found):
-    return found.base + sum(each.part for each in found.parts) + found.rest
+def total(explanation):
+    return explanation.base + sum(part.part for part in explanation.parts) + explanation.rest
 
 
 #: All of their margins is a weighted sum of features, and a constant.
@@ -83,27 +83,27 @@ LINEAR = {
 )
 def test_the_parts_of_features_add_up_to_the_margin(name):
     model, numbers = LINEAR[name](), "numbers" in name
-    xs, ys, tasks = (list(each) for each in zip(*records(), strict=True))
+    xs, ys, tasks = (list(column) for column in zip(*records(), strict=True))
     model.partial_fit(xs, [3.0 + x["f0"] for x in xs] if numbers else ys, task=tasks)
     for x, _, task in records(5, seed=1, size=0.3):
         for of in (task, "dan"):
-            found = model.explain(x, of)
+            explanation = model.explain(x, of)
             predictions = model.predict_one(x, of) if numbers else model.decision_function_one(x, of)
-            assert found.margin == predictions
-            assert (found.rest, found.rest_of) == (0.0, "")
-            np.testing.assert_allclose(total(found), predictions, rtol=1e-9)
-            sizes = [abs(each.part) for each in found.parts]
+            assert explanation.margin == predictions
+            assert (explanation.rest, explanation.rest_of) == (0.0, "")
+            np.testing.assert_allclose(total(explanation), predictions, rtol=1e-9)
+            sizes = [abs(part.part) for part in explanation.parts]
             assert sizes == sorted(sizes, reverse=True)
         W = dict(zip(model.feature_names, model.coef_[model.tasks_.index(task)], strict=True))
         for name_, value, part, _ in model.explain(x, task).parts:
             assert value == (1.0 if name_.startswith("colour") else x[name_])
             if name != "default":  # whose log-odds of mixed effects are shrunk by the variance of each record
                 np.testing.assert_allclose(part, W[name_] * value, rtol=1e-9, atol=1e-12)
-    assert (found.base != 0.0) == (numbers or name in ("default", "pool of signs"))
+    assert (explanation.base != 0.0) == (numbers or name in ("default", "pool of signs"))
 
 
 def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
-    xs, ys, tasks = (list(each) for each in zip(*records(250), strict=True))
+    xs, ys, tasks = (list(column) for column in zip(*records(250), strict=True))
     kernel = (
         ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0))
         .partial_fit(xs, ys, task=tasks)
@@ -112,15 +112,15 @@ def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     assert (kernel.parts, kernel.base, kernel.rest_of) == ([], 0.0, "support vectors")
     assert kernel.rest == kernel.margin != 0.0
     second = ct.geometries.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)
-    found = second.explain(xs[0], tasks[0])
-    assert found.rest_of == "how sure the model is of the record"
-    assert found.rest * found.margin < 0.0 < len(found.parts)
-    np.testing.assert_allclose(total(found), second.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
+    explanation = second.explain(xs[0], tasks[0])
+    assert explanation.rest_of == "how sure the model is of the record"
+    assert explanation.rest * explanation.margin < 0.0 < len(explanation.parts)
+    np.testing.assert_allclose(total(explanation), second.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
     model = raw.AdaptiveSharingClassifier([ct.MultitaskLogistic(), ct.geometries.SecondOrderMultitaskPerceptron()])
     model.partial_fit(xs, ys, task=tasks)
-    found = model.explain(xs[0], tasks[0])
-    assert found.rest_of == "how sure the model is of the record"
-    np.testing.assert_allclose(total(found), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
+    explanation = model.explain(xs[0], tasks[0])
+    assert explanation.rest_of == "how sure the model is of the record"
+    np.testing.assert_allclose(total(explanation), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
 
 
 RECORDS = [{"price": 1.0, "shop": "north"}, {"price": None, "shop": "south"}, {"price": 2.0, "shop": None}]
@@ -139,10 +139,10 @@ ARRAY = np.array([[1.0, 5.0], [np.nan, 7.0], [2.0, 6.0]])
 )
 def test_the_constant_and_what_is_missing_have_names(records, gaps, known):
     model = ct.AdaptiveSharingClassifier().partial_fit(records, [1, 0, 1], task=["a", "b", "a"])
-    assert {each.name for each in model.largest_weights()} == {*known, "constant", *gaps}
-    assert {each.name for each in model.largest_weights("b")} <= {*known, "constant", *gaps}
+    assert {weight.name for weight in model.largest_weights()} == {*known, "constant", *gaps}
+    assert {weight.name for weight in model.largest_weights("b")} <= {*known, "constant", *gaps}
     second = records[1:2] if hasattr(records, "shape") else records[1]
-    parts = {each.name for each in model.explain(second, task="b").parts}
+    parts = {part.name for part in model.explain(second, task="b").parts}
     assert {"constant", gaps[0]} <= parts <= {*known, "constant", *gaps}
 
 
@@ -153,15 +153,17 @@ def test_rows_of_frames_are_explained_with_values_as_they_were_given(words):
     frame = pd.DataFrame(numbers | ({"shop": ["north", "south"] * 20} if words else {}))
     task = ["a", "b", "b", "a"] * 10
     model = ct.AdaptiveSharingClassifier().fit(frame, frame["price"] > 100, task=task)
-    x = {name: held.item() if hasattr(held, "item") else held for name, held in frame.iloc[7].items()}
+    x = {name: value.item() if hasattr(value, "item") else value for name, value in frame.iloc[7].items()}
     rows = [frame.iloc[7], frame.iloc[[7]], [x], pa.Table.from_pandas(frame.iloc[[7]], preserve_index=False)]
-    found = model.explain(x, "b")
-    assert found.margin == model.decision_function(frame.iloc[[7]], task=["b"])[0]
-    given = {each.name: each.given for each in found.parts}
-    assert given == {"price": x["price"], "age": x["age"], "constant": None} | ({"shop=south": None} if words else {})
-    assert all(model.explain(row, "b") == found for row in rows)
-    assert {each.name: each.value for each in found.parts}["price"] != x["price"]
-    lines = str(found).splitlines()
+    explanation = model.explain(x, "b")
+    assert explanation.margin == model.decision_function(frame.iloc[[7]], task=["b"])[0]
+    raw_values = {part.name: part.given for part in explanation.parts}
+    assert raw_values == {"price": x["price"], "age": x["age"], "constant": None} | (
+        {"shop=south": None} if words else {}
+    )
+    assert all(model.explain(row, "b") == explanation for row in rows)
+    assert {part.name: part.value for part in explanation.parts}["price"] != x["price"]
+    lines = str(explanation).splitlines()
     assert lines[0].split() == ["feature", "given", "value", "part"]
     assert f"{x['price']:.6g}" in next(line for line in lines if line.startswith("price")).split()
     with pytest.raises(ValueError, match="one record is explained at a time, got 2"):
@@ -176,10 +178,10 @@ def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escap
         model.learn_one(x, label, task=user)
     shown = model._repr_html_(), model.largest_weights()._repr_html_(), model.largest_weights("<a>")._repr_html_()
     shown += (model.explain({"<fish>": 2.0}, "<a>")._repr_html_(),)
-    assert not [each for each in shown for name in ("<a>", "<g>", "<fish>", "<yes>") if name in each]
+    assert not [table for table in shown for name in ("<a>", "<g>", "<fish>", "<yes>") if name in table]
     assert [f"<th>{name}</th>" in shown[0] for name in ("records learned", "features", "tasks", "labels")] == [True] * 4
     assert escape(repr(model)) in shown[0]
-    assert all("<th>&lt;fish&gt;</th>" in each for each in shown[2:])
+    assert all("<th>&lt;fish&gt;</th>" in table for table in shown[2:])
     assert model.largest_weights() == list(model.largest_weights())
     assert shown[2].count("<tr>") == 1 + len(model.largest_weights("<a>"))
     unlabelled = ct.MultitaskRegressor().fit([[1.0], [2.0]], [0.5, 1.0])._repr_html_()

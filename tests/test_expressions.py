@@ -61,11 +61,11 @@ def test_repr_of_every_estimator_and_part_is_an_expression(name):
     ]
     text = f"{name}({NEEDED.get(name, '')})"
     assert not required or name in NEEDED, f"give an example of {name}({', '.join(required)})"
-    made = read_expression(text)
-    assert type(made) is cls
-    again = read_expression(repr(made))
-    assert repr(again) == repr(made)
-    assert again == made or not hasattr(made, "__dataclass_fields__") or hasattr(made, "get_params")
+    expression = read_expression(text)
+    assert type(expression) is cls
+    again = read_expression(repr(expression))
+    assert repr(again) == repr(expression)
+    assert again == expression or not hasattr(expression, "__dataclass_fields__") or hasattr(expression, "get_params")
 
 
 def test_repr_of_nested_models_and_arrays_is_an_expression():

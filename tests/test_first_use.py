@@ -65,15 +65,15 @@ print(json.dumps([module, [name for name in sys.modules if name.startswith("cote
 @pytest.fixture(scope="module")
 def alone():
     """Runs pieces of code, each in a process that has never seen the package, and returns what they printed."""
-    given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(
-        [sys.executable, "-c", ALONE], env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, **given
+        [sys.executable, "-c", ALONE], env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, **streams
     ) as other:
 
         def run(*codes):
-            return [tell(code) for code in codes]
+            return [run_one(code) for code in codes]
 
-        def tell(code):
+        def run_one(code):
             print(json.dumps(code), file=other.stdin, flush=True)
             return json.loads(other.stdout.readline())
 
@@ -85,7 +85,7 @@ def callers(function):
     """The modules in which a function that has a body for each type is called."""
     call = re.compile(rf"(?<!def )\b{function.__name__}\(")
     modules = [
-        importlib.import_module(found.name) for found in pkgutil.walk_packages(numeric.__path__, "coterie.numeric.")
+        importlib.import_module(module.name) for module in pkgutil.walk_packages(numeric.__path__, "coterie.numeric.")
     ]
     knowing = [module for module in modules if vars(module).get(function.__name__) is function]
     return {module.__name__ for module in knowing if call.search(inspect.getsource(module))}

@@ -136,7 +136,7 @@ def asked(model, form, X, task):
 @pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in ONLINE])
 def test_every_kind_of_model_forgets_or_refuses(name, tmp_path):
     form, model = form_of(name), learned(name)
-    kept, before = copy.deepcopy(model), digest(model)
+    before_forgetting, before = copy.deepcopy(model), digest(model)
     with pytest.raises(ValueError, match=r"task 'nobody at all' was never seen: the model knows|no tasks"):
         model.forget_task("nobody at all")
     task = 0 if "views" in name or not hasattr(model, "tasks_") else model.tasks_[0]
@@ -147,21 +147,21 @@ def test_every_kind_of_model_forgets_or_refuses(name, tmp_path):
         assert digest(model) == before
         return
     model.forget_task(task)
-    assert digest(kept) == before  # a copy is another model
-    named = model.tasks_ == kept.tasks_
+    assert digest(before_forgetting) == before  # a copy is another model
+    named = model.tasks_ == before_forgetting.tasks_
     assert named == (getattr(getattr(model, "relation", None), "form", None) == "columns" or "graph" in name)
-    assert_gone(name, model, kept, task, form, named)
+    assert_gone(name, model, before_forgetting, task, form, named)
     assert_goes_on(model, saved(model, tmp_path), form)
 
 
-def assert_gone(name, model, kept, task, form, named):
+def assert_gone(name, model, before_forgetting, task, form, named):
     """The task is as one that nobody has seen, the others are in their order but for the last."""
     X = records(form, "asked").X
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if named:
         assert name.startswith(TAKEN_OUT) or not np.any(model.coef_[..., model.tasks_.index(task), :])
         return
-    order = list(kept.tasks_)
+    order = list(before_forgetting.tasks_)
     order[order.index(task)] = order[-1]
     assert model.tasks_ == order[:-1]
     relation = getattr(model, "relation", None)
@@ -175,13 +175,13 @@ def assert_gone(name, model, kept, task, form, named):
 
 def assert_goes_on(model, again, form):
     more = records(form, "more")
-    for each in (model, again):
-        each.partial_fit(more.X, more.y, **more.given)
+    for fitted in (model, again):
+        fitted.partial_fit(more.X, more.y, **more.keywords)
     assert digest(model)[0] == digest(again)[0]
     assert model.tasks_ == again.tasks_
 
 
-# -- at most so many tasks ----------------------------------------------------------------------------------------------
+# -- at most this many tasks ----------------------------------------------------------------------------------------------
 
 #: Relations of nested groups, with tasks that share none, one or several of them.
 LEVELS = [name for name, case in CASES.items() if case.relation.form != "columns"]
@@ -263,16 +263,16 @@ def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation
     n = len(tasks)
     rng = np.random.default_rng(n)
     X, y = rng.standard_normal((n, 3)), np.where(np.arange(n) % 2, 1, -1)
-    made = []
+    margins = []
     for pieces in (cut(n, range(n)), cut(n, cuts), cut(n, [])):
         model = LEARNERS[learner](RELATIONS[relation], most)
-        for some in pieces:
-            model.partial_fit(X[some], y[some], tasks[some], classes=[-1, 1])
-        made.append(model)
-    one = made[0]
+        for piece in pieces:
+            model.partial_fit(X[piece], y[piece], tasks[piece], classes=[-1, 1])
+        margins.append(model)
+    one = margins[0]
     last = list(dict.fromkeys(reversed(tasks)))[:most]
     assert sorted(one.tasks_) == sorted(last)
-    for other in made[1:]:
+    for other in margins[1:]:
         assert one.tasks_ == other.tasks_
         assert one.coef_.tobytes() == other.coef_.tobytes()
         assert (
@@ -291,17 +291,17 @@ def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
         (lambda: raw.AdaptiveSharingRegressor(max_tasks=5), stream.y * 3),
         (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3), max_tasks=5), stream.y),
     ):
-        made = []
+        margins = []
         for pieces in (cut(200, range(200)), cut(200, [33, 34, 120])):
             model = make()
-            for some in pieces:
+            for piece in pieces:
                 extra = {} if model._kind == "regressor" else {"classes": sorted(set(y.tolist()))}
-                model.partial_fit(X[some], y[some], task[some], **extra)
-            made.append(model)
-        assert made[0].tasks_ == made[1].tasks_
-        assert len(made[0].tasks_) == 5
-        np.testing.assert_array_equal(made[0].predict(X, task), made[1].predict(X, task))
-        np.testing.assert_array_equal(made[0].coef_, made[1].coef_)
+                model.partial_fit(X[piece], y[piece], task[piece], **extra)
+            margins.append(model)
+        assert margins[0].tasks_ == margins[1].tasks_
+        assert len(margins[0].tasks_) == 5
+        np.testing.assert_array_equal(margins[0].predict(X, task), margins[1].predict(X, task))
+        np.testing.assert_array_equal(margins[0].coef_, margins[1].coef_)
 
 
 def test_dictionaries_one_by_one_are_bounded_too():
@@ -365,41 +365,41 @@ def test_neither_name_nor_weights_are_in_the_file(name, storage, tmp_path):
     own = own_numbers(model, "fr/ann-the-forgotten")
     assert own
     model.forget_task("fr/ann-the-forgotten").save(tmp_path / "model.coterie")
-    held = (tmp_path / "model.coterie").read_bytes()
-    assert b"ann-the-forgotten" not in held
-    assert b"bob" in held
-    assert not [number for number in own if number.tobytes() in held]
+    saved = (tmp_path / "model.coterie").read_bytes()
+    assert b"ann-the-forgotten" not in saved
+    assert b"bob" in saved
+    assert not [number for number in own if number.tobytes() in saved]
 
 
 def own_numbers(model, task):
     """The weights in the rows of a task, of all tables of all members."""
     i, state = model.tasks_.index(task), model.state_
-    tables = [each.model for each in getattr(state, "members", [state])]
-    found = []
-    for each in tables:
-        if isinstance(each, MixedEffects):
-            found += [weight for weight in each.weights[i] if weight]
+    tables = [member.model for member in getattr(state, "members", [state])]
+    sizes = []
+    for table in tables:
+        if isinstance(table, MixedEffects):
+            sizes += [weight for weight in table.weights[i] if weight]
             continue
-        while not hasattr(each, "tasks"):
-            each = each.model
-        if each.levels.own[i]:
-            found += [weight for weight in each.tasks.rows(state.known, state.features)[i] if weight]
-    return found
+        while not hasattr(table, "tasks"):
+            table = table.model
+        if table.levels.own[i]:
+            sizes += [weight for weight in table.tasks.rows(state.known, state.features)[i] if weight]
+    return sizes
 
 
 @pytest.mark.parametrize("n_tasks", [3000, slow(100_000)])
 def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
     """Tasks of ten records each come and go; the sparse rows of those that leave are used again."""
-    rng, each = np.random.default_rng(1), 10
-    n = n_tasks * each
-    task = np.clip(np.arange(n) // each + rng.integers(-20, 20, n), 0, n_tasks - 1)
+    rng, per_task = np.random.default_rng(1), 10
+    n = n_tasks * per_task
+    task = np.clip(np.arange(n) // per_task + rng.integers(-20, 20, n), 0, n_tasks - 1)
     X = sp.random_array((n, 200), density=0.03, rng=rng, format="csr")
     y, memory = rng.choice([-1, 1], n), []
     rule = RULES["PA-I"]
     model = ct.MultitaskPerceptron(rule=rule, average=True, storage="sparse", max_tasks=100)
     for first in range(0, n, 3000):
-        some = slice(first, first + 3000)
-        model.partial_fit(X[some], y[some], task[some], classes=[-1, 1])
+        rows = slice(first, first + 3000)
+        model.partial_fit(X[rows], y[rows], task[rows], classes=[-1, 1])
         memory.append(model.memory_)
     assert len(model.tasks_) == 100
     assert max(memory[3:]) < 1.6 * memory[2]
@@ -511,14 +511,14 @@ def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path
     assert clicks.read_bytes() == before
     ct.batch.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
     message = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
-    assert "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in message
+    assert "holds a batch model (MultitaskKernelRidge), which is refitted without the records of a task" in message
 
 
 def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
     path, X = tmp_path / "m.coterie", [[1.0], [-1.0], [2.0], [3.0]]
     raw.MultitaskLogistic().fit(X, [0, 1, 0, 1], task=["a\nb", "c\nd", "c\\nd", "e"]).save(path)
-    predictions = terminal.run("forget", path, "--task", r"a\nb", "--task", r"c\nd").stdout
-    assert predictions.startswith("Forgotten: a\\nb, c\\nd\n")
+    output = terminal.run("forget", path, "--task", r"a\nb", "--task", r"c\nd").stdout
+    assert output.startswith("Forgotten: a\\nb, c\\nd\n")
     assert ct.load(path).tasks_ == ["e", "c\nd"]  # the one that is called so, not the one printed so
     raw.MultitaskLogistic().fit(X[:2], [0, 1], task=[7, 8]).save(path)
     terminal.run("forget", path, "--task", "7")
@@ -527,13 +527,11 @@ def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
     for y, task in enumerate((1, "1")):
         model.learn_one({"a": 1.0}, y, task=task)
     before = content(model, path)
-    predictions = terminal.refused("forget", path, "--task", "1")
-    assert predictions == f"{path}: '1' is how 1 and '1' are printed: only Python can tell them apart"
+    output = terminal.refused("forget", path, "--task", "1")
+    assert output == f"{path}: '1' is how 1 and '1' are printed: only Python can tell them apart"
     assert path.read_bytes() == before
-    predictions = terminal.refused(
-        "forget", tmp_path / "no.coterie", "--task", "a", "--output", tmp_path / "nn.coterie"
-    )
-    assert predictions == f"there is no file {tmp_path / 'no.coterie'}"  # the model is missing, and not its place
+    output = terminal.refused("forget", tmp_path / "no.coterie", "--task", "a", "--output", tmp_path / "nn.coterie")
+    assert output == f"there is no file {tmp_path / 'no.coterie'}"  # the model is missing, and not its place
 
 
 REFUSED = {

@@ -25,12 +25,14 @@ USER = RNG.choice(["ann", "bob"], N).tolist()
 Y = (RNG.random(N) < 0.5).tolist()
 FRAMES = {
     "pandas": pd.DataFrame,
-    "pandas, categories": lambda held: pd.DataFrame(held).astype({c: "category" for c in held if c == "carrier"}),
-    "pandas, nullable": lambda held: pd.DataFrame(held).convert_dtypes(),
+    "pandas, categories": lambda columns: pd.DataFrame(columns).astype(
+        {c: "category" for c in columns if c == "carrier"}
+    ),
+    "pandas, nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),
     "polars": pl.DataFrame,
     "arrow": pa.table,
 }
-frames = pytest.mark.parametrize("made", FRAMES.values(), ids=FRAMES)
+frames = pytest.mark.parametrize("make_frame", FRAMES.values(), ids=FRAMES)
 
 
 def rows(columns, gaps=False):
@@ -41,47 +43,47 @@ def rows(columns, gaps=False):
 
 @frames
 @pytest.mark.parametrize("estimator", [ct.MultitaskLogistic, ct.MultitaskRegressor, ct.batch.MultitaskKernelRidge])
-def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
+def test_a_frame_with_strings_is_what_its_rows_are(make_frame, estimator):
     y = np.asarray(Y, float)
     same = rows(COLUMNS, gaps="fit_intercept" in estimator().get_params())
-    framed = estimator().fit(made(COLUMNS), y, task=USER)
+    framed = estimator().fit(make_frame(COLUMNS), y, task=USER)
     listed = estimator().fit(same, y, task=USER)
     expected = listed.predict(same, task=USER)
-    np.testing.assert_array_equal(framed.predict(made(COLUMNS), task=USER), expected)
+    np.testing.assert_array_equal(framed.predict(make_frame(COLUMNS), task=USER), expected)
     np.testing.assert_array_equal(framed.predict(same, task=USER), expected)
-    np.testing.assert_array_equal(listed.predict(made(COLUMNS), task=USER), expected)
+    np.testing.assert_array_equal(listed.predict(make_frame(COLUMNS), task=USER), expected)
 
 
 @pytest.mark.parametrize("load", [pd.read_csv, pl.read_csv])
 @pytest.mark.parametrize("numbers", [False, True], ids=["with strings", "numbers alone"])
 def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
-    held = {name: column for name, column in COLUMNS.items() if not numbers or name in ("delay", "seats")}
+    columns = {name: column for name, column in COLUMNS.items() if not numbers or name in ("delay", "seats")}
     path = tmp_path / "flights.csv"
-    pd.DataFrame({**held, "user": USER, "late": Y}).to_csv(path, index=False)
+    pd.DataFrame({**columns, "user": USER, "late": Y}).to_csv(path, index=False)
     model = ct.MultitaskLogistic()
     reading = read(path, label="late", task="user", scale="standard")
     ct.progressive_validation(model, reading)
     model.__stream_model__().encoder = reading.encoder
     frame = load(path)
-    expected = [model.decision_function_one(record, task) for record, task in zip(rows(held), USER, strict=True)]
+    expected = [model.decision_function_one(record, task) for record, task in zip(rows(columns), USER, strict=True)]
     np.testing.assert_array_equal(model.decision_function(frame, task=USER), expected)
 
 
-@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
 @pytest.mark.parametrize("model", [ct.AdaptiveSharingClassifier(), ct.MultitaskPerceptron()])
-def test_columns_of_frames_are_known_as_scikit_learn_has_them(made, model, tmp_path):
+def test_columns_of_frames_are_known_as_scikit_learn_has_them(make_frame, model, tmp_path):
     """Whether they are read as arrays are, encoded as files are, or by name."""
     numbers, words = {"a": [1.0, 2.0], "b": [0.5, 0.1]}, {"a": [1.0, 2.0], "colour": ["red", "blue"]}
     for columns in (numbers, words):
-        fitted = clone(model).fit(made(columns), [True, False], task=["x", "y"])
+        fitted = clone(model).fit(make_frame(columns), [True, False], task=["x", "y"])
         fitted.save(tmp_path / "m.coterie")
-        for each in (fitted, ct.load(tmp_path / "m.coterie"), copy.deepcopy(fitted)):
-            assert each.feature_names_in_.tolist() == list(columns)
-            assert each.n_features_in_ == 2
-    with_tasks = clone(model).set_params(task_column="who").fit(made(words | {"who": ["x", "y"]}), [True, False])
+        for fitted_model in (fitted, ct.load(tmp_path / "m.coterie"), copy.deepcopy(fitted)):
+            assert fitted_model.feature_names_in_.tolist() == list(columns)
+            assert fitted_model.n_features_in_ == 2
+    with_tasks = clone(model).set_params(task_column="who").fit(make_frame(words | {"who": ["x", "y"]}), [True, False])
     assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
     with pytest.raises(ValueError, match="one class only"):
-        with_tasks.fit(made(numbers | {"who": ["x", "y"]}), ["yes", "yes"])
+        with_tasks.fit(make_frame(numbers | {"who": ["x", "y"]}), ["yes", "yes"])
     assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
 
 

@@ -1,6 +1,6 @@
 """Mutated files: each is read or refused by `InputError`, in bounded time and memory.
 
-``COTERIE_FUZZ=100000 pytest tests/test_fuzz_readers.py`` makes so many a format; `tools/check --slow` 250, the plain run a tenth.
+``COTERIE_FUZZ=100000 pytest tests/test_fuzz_readers.py`` makes this many a format; `tools/check --slow` 250, the plain run a tenth.
 Every byte of small Parquet and Arrow files is altered as well, and the files are read by a process of their own, which a
 library may end.
 """
@@ -72,7 +72,7 @@ SEEDS: dict[str, list[bytes]] = {
     "csv": [CSV.encode(), CSV.replace(",", ";").encode(), b"y,u,x\n1,2,3\n"],
     "tsv": [CSV.replace(",", "\t").encode()],
     "jsonl": ["".join(json.dumps(record) + "\n" for record in RECORDS).encode()],
-    "parquet": [parquet_bytes(**held) for held in ({}, {"compression": "zstd"}, PLAIN)],
+    "parquet": [parquet_bytes(**options) for options in ({}, {"compression": "zstd"}, PLAIN)],
     "arrow": [ipc(pa.ipc.new_file), ipc(pa.ipc.new_stream), ipc(pa.ipc.new_file, compression="lz4")],
     "svm": [SVMLIGHT.encode()],
     "vw": [VOWPAL.encode()],
@@ -227,6 +227,6 @@ def test_a_byte_that_is_altered_does_not_end_the_process(tmp_path: Path, kind: s
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = fork(read_altered, kind, bits, tmp_path / f"data.{kind}", **pipes)
     out, err = process.communicate(timeout=600)
-    predictions = out.splitlines()
-    assert process.returncode == 0, f"{predictions[-1:]}: {err[-2000:]}"
-    assert len(predictions) == bits * sum(map(len, small_files(kind, bits)))
+    lines = out.splitlines()
+    assert process.returncode == 0, f"{lines[-1:]}: {err[-2000:]}"
+    assert len(lines) == bits * sum(map(len, small_files(kind, bits)))

@@ -101,8 +101,8 @@ def extents(disc, dot, framed, twice, hung):
 @pytest.mark.slow
 def test_bodies_are_of_the_type_itself_of_its_bases_or_of_what_it_wraps():
     disc, dot = Disc(2.0), Dot(2.0)
-    found = extents(disc, dot, Framed(disc, 1.0), Framed(Framed(dot, 1.0), 1.0), Hung(disc, 1.0))
-    assert found == (2.0, 6.0, 0.0, 0.0, 2.0, 6.0, 0.0, 0.0, 10.0, 6.0)
+    results = extents(disc, dot, Framed(disc, 1.0), Framed(Framed(dot, 1.0), 1.0), Hung(disc, 1.0))
+    assert results == (2.0, 6.0, 0.0, 0.0, 2.0, 6.0, 0.0, 0.0, 10.0, 6.0)
 
 
 SPARSE_RECORD = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
@@ -146,13 +146,13 @@ def test_compiled_rounds_let_go_of_what_they_were_given(name):
     X, task = rng.normal(size=(40, 6)), np.array(["a", "b", "c"])[rng.integers(3, size=40)]
     y = X[:, 0] > 0
     model = HOLDING[name]().partial_fit(X, y, task=task)
-    held = list(arrays_of(model.state_.model))
-    before = [sys.getrefcount(array) for array in held]
+    model_arrays = list(arrays_of(model.state_.model))
+    before = [sys.getrefcount(array) for array in model_arrays]
     model.partial_fit(X, y, task=task)
     after = list(arrays_of(model.state_.model))
-    assert all(one is other for one, other in zip(held, after, strict=True))
+    assert all(one is other for one, other in zip(model_arrays, after, strict=True))
     del after
-    assert [sys.getrefcount(array) for array in held] == before
+    assert [sys.getrefcount(array) for array in model_arrays] == before
 
 
 MODULE = """
@@ -190,8 +190,8 @@ def test_machine_code_of_before_a_type_moved_is_passed_over(tmp_path):
 def _run(folder, version):
     """Run the module as another version of coterie would."""
     code = f"import coterie.numeric._numba as g\ng.numba_version = {version!r}\nimport user\n"
-    kept = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | kept, capture_output=True, text=True)
+    environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
 
 
@@ -209,11 +209,11 @@ print(model.coef_.tolist(), sum(learn.stats.cache_hits.values()))
 
 @pytest.mark.slow
 def test_what_is_forwarded_comes_from_disk_in_the_next_process(tmp_path):
-    kept = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     outputs = []
     for _ in range(2):
         command = [sys.executable, "-c", FORWARDING]
-        done = subprocess.run(command, env=os.environ | kept, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
         *weights, hits = done.stdout.split()
         outputs.append((weights, hits))
     assert [hits for _, hits in outputs] == ["0", "1"]

@@ -34,12 +34,12 @@ def random_graph(k, n_edges, seed=0):
     return np.unique(ends[ends[:, 0] < ends[:, 1]], axis=0)
 
 
-def scale_free(k, each=3, seed=0):
+def scale_free(k, links=3, seed=0):
     """Every new task joins a few old ones, those with many neighbors more often."""
     rng = np.random.default_rng(seed)
-    ends, edges = list(range(each)), set()
-    for new in range(each, k):
-        for old in {ends[place] for place in rng.integers(len(ends), size=each)}:
+    ends, edges = list(range(links)), set()
+    for new in range(links, k):
+        for old in {ends[place] for place in rng.integers(len(ends), size=links)}:
             edges.add((old, new))
             ends += [old, new]
     return sorted(edges)

@@ -48,8 +48,8 @@ def test_kernels_equal_to_the_definition():
 
 
 def test_one_task_is_a_perceptron():
-    given = ct.progressive_validation(Heterogeneous(b=5.0), X[0], Y)
-    assert_margins(given.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
+    default_tasks = ct.progressive_validation(Heterogeneous(b=5.0), X[0], Y)
+    assert_margins(default_tasks.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
 
 
 # -- which tasks agree: CCG08 §6, "other measures of similarity" -------------------------------------------------------
@@ -89,8 +89,8 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
     model.partial_fit({name: view[:100] for name, view in names.items()}, Y[:100], active[:100])
     model.save(tmp_path / "m.coterie")
     again = ct.load(tmp_path / "m.coterie")
-    for each in (model, again):
-        each.partial_fit({name: view[100:] for name, view in names.items()}, Y[100:], active[100:])
+    for fitted in (model, again):
+        fitted.partial_fit({name: view[100:] for name, view in names.items()}, Y[100:], active[100:])
     np.testing.assert_array_equal(again.decision_function(names), model.decision_function(names))
     one = Heterogeneous(1.0)._with_relation(chain)
     assert one.relation is chain
@@ -102,17 +102,17 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
 def test_labels_of_every_task_are_rounds_in_turn():
     labels = np.column_stack([Y, -Y, Y])[:60]
     model, slow = (Heterogeneous(1.0), Heterogeneous(1.0))
-    some = [view[:60] for view in X]
-    trace = ct.progressive_validation(model, some, labels)
+    first_rows = [view[:60] for view in X]
+    trace = ct.progressive_validation(model, first_rows, labels)
     turned = ct.progressive_validation(
-        slow, [np.repeat(view, 3, axis=0) for view in some], labels.ravel(), task=np.tile([0, 1, 2], 60)
+        slow, [np.repeat(view, 3, axis=0) for view in first_rows], labels.ravel(), task=np.tile([0, 1, 2], 60)
     )
     np.testing.assert_allclose(trace.margin, turned.margin, rtol=1e-12, atol=1e-12)
     assert trace.n == 180
-    predictions = model.decision_function(some)
-    assert predictions.shape == model.predict(some).shape == (60, 3)
+    predictions = model.decision_function(first_rows)
+    assert predictions.shape == model.predict(first_rows).shape == (60, 3)
     for i in range(3):
-        np.testing.assert_allclose(predictions[:, i], model.decision_function(some, task=[i] * 60), rtol=1e-9)
+        np.testing.assert_allclose(predictions[:, i], model.decision_function(first_rows, task=[i] * 60), rtol=1e-9)
 
 
 REFUSALS = {
@@ -166,17 +166,17 @@ def agreeing(seed=0, same=True, n=300):
 @pytest.mark.parametrize("kernels", [None, [ct.kernels.Gaussian(2.0), "linear"]])
 def test_several_b_are_mixed_as_by_the_definition(kernels, tmp_path):
     X, y, active = agreeing()
-    each = [ct.progressive_validation(Heterogeneous(b, kernels), X, y, task=active) for b in BS]
-    mixture = sharing.AdaptiveSharing([Predictions(trace.margin) for trace in each], log_odds=False)
+    traces = [ct.progressive_validation(Heterogeneous(b, kernels), X, y, task=active) for b in BS]
+    mixture = sharing.AdaptiveSharing([Predictions(trace.margin) for trace in traces], log_odds=False)
     expected = sharing.run(mixture, X[0], active.tolist(), y.tolist())
     model = Heterogeneous(BS, kernels)
     trace = ct.progressive_validation(model, X, y, task=active)
     np.testing.assert_allclose(trace.margin, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(model.b_weights_[0], mixture.weights(model.tasks_[0], 3), rtol=1e-9)
-    assert model.n_mistakes_ == sum(trace.mistakes for trace in each)
+    assert model.n_mistakes_ == sum(trace.mistakes for trace in traces)
     pieces = Heterogeneous(list(BS), kernels)
-    for some in (slice(0, 1), slice(1, 130), slice(130, 300)):
-        pieces.partial_fit([x[some] for x in X], y[some], task=active[some], classes=[-1, 1])
+    for chunk in (slice(0, 1), slice(1, 130), slice(130, 300)):
+        pieces.partial_fit([x[chunk] for x in X], y[chunk], task=active[chunk], classes=[-1, 1])
     np.testing.assert_allclose(pieces.decision_function(X), model.decision_function(X), rtol=1e-9, atol=1e-9)
     model.save(tmp_path / "model.coterie")
     again = ct.load(tmp_path / "model.coterie")

@@ -95,52 +95,56 @@ TO_LEAVE_OUT = {
 
 def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_anything_is_learned(tmp_path):
     leaky().to_csv(tmp_path / "t.csv", index=False)
-    predictions = []
+    hints_of_reader = []
     reader = read(tmp_path / "t.csv", label="label", task="user", bits=8, text="where", block_rows=300)
-    reader.before_first(predictions.append)
+    reader.before_first(hints_of_reader.append)
     rows = 0
     for block in reader:
-        assert len(predictions) == 1, "before the first block, and once"
-        assert {hint.column for hint in predictions[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}, "more records come"
+        assert len(hints_of_reader) == 1, "before the first block, and once"
+        assert {hint.column for hint in hints_of_reader[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}, (
+            "more records come"
+        )
         rows += len(block)
     assert rows == 600
-    found = {hint.column: hint for hint in reader.hints}
-    assert {name: hint.seen.partition(" (")[0] for name, hint in found.items()} == TO_LEAVE_OUT
-    assert found["status"].seen.endswith("(AUC 1.000)")
-    assert {hint.options for hint in found.values()} == {("ignore",)}
-    said = hints(tmp_path / "t.csv", categorical=["number", "status"])
-    assert {hint.column for hint in said} == set(TO_LEAVE_OUT) - {"number"}, "how it is read was said"
+    by_column = {hint.column: hint for hint in reader.hints}
+    assert {name: hint.seen.partition(" (")[0] for name, hint in by_column.items()} == TO_LEAVE_OUT
+    assert by_column["status"].seen.endswith("(AUC 1.000)")
+    assert {hint.options for hint in by_column.values()} == {("ignore",)}
+    message = hints(tmp_path / "t.csv", categorical=["number", "status"])
+    assert {hint.column for hint in message} == set(TO_LEAVE_OUT) - {"number"}, "how it is read was said"
 
 
 def test_a_command_names_them_in_one_line_before_it_learns(tmp_path):
     leaky()[["paid", "unit", "useful", "user", "label"]].to_csv(tmp_path / "t.csv", index=False)
     options = ["learn", tmp_path / "t.csv", "--task", "user", "--label", "label", "--alone"]
-    found = run(*options)
-    line, *rest = found.stderr.splitlines()
+    result = run(*options)
+    line, *rest = result.stderr.splitlines()
     assert line.startswith(
         "coterie: columns to look at: paid has values that tell the label nearly by themselves (AUC 0.9"
     )
     assert line.endswith("; unit has the same value in the first 600 records")
     assert rest[0].split()[0] == "examples"
-    assert "Hint: unit has the same value in the first 600 records: try --ignore unit\n" in found.stdout
+    assert "Hint: unit has the same value in the first 600 records: try --ignore unit\n" in result.stdout
     assert run(*options, "-q").stderr == ""
-    assert [each["column"] for each in run_json(*options, "-q")["reading"]["hints"]] == ["paid", "unit"]
+    assert [hint["column"] for hint in run_json(*options, "-q")["reading"]["hints"]] == ["paid", "unit"]
 
 
 @pytest.mark.parametrize(
-    "made", [pd.DataFrame, pa.Table.from_pandas, pl.from_pandas], ids=["pandas", "Arrow", "Polars"]
+    "make_frame", [pd.DataFrame, pa.Table.from_pandas, pl.from_pandas], ids=["pandas", "Arrow", "Polars"]
 )
-def test_frames_are_warned_of_columns_to_leave_out(made):
+def test_frames_are_warned_of_columns_to_leave_out(make_frame):
     whole = leaky()
     task = whole["user"].to_numpy()
     with pytest.warns(UserWarning) as caught:  # noqa: PT030 (all that are told are compared)
         ct.AdaptiveSharingClassifier().partial_fit(
-            made(whole[[*TO_LEAVE_OUT, "empty", "useful", "where"]]), whole["label"], task=task
+            make_frame(whole[[*TO_LEAVE_OUT, "empty", "useful", "where"]]), whole["label"], task=task
         )
-    assert {str(each.message).split("'")[1] for each in caught} == {*TO_LEAVE_OUT, "empty"}
-    numbers = made(whole[["paid", "unit", "useful", "count"]])
+    assert {str(warning.message).split("'")[1] for warning in caught} == {*TO_LEAVE_OUT, "empty"}
+    numbers = make_frame(whole[["paid", "unit", "useful", "count"]])
     with pytest.warns(UserWarning) as caught:  # noqa: PT030
         model = ct.AdaptiveSharingClassifier().partial_fit(numbers, whole["label"], task=task)
-    assert {str(each.message).split("'")[1] for each in caught} == {"paid", "unit"}
+    assert {str(warning.message).split("'")[1] for warning in caught} == {"paid", "unit"}
     model.partial_fit(numbers, whole["label"], task=task)  # no more than once: a warning would be an error here
-    ct.AdaptiveSharingClassifier().partial_fit(made(whole[["paid"]].iloc[:99]), whole["label"][:99], task=task[:99])
+    ct.AdaptiveSharingClassifier().partial_fit(
+        make_frame(whole[["paid"]].iloc[:99]), whole["label"][:99], task=task[:99]
+    )

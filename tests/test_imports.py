@@ -71,7 +71,7 @@ def imported_by(path, names):
         if isinstance(node, ast.ImportFrom):
             near = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             whole = ".".join(filter(None, (near, node.module)))
-            yield from ({f"{whole}.{each.name}" for each in node.names} | {whole}) & names
+            yield from ({f"{whole}.{alias.name}" for alias in node.names} | {whole}) & names
 
 
 def test_no_module_imports_itself_in_the_end_not_even_for_type_hints():

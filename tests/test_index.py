@@ -44,33 +44,33 @@ def by_dictionary(coming):
 @pytest.mark.parametrize("name", COMING)
 @pytest.mark.parametrize("asked", [True, False])
 def test_an_index_numbers_as_a_dictionary(name, asked):
-    made = Index()
+    index = Index()
     for k, labels in enumerate(COMING[name]):
         expected = by_dictionary(COMING[name][: k + 1])
         before = by_dictionary(COMING[name][:k])
         listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
         new = [label for label in dict.fromkeys(listed) if label not in before]
-        assert list(made.new_among(listed)) == new
+        assert list(index.new_among(listed)) == new
         if isinstance(labels, np.ndarray) and labels.dtype == np.int64:
-            assert list(made.new_among(WholeNumbers(labels))) == new
-        made.add(labels)
-        assert len(made) == len(expected)
+            assert list(index.new_among(WholeNumbers(labels))) == new
+        index.add(labels)
+        assert len(index) == len(expected)
         if asked:
-            assert made.labels == list(made.sequence) == list(expected)
-            assert made.numbers == expected
-        assert made.find(listed).tolist() == [expected[label] for label in listed]
-        assert made.codes(labels).tolist() == [expected[label] for label in listed]
-        assert made.find(["unknown", 77_777, None]).tolist() == [-1, -1, -1]
-    assert made.labels == list(expected)
-    assert [type(label) for label in made.labels] == [type(label) for label in expected]
+            assert index.labels == list(index.sequence) == list(expected)
+            assert index.numbers == expected
+        assert index.find(listed).tolist() == [expected[label] for label in listed]
+        assert index.codes(labels).tolist() == [expected[label] for label in listed]
+        assert index.find(["unknown", 77_777, None]).tolist() == [-1, -1, -1]
+    assert index.labels == list(expected)
+    assert [type(label) for label in index.labels] == [type(label) for label in expected]
 
 
 def test_what_is_known_is_found_at_once():
-    made = Index(range(1000))
-    assert made.codes_of_known(DRAWN) is None  # some are negative
-    np.testing.assert_array_equal(made.codes_of_known(np.abs(DRAWN)), np.abs(DRAWN))
-    assert made.codes_of_known(np.abs(DRAWN).astype(float)) is None
-    assert made.codes_of_known(np.abs(DRAWN)[: MANY - 1]) is None
+    index = Index(range(1000))
+    assert index.codes_of_known(DRAWN) is None  # some are negative
+    np.testing.assert_array_equal(index.codes_of_known(np.abs(DRAWN)), np.abs(DRAWN))
+    assert index.codes_of_known(np.abs(DRAWN).astype(float)) is None
+    assert index.codes_of_known(np.abs(DRAWN)[: MANY - 1]) is None
 
 
 def blocks(tasks, seed=3):
@@ -87,10 +87,10 @@ def run(model):
         X, y, task = blocks(tasks)
         predictions.append(model.__stream_model__().learn(X, y, task).margin)
         predictions.append(model.decision_function(X, task + 5))
-    made = type(model)(**model.get_params()).__restore__(*model.__dump__())
+    restored = type(model)(**model.get_params()).__restore__(*model.__dump__())
     X, y, task = blocks(np.array(["5", "ann"] * 200))
-    predictions.append(made.__stream_model__().learn(X, y, task).margin)
-    return predictions, model.tasks_, made.tasks_
+    predictions.append(restored.__stream_model__().learn(X, y, task).margin)
+    return predictions, model.tasks_, restored.tasks_
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_block_with_a_task_never_seen_is_refused_and_changes_nothing():
     before, known = model.coef_.copy(), model.tasks_
     with pytest.raises(ValueError, match="task 51 was never seen"):
         model.partial_fit(X, y, np.where(np.arange(400) == 7, 51, task))
-    with pytest.raises(ValueError, match="is it meant, and of another type"):
+    with pytest.raises(ValueError, match="did you mean that type"):
         model.set_params(new_task="grow").predict(X, task.astype(str))
     np.testing.assert_array_equal(model.coef_, before)
     assert model.tasks_ == known

@@ -121,10 +121,10 @@ def test_a_laplacian_alone_is_taken_by_its_pseudo_inverse():
     assert relation.penalty(U) == np.inf, "the mean is not zero"
     U -= U.mean(axis=0)
     assert relation.penalty(U) == pytest.approx(np.vdot(U, L @ U))
-    given = Interaction(inverse=np.linalg.pinv(L), pseudo_inverse=True)
-    assert given.penalty(U) == pytest.approx(relation.penalty(U))
+    interaction = Interaction(inverse=np.linalg.pinv(L), pseudo_inverse=True)
+    assert interaction.penalty(U) == pytest.approx(relation.penalty(U))
     definite = (Interaction(spd(0), pseudo_inverse=either) for either in (False, True))
-    np.testing.assert_allclose(*(each.penalty(U[:4]) for each in definite))
+    np.testing.assert_allclose(*(relation.penalty(U[:4]) for relation in definite))
 
 
 def test_a_model_under_a_pseudo_inverse_is_the_literal_one_and_its_mean_zero():

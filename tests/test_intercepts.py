@@ -31,8 +31,8 @@ def predictions(model, X=X, y=Y, task=TASK, **more):
     return ct.progressive_validation(model, X, y, task=task, **more).margin
 
 
-def close(found, expected):
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+def close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
 # -- equality with the definition --------------------------------------------------------------------------------------
@@ -68,8 +68,8 @@ def test_constants_fade_as_what_is_a_tasks_own():
 def test_margins_are_shared_weights_and_a_constant(make, y):
     model = make(ct.relations.Intercepts()).fit(X, y, task=TASK)
     place = [model.tasks_.index(i) for i in TASK[:50]]
-    said = getattr(model, "decision_function", model.predict)(X[:50], TASK[:50])
-    close(said, X[:50] @ model.coef_[0] + model.intercept_[place])
+    predictions = getattr(model, "decision_function", model.predict)(X[:50], TASK[:50])
+    close(predictions, X[:50] @ model.coef_[0] + model.intercept_[place])
     assert np.ptp(model.coef_, axis=0).max() == 0.0
     assert np.ptp(model.intercept_) > 0.1
 
@@ -88,8 +88,8 @@ def test_a_new_task_has_no_constant():
 @pytest.mark.parametrize(("form", "storage"), [("dense", "auto"), ("csr", "sparse")])
 def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp_path):
     literal, rows = pool(), as_records(widened(X, TASK))
-    model, expected, found = raw.MultitaskLogistic(ct.relations.Intercepts(), storage=storage), [], []
-    held = FORMS[form](X)
+    model, expected, margins = raw.MultitaskLogistic(ct.relations.Intercepts(), storage=storage), [], []
+    records = FORMS[form](X)
     for t, i in enumerate(TASK.tolist()):
         if t in (100, 101, 180, 240):
             gone = {100: 2, 101: 0, 180: 2, 240: int(TASK[239])}[t]
@@ -101,9 +101,9 @@ def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp
                 model = ct.load(tmp_path / "model.coterie")
         expected.append(literal.margin(rows[t], i, t))
         literal.learn(rows[t], i, Y[t], t)
-        rounds = model.__stream_model__().learn(held[t : t + 1], Y[t : t + 1], [i], classes=[-1.0, 1.0])
-        found.append(rounds.margin[0])
-    close(found, expected)
+        rounds = model.__stream_model__().learn(records[t : t + 1], Y[t : t + 1], [i], classes=[-1.0, 1.0])
+        margins.append(rounds.margin[0])
+    close(margins, expected)
 
 
 # -- where it is a baseline --------------------------------------------------------------------------------------------
@@ -127,10 +127,10 @@ def named(model):
 
 @pytest.mark.parametrize("model", LOGISTIC, ids=named)
 def test_every_linear_classifier_has_it(model):
-    made = model.__baselines__()
-    assert list(made) == ["independent", "pooled", "intercepts", "mixed model"]
-    assert isinstance(made["intercepts"], ct.MultitaskLogistic)
-    assert made["intercepts"].relation == ct.relations.Intercepts()
+    baselines = model.__baselines__()
+    assert list(baselines) == ["independent", "pooled", "intercepts", "mixed model"]
+    assert isinstance(baselines["intercepts"], ct.MultitaskLogistic)
+    assert baselines["intercepts"].relation == ct.relations.Intercepts()
 
 
 def test_numbers_are_compared_with_it():
@@ -138,10 +138,10 @@ def test_numbers_are_compared_with_it():
         ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(), average=True, max_tasks=4),
         ct.MultitaskRegressor(),
     ):
-        made = model.__baselines__()["intercepts"]
-        assert made.get_params() == ct.MultitaskRegressor(ct.relations.Intercepts()).get_params()
+        baseline = model.__baselines__()["intercepts"]
+        assert baseline.get_params() == ct.MultitaskRegressor(ct.relations.Intercepts()).get_params()
     absolute = ct.MultitaskRegressor(loss=ct.rules.Absolute()).__baselines__()["intercepts"]
     assert absolute.loss == ct.rules.Absolute()
-    found = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
-    assert found.models["intercepts"].max_tasks is None
-    assert found.traces["intercepts"].error < 0.7 * found.traces["pooled"].error
+    comparison = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
+    assert comparison.models["intercepts"].max_tasks is None
+    assert comparison.traces["intercepts"].error < 0.7 * comparison.traces["pooled"].error

@@ -100,8 +100,8 @@ def test_probabilities_are_calibrated_on_rows_never_seen():
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     for c in range(3):
         for low, high in ((0.1, 0.4), (0.4, 0.7), (0.7, 0.95)):
-            some = (P[:, c] >= low) & (P[:, c] < high)
-            assert abs(P[some, c].mean() - (places[600:][some] == c).mean()) < 0.1
+            in_bin = (P[:, c] >= low) & (P[:, c] < high)
+            assert abs(P[in_bin, c].mean() - (places[600:][in_bin] == c).mean()) < 0.1
 
 
 def softmax(z):

@@ -196,10 +196,10 @@ def test_a_precomputed_kernel_gives_the_same():
     gram = kernels.gram(kernels.Gaussian(1.3), X)
     for fitted in ({"y": Y, "task": TASK}, {"y": OUT}):
         named = KernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate()).fit(X, **fitted)
-        given = KernelRidge("precomputed", ct.HalfUpdate()).fit(gram, **fitted)
-        np.testing.assert_allclose(given.dual_coef_, named.dual_coef_, rtol=1e-9)
+        precomputed = KernelRidge("precomputed", ct.HalfUpdate()).fit(gram, **fitted)
+        np.testing.assert_allclose(precomputed.dual_coef_, named.dual_coef_, rtol=1e-9)
         cross = kernels.gram(kernels.Gaussian(1.3), NEW, X)
-        np.testing.assert_allclose(given.predict(cross, TASK[:9]), named.predict(NEW, TASK[:9]), rtol=1e-9)
+        np.testing.assert_allclose(precomputed.predict(cross, TASK[:9]), named.predict(NEW, TASK[:9]), rtol=1e-9)
 
 
 # -- tasks nobody has fitted -------------------------------------------------------------------------------------------
@@ -214,8 +214,8 @@ def test_a_new_task_is_predicted_by_what_the_relation_says():
     np.testing.assert_allclose(pooled.predict(NEW, task=["nobody"] * 9), pooled.predict(NEW, task=[0] * 9), rtol=1e-9)
     mean = model(ct.MeanRegularized(b=2.5))
     shared = mean.predict(NEW, task=["nobody"] * 9)
-    each = np.mean([mean.predict(NEW, task=[t] * 9) for t in range(T)], axis=0)
-    np.testing.assert_allclose(shared, each * 2.5 / 3.5, rtol=1e-9)
+    task_mean = np.mean([mean.predict(NEW, task=[t] * 9) for t in range(T)], axis=0)
+    np.testing.assert_allclose(shared, task_mean * 2.5 / 3.5, rtol=1e-9)
     more_groups = ct.Clusters(GROUPS | {"fresh": "b", "alone": "c"}, b=3.0)
     clustered = model(more_groups)
     theirs = np.mean([clustered.predict(NEW, task=[t] * 9) for t in (2, 3)], axis=0)
@@ -268,10 +268,12 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
 def test_bad_input_is_refused_before_anything_changes(parameters, fitted, message):
     model = KernelRidge().fit(X, Y, task=TASK)
     before = model.predict(NEW, task=[0] * 9)
-    kept = model.get_params()
+    parameters_before = model.get_params()
     with pytest.raises(ValueError, match=message):
         model.set_params(**parameters).fit(X, **{"y": Y, "task": TASK} | fitted)
-    np.testing.assert_allclose(model.set_params(**kept).predict(NEW, task=[0] * 9), before, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        model.set_params(**parameters_before).predict(NEW, task=[0] * 9), before, rtol=1e-12, atol=1e-12
+    )
 
 
 def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):

@@ -86,18 +86,18 @@ def test_a_model_takes_it(name):
 @pytest.mark.parametrize("budget", [ct.budgets.Forgetron(15), ct.budgets.Projection(15, 0.3)])
 def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     values = gram(kernels.Gaussian(2.0), X)
-    given, made = (KernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
+    precomputed, computed = (KernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
     for part in (slice(0, 50), slice(50, 120)):
         rounds = [
-            model.__stream_model__().learn(held[part], Y[part], TASK[part], tasks=range(5))
-            for model, held in ((given, values), (made, X))
+            model.__stream_model__().learn(form[part], Y[part], TASK[part], tasks=range(5))
+            for model, form in ((precomputed, values), (computed, X))
         ]
         np.testing.assert_array_equal(rounds[0].updated, rounds[1].updated)
         np.testing.assert_allclose(rounds[0].margin, rounds[1].margin, rtol=1e-9, atol=1e-9)
     fresh = linear_stream(52, n=20).X
     np.testing.assert_allclose(
-        given.decision_function(gram(kernels.Gaussian(2.0), fresh, X), TASK[:20]),
-        made.decision_function(fresh, TASK[:20]),
+        precomputed.decision_function(gram(kernels.Gaussian(2.0), fresh, X), TASK[:20]),
+        computed.decision_function(fresh, TASK[:20]),
         rtol=1e-9,
         atol=1e-9,
     )
@@ -199,8 +199,8 @@ def test_a_record_that_a_kernel_refuses_leaves_the_model_as_it_was(kernel, way):
 def test_median_distance():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3))
-    apart = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))[np.triu_indices(400, 1)]
-    assert median_distance(points) == pytest.approx(np.median(apart), rel=0.02)
+    distances = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))[np.triu_indices(400, 1)]
+    assert median_distance(points) == pytest.approx(np.median(distances), rel=0.02)
     assert median_distance(sp.csr_array(points[:50])) == pytest.approx(median_distance(points[:50]))
     for wrong, message in ((points[:1], "two records at least, got 1"), (np.ones((5, 2)), "records that differ")):
         with pytest.raises(ValueError, match=message):

@@ -125,15 +125,15 @@ def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name, 
     tasks[:] = ["ann", label]
     for model in models():
         for again in range(2):  # of a model that has learned nothing, and of one that has
-            held = repr(model.__dump__()) if again else None
-            for what, call, given in (
+            before = repr(model.__dump__()) if again else None
+            for what, call, value in (
                 ("task", model.learn_one, (record, "yes", label)),
                 ("task", model.partial_fit, ([record, record], ["yes", "yes"], tasks, ["yes", "no"])),
                 ("label", model.learn_one, (record, label, "ann")),
             ):
                 with pytest.raises(ValueError, match=f"(?s){what} .* cannot be kept in a file: .*{reason}"):
-                    call(*given)
-            assert not again or repr(model.__dump__()) == held
+                    call(*value)
+            assert not again or repr(model.__dump__()) == before
             if not again:
                 assert not model.__stream_model__().fitted
                 model.learn_one(record, "yes", task="ann")
@@ -150,13 +150,13 @@ def test_a_label_that_arrays_of_text_would_cut_is_refused(label, tmp_path):
     frame = pd.DataFrame({"a": X[:, 0]})
     for model in models():
         for again in range(2):
-            held = repr(model.__dump__()) if again else None
+            before = repr(model.__dump__()) if again else None
             for records, labels in ((X, y), (X, objects), (frame, pd.Series(objects)), (frame.to_dict("records"), y)):
                 with pytest.raises(ValueError, match=r"label .*ends with a null character"):
                     model.partial_fit(records, labels, ["ann"] * 4)
             with pytest.raises(ValueError, match=r"label .*ends with a null character"):
                 model.learn_one({"a": 1.0}, label, task="ann")
-            assert not again or repr(model.__dump__()) == held
+            assert not again or repr(model.__dump__()) == before
             if not again:
                 model = type(model)(**model.get_params(deep=False))
                 model.partial_fit(frame, ["no", "maybe"] * 2, ["ann"] * 4)
@@ -166,8 +166,8 @@ def test_a_label_that_arrays_of_text_would_cut_is_refused(label, tmp_path):
     if isinstance(label, str):
         path = tmp_path / "records.parquet"
         parquet.write_table(pa.table({"task": ["a", "b"] * 2, "a": X[:, 0], "y": y}), path)
-        said = refused("learn", path, "--task", "task", "--label", "y")
-        assert "ends with a null character" in said
+        message = refused("learn", path, "--task", "task", "--label", "y")
+        assert "ends with a null character" in message
         model = ct.MultitaskPerceptron().fit(X, [True, False] * 2, task=objects)
         assert model.tasks_ == [other, label]
         model.save(tmp_path / "model.coterie")
@@ -221,7 +221,7 @@ def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(name, role
     )
     parquet.write_table(table, tmp_path / "records.parquet")
     command = ["learn", "records.parquet", "--task", names["task"], "--label", names["label"], "--output", "m.coterie"]
-    said = refused(*command)
-    assert said.startswith(f"records.parquet{'' if line is None else f':{line}'}: column 'odd': ")
-    assert reason in said
+    message = refused(*command)
+    assert message.startswith(f"records.parquet{'' if line is None else f':{line}'}: column 'odd': ")
+    assert reason in message
     assert not Path("m.coterie").exists()

@@ -15,6 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src/coterie"
+#: Folders in which only names count.
+TESTS = [ROOT / "tests", ROOT / "papers/tests"]
 
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
@@ -25,7 +27,7 @@ CEILINGS = {
     "cli": (1, 2, 0, 16),
     "datasets": (0, 0, 0, 0),
     "estimators": (0, 0, 0, 114),
-    "evaluation": (1, 1, 0, 13),
+    "evaluation": (0, 1, 0, 13),
     "hypotheses": (0, 7, 0, 10),
     "inputs": (0, 0, 0, 19),
     "io": (1, 0, 0, 10),
@@ -137,6 +139,17 @@ def assert_just_below(counts, ceilings, slack=SLACK):
             assert ceiling <= count + slack, "`python tests/test_language.py` lowers the ceilings"
 
 
+def test_tests_name_variables_after_what_they_are():
+    paths = [path for folder in TESTS for path in sorted(folder.rglob("*.py"))]
+    faults = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in paths
+        for kind, line, name in faults_of(path)
+        if kind == "names"
+    ]
+    assert faults == []
+
+
 def test_every_room_has_its_ceilings():
     assert set(CEILINGS) == set(rooms())
 
@@ -161,7 +174,7 @@ def lower():
     table = "".join(f'    "{room}": {ceilings},\n' for room, ceilings in sorted(CEILINGS.items()) if room in rooms())
     path = Path(__file__)
     text = re.sub(
-        r"(?ms)^CEILINGS = \{\n.*?^\}", lambda found: f"CEILINGS = {{\n{table}}}", path.read_text(encoding="utf-8")
+        r"(?ms)^CEILINGS = \{\n.*?^\}", lambda match: f"CEILINGS = {{\n{table}}}", path.read_text(encoding="utf-8")
     )
     numbers = ", ".join(map(str, map(min, package_counts(), (REPEATED_CLASSES, REPEATED_MODULES))))
     path.write_text(

@@ -109,8 +109,8 @@ def test_the_matrix_is_that_of_the_literal_form(name, step_norm, weights):
     order = assert_same(model, trace, run, y)
     M = np.linalg.inv(run.A)
     M *= K**2 / np.trace(M) if step_norm else 1.0
-    found = model.relation_matrix_[np.ix_(order, order)]
-    np.testing.assert_allclose(found, M, rtol=1e-8, atol=1e-8 * np.abs(M).max())
+    learned_matrix = model.relation_matrix_[np.ix_(order, order)]
+    np.testing.assert_allclose(learned_matrix, M, rtol=1e-8, atol=1e-8 * np.abs(M).max())
 
 
 @pytest.mark.slow
@@ -295,10 +295,10 @@ def test_features_that_come_later(relation):
     for t in range(60):
         x = {f"x{j}": float(v) for j, v in enumerate(rng.standard_normal(3 + t // 20))}
         model.partial_fit([x], [x["x0"] > 0], task=[f"task {rng.integers(3)}"], classes=[False, True])
-    held = model.state_.model.relation
-    np.testing.assert_allclose(held.gram.products, model.coef_ @ model.coef_.T, atol=1e-10)
+    relation_state = model.state_.model.relation
+    np.testing.assert_allclose(relation_state.gram.products, model.coef_ @ model.coef_.T, atol=1e-10)
     assert np.isfinite(model.relation_matrix_).all()
-    assert held.first == 1.0
+    assert relation_state.first == 1.0
 
 
 def test_a_task_nobody_has_seen_has_no_weights():
@@ -416,20 +416,20 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
 
 
 @pytest.mark.parametrize(
-    ("epoch", "refused", "taken", "message"),
+    ("epoch", "refused", "accepted", "message"),
     [
         (500, "whole", "partial_fit", "epoch=500 lies beyond the stream, which has 120 rounds"),
         (0.5, "partial_fit", "fit", "the length of this stream is unknown: give a number of rounds or epoch='auto'"),
     ],
 )
-def test_an_epoch_that_no_stream_has_is_refused_where_its_length_tells(epoch, refused, taken, message):
+def test_an_epoch_that_no_stream_has_is_refused_where_its_length_tells(epoch, refused, accepted, message):
     X, y, task = stream(25)
     model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), epoch))
     whole = partial(ct.progressive_validation, model)
     with pytest.raises(ValueError, match=message):
         (whole if refused == "whole" else getattr(model, refused))(X, y, task=task)
     assert not model.__sklearn_is_fitted__()
-    assert getattr(model, taken)(X, y, task=task).__sklearn_is_fitted__()
+    assert getattr(model, accepted)(X, y, task=task).__sklearn_is_fitted__()
 
 
 def test_too_many_tasks(monkeypatch):

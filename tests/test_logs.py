@@ -22,8 +22,8 @@ def table(words: bool = True) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     amount = np.exp(rng.normal(4, 1.5, N)).round(3)
     amount[[3, 120, 121]] = np.nan, 0.0, -12.5
-    made = {"amount": amount, "age": rng.normal(40, 9, N).round(1)}
-    return pd.DataFrame(made | ({"shop": rng.choice(["north", "south"], N)} if words else {}))
+    columns = {"amount": amount, "age": rng.normal(40, 9, N).round(1)}
+    return pd.DataFrame(columns | ({"shop": rng.choice(["north", "south"], N)} if words else {}))
 
 
 TASK = np.random.default_rng(1).choice(["a", "b", "c"], N)
@@ -54,7 +54,7 @@ def test_scaled_logarithms_are_the_scaled_column_of_logarithms() -> None:
         by_hand = ct.MultitaskLogistic(scale=scale).fit(logs, Y, task=TASK)
         model = ct.MultitaskLogistic(scale=scale, log=["amount"]).fit(frame, Y, task=TASK)
         np.testing.assert_allclose(scores(model, frame), scores(by_hand, logs), rtol=1e-9, atol=1e-12)
-    sparse, of_logs = (csr_array(each.fillna(0.0).to_numpy()) for each in (frame, logs))
+    sparse, of_logs = (csr_array(form.fillna(0.0).to_numpy()) for form in (frame, logs))
     by_hand = ct.MultitaskLogistic(scale="unit").fit(of_logs, Y, task=TASK)
     model = ct.MultitaskLogistic(scale="unit", log=[0]).fit(sparse, Y, task=TASK)
     np.testing.assert_allclose(scores(model, sparse), scores(by_hand, of_logs), rtol=1e-9, atol=1e-12)

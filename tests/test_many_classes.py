@@ -25,13 +25,13 @@ CLASSES = ("news", "ham", "spam", "ads")
 
 def stream(n=150, appear=True, seed=4):
     """Records of four classes, the last two of which come late."""
-    made = linear_stream(seed, n=n, zeros=0.3)
+    stream = linear_stream(seed, n=n, zeros=0.3)
     rng = np.random.default_rng(seed)
-    scores = made.X @ rng.standard_normal((made.X.shape[1], 4)) + rng.standard_normal((5, 4))[made.task]
+    scores = stream.X @ rng.standard_normal((stream.X.shape[1], 4)) + rng.standard_normal((5, 4))[stream.task]
     if appear:
         scores[: n // 3, 2] = scores[: n // 2, 3] = -100.0
     y = np.array(CLASSES)[scores.argmax(axis=1)]
-    return made.X, y, made.task
+    return stream.X, y, stream.task
 
 
 X, Y, TASK = stream()
@@ -60,10 +60,10 @@ def check_against(trace, margins, seen):
     """By the definition, a round at a time: the largest margin of the classes seen, the first of several."""
     known = []
     for t, label in enumerate(trace.label.tolist()):
-        predictions = {each: margins[t, seen.index(each)] for each in known}
+        predictions = {label: margins[t, seen.index(label)] for label in known}
         best = max(predictions.values(), default=None)
-        prediction = next((each for each, margin in predictions.items() if margin == best), None)
-        others = [margin for each, margin in predictions.items() if each != prediction]
+        prediction = next((label for label, margin in predictions.items() if margin == best), None)
+        others = [margin for label, margin in predictions.items() if label != prediction]
         lead = best - max(others) if others else 0.0
         assert trace.prediction[t] == prediction
         assert trace.margin[t] == pytest.approx(lead, rel=1e-12, abs=1e-12)

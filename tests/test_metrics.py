@@ -94,10 +94,10 @@ def test_calibration_is_scikit_learns():
 
     trace = samples.comparison(n=1000).traces["half-shared"]
     positive = trace.label == "yes"
-    found = calibration_curve(trace, bins=8)
+    curve = calibration_curve(trace, bins=8)
     seen, predictions = their_calibration(positive, trace.probability, n_bins=8, strategy="quantile")
-    np.testing.assert_allclose(found.predicted, predictions, rtol=1e-9)
-    np.testing.assert_allclose(found.observed, seen, rtol=1e-9)
+    np.testing.assert_allclose(curve.predicted, predictions, rtol=1e-9)
+    np.testing.assert_allclose(curve.observed, seen, rtol=1e-9)
 
 
 # -- weights ------------------------------------------------------------------------------------------------------------

@@ -21,20 +21,25 @@ ROLES = {"price": 2.5, "y": 3.5, "w": 0.5, "at": 7, "day": "2024-02-29"}
 
 def records(role, value):
     """Records with numbers in all columns but in one, where the fifth has another value."""
-    held = [{"user": "ann", "day": "2024-02-29", "w": 0.5, "at": i, "price": i % 3, "y": i / 2} for i in range(N)]
-    held[4][role] = value
-    return held
+    records = [{"user": "ann", "day": "2024-02-29", "w": 0.5, "at": i, "price": i % 3, "y": i / 2} for i in range(N)]
+    records[4][role] = value
+    return records
 
 
-def write(path, held):
+def write(path, table_rows):
     if path.suffix == ".csv":
         path.write_text(
-            "\n".join(",".join(map(str, row.values())) for row in [dict(zip(held[0], held[0], strict=True)), *held])
+            "\n".join(
+                ",".join(map(str, row.values()))
+                for row in [dict(zip(table_rows[0], table_rows[0], strict=True)), *table_rows]
+            )
         )
     elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in held))
+        path.write_text("".join(json.dumps(row) + "\n" for row in table_rows))
     else:
-        texts = [{name: str(value) if name in ("y", "day") else value for name, value in row.items()} for row in held]
+        texts = [
+            {name: str(value) if name in ("y", "day") else value for name, value in row.items()} for row in table_rows
+        ]
         parquet.write_table(pa.Table.from_pylist(texts), path)
     return path
 
@@ -82,8 +87,8 @@ def test_regression_leaves_out_records_whose_label_is_missing(word, tmp_path):
     path = write(tmp_path / "a.csv", records("y", word))
     names = ("--task", "user", "--label", "y", "--ignore", "at")
     names += ("--regression", "--alone", "--learner", "MultitaskRegressor(loss=Squared())")
-    found = run_json("learn", path, *names, "-o", tmp_path / "m")
-    assert (found["reading"]["unlabelled"], found["reading"]["rows"]) == (1, N - 1)
+    result = run_json("learn", path, *names, "-o", tmp_path / "m")
+    assert (result["reading"]["unlabelled"], result["reading"]["rows"]) == (1, N - 1)
     again = run_json("learn", path, "--from", tmp_path / "m")
     assert (again["reading"]["unlabelled"], again["reading"]["rows"]) == (1, N - 1)
     bad = write(tmp_path / "b.csv", records("y", "1e999"))
@@ -95,8 +100,8 @@ def test_dictionaries_of_typed_columns_take_the_words(word):
     encoder = Encoder([("price", "numeric"), ("day", "date"), ("shop", "categorical")], bits=10)
     encoder.encode_one({"price": None, "day": None, "shop": "north"})
     expected = encoder.encode_one({"price": None, "day": None, "shop": "north"}, update=False)
-    found = encoder.encode_one({"price": word, "day": word, "shop": "north"}, update=False)
-    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+    encoded = encoder.encode_one({"price": word, "day": word, "shop": "north"}, update=False)
+    assert [part.tolist() for part in encoded] == [part.tolist() for part in expected]
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -32,11 +32,11 @@ PRIORS = {
 def literal_of(model, logistic):
     """The model from its definition, records having their constant inside."""
     shared, own = (None, None) if model.half_life is None else np.broadcast_to(model.half_life, 2)
-    kept = [1.0 if each is None else 2.0 ** (-1.0 / each) for each in (own, shared)]
+    decay = [1.0 if half_life is None else 2.0 ** (-1.0 / half_life) for half_life in (own, shared)]
     there = float(model.fit_intercept)
     priors = there * model.random_intercept_variance, model.random_slope_variance
     return MixedEffects(
-        *priors, *kept, logistic=logistic, fixed=(there * model.intercept_variance, model.slope_variance)
+        *priors, *decay, logistic=logistic, fixed=(there * model.intercept_variance, model.slope_variance)
     )
 
 
@@ -109,12 +109,16 @@ def test_a_prior_variance_of_zero_leaves_a_weight_at_zero():
 def test_parts_of_log_odds_are_shrunk_by_their_variance():
     model = ct.MultitaskMixedEffectsClassifier(scale="none").fit([named(x) for x in X], POSITIVE, task=NAMES)
     for x, task in zip(X[:5], NAMES, strict=False):
-        found = model.explain(named(x), task)
-        assert found.rest == 0.0
-        assert_close(found.base + sum(each.part for each in found.parts), model.decision_function_one(named(x), task))
+        explanation = model.explain(named(x), task)
+        assert explanation.rest == 0.0
+        assert_close(
+            explanation.base + sum(part.part for part in explanation.parts), model.decision_function_one(named(x), task)
+        )
         shrunk = np.sqrt(1.0 + np.pi / 8.0 * model.margin_variance([named(x)], task=[task])[0])
         weights = dict(zip(model.feature_names, model.coef_[model.tasks_.index(task)], strict=True))
-        assert_close([each.part for each in found.parts], [weights[n] * v / shrunk for n, v, *_ in found.parts])
+        assert_close(
+            [part.part for part in explanation.parts], [weights[n] * v / shrunk for n, v, *_ in explanation.parts]
+        )
 
 
 # -- known truth -------------------------------------------------------------------------------------------------------
@@ -201,12 +205,12 @@ def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
     baseline = {"numbers": ct.MultitaskRegressor, "classes": ct.MultitaskLogistic}[labels]
     gradient = baseline(ct.relations.Intercepts(), scale="none")
     strict = KINDS[labels](scale="none")
-    predictions, beyond = (ct.progressive_validation(each, few, y, task=task) for each in (model, gradient))
+    near, beyond = (ct.progressive_validation(regressor, few, y, task=task) for regressor in (model, gradient))
     first = ct.progressive_validation(strict, few[:30], y[:30], task=task[:30])
     margins = (lambda trace: trace.prediction) if labels == "numbers" else (lambda trace: trace.margin)
-    np.testing.assert_array_equal(margins(predictions)[:30], margins(first))
-    np.testing.assert_array_equal(margins(predictions)[31:], margins(beyond)[31:])
-    assert np.isfinite(margins(predictions)).all()
+    np.testing.assert_array_equal(margins(near)[:30], margins(first))
+    np.testing.assert_array_equal(margins(near)[31:], margins(beyond)[31:])
+    assert np.isfinite(margins(near)).all()
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(ct.load(tmp_path / "model").predict(few, task=task), gradient.predict(few, task=task))
     np.testing.assert_array_equal(model.coef_, gradient.coef_)
@@ -237,7 +241,9 @@ def test_a_mixed_model_is_ahead_where_tasks_differ_by_a_constant(kind):
     X, task = rng.standard_normal((3000, 4)), rng.integers(60, size=3000)
     score = 3.0 * X @ rng.standard_normal(4) + 2.0 * rng.standard_normal(60)[task] + rng.standard_normal(3000)
     model = ct.MultitaskLogistic() if kind == "classes" else ct.MultitaskRegressor()
-    found = ct.compare({"together": model}, X, score > 0.0 if kind == "classes" else score, task=task)
-    assert found.traces["mixed model"].error < 0.9 * min(found.traces[name].error for name in ("pooled", "independent"))
-    assert found.verdict("together", against="best").against == "a mixed model"
-    assert "a mixed model" in str(found.verdict("together", against="mixed model"))
+    comparison = ct.compare({"together": model}, X, score > 0.0 if kind == "classes" else score, task=task)
+    assert comparison.traces["mixed model"].error < 0.9 * min(
+        comparison.traces[name].error for name in ("pooled", "independent")
+    )
+    assert comparison.verdict("together", against="best").against == "a mixed model"
+    assert "a mixed model" in str(comparison.verdict("together", against="mixed model"))

@@ -57,8 +57,8 @@ def test_labels_are_the_literal_ones_with_any_weights(values: Floats) -> None:
     moments = labels_standardised(values, weights, NOTHING, inside, shift, factor)
     wanted = reference.scales(values, weights)
     np.testing.assert_allclose(np.c_[shift, factor], wanted[:-1], rtol=1e-7, atol=1e-9)
-    predictions = [reference.inside(y, scale) for y, scale in zip(values.tolist(), wanted[1:], strict=True)]
-    np.testing.assert_allclose(inside, predictions, rtol=1e-7, atol=1e-8)
+    in_range = [reference.inside(y, scale) for y, scale in zip(values.tolist(), wanted[1:], strict=True)]
+    np.testing.assert_allclose(inside, in_range, rtol=1e-7, atol=1e-8)
     assert np.abs(inside).max() <= FAR
     again, cut = NOTHING, np.zeros((3, n))
     for first in range(0, n, 7):

@@ -24,7 +24,7 @@ KEYS = {"", "price", "shop=north", "shop=south", "title^a", "title^red", "title^
 KEYS |= {"size=1", "size=2"}
 
 
-def kept(names):
+def kept_names(names):
     """All names by their columns."""
     return {column: names.find_name(column) for column in names.columns()}
 
@@ -39,7 +39,7 @@ def test_every_kind_of_feature_leaves_its_name():
     for record in RECORDS:
         single.encode_one(record)
     wanted = {feature_hash(key, 18): key for key in KEYS}
-    assert kept(block.names) == kept(single.names) == wanted
+    assert kept_names(block.names) == kept_names(single.names) == wanted
     assert (block.names.collisions, block.names.dropped) == (0, 0)
     assert block.name_of(feature_hash("", 18)) == "constant"
 
@@ -50,10 +50,10 @@ def test_names_of_vowpal_wabbit_text_have_their_namespaces(tmp_path):
         reader = read(tmp_path / "a.vw", task="u", block_rows=block_rows)
         list(reader)
         keys = ("", "word^free", "word^now", "plain", "word^late")
-        assert kept(reader.encoder.names) == {feature_hash(key, 18): key for key in keys}
+        assert kept_names(reader.encoder.names) == {feature_hash(key, 18): key for key in keys}
     predicting = read(tmp_path / "a.vw", encoder=Encoder([], source="vw", task="u"), update=False)
     list(predicting)
-    assert kept(predicting.encoder.names) == {feature_hash("", 18): ""}
+    assert kept_names(predicting.encoder.names) == {feature_hash("", 18): ""}
 
 
 def test_the_first_name_of_a_column_stays_and_others_are_counted():
@@ -65,7 +65,7 @@ def test_the_first_name_of_a_column_stays_and_others_are_counted():
         column = feature_hash(key, 6)
         if literal.setdefault(column, key) != key:
             several.add(column)
-    assert kept(names) == literal
+    assert kept_names(names) == literal
     assert names.collisions == len(several) > 10
     assert {int(column) % 64 for column in names.table.cells[names.table.shared]} == several
 
@@ -75,10 +75,10 @@ def test_names_come_back_from_a_file_and_go_on():
     one.add([f"key {n}" for n in range(20)] + ["\ud800", ""])
     two.add([f"key {n}" for n in range(20)] + ["\ud800", ""])
     two = Names.from_arrays(6, True, two.to_arrays())
-    for each in (one, two):
-        each.add([f"other {n}" for n in range(50)])
-    assert kept(one) == kept(two)
-    assert all(np.array_equal(one.to_arrays()[name], held) for name, held in two.to_arrays().items())
+    for names in (one, two):
+        names.add([f"other {n}" for n in range(50)])
+    assert kept_names(one) == kept_names(two)
+    assert all(np.array_equal(one.to_arrays()[name], array) for name, array in two.to_arrays().items())
     assert Names.from_arrays(6, False, one.to_arrays()).to_arrays() == {}
     assert len(Names.from_arrays(6, True, {})) == 0
 
@@ -109,15 +109,15 @@ def test_the_largest_weights_are_told_by_name(models):
         "title^red",
         "constant",
     }
-    found = terminal.run_json("explain", models / "words.coterie", "--task", "u1", "--top", "3")
-    sizes = [abs(each["own"]) for each in found["weights"]]
+    explained = terminal.run_json("explain", models / "words.coterie", "--task", "u1", "--top", "3")
+    sizes = [abs(weight["own"]) for weight in explained["weights"]]
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 3
     model = ct.load(models / "words.coterie")
     w = model.coef_[model.tasks_.index("u1")]
-    for each in found["weights"]:
-        assert each["shared"] + each["own"] == pytest.approx(w[feature_hash(each["name"], 18)], rel=1e-9)
-    assert found["names"] == {"names": 10, "collisions": 0, "dropped": 0}
+    for weight in explained["weights"]:
+        assert weight["shared"] + weight["own"] == pytest.approx(w[feature_hash(weight["name"], 18)], rel=1e-9)
+    assert explained["names"] == {"names": 10, "collisions": 0, "dropped": 0}
     assert any(name.startswith("title^") for name, *_ in differing_features(model, "u1", "u2", n=20))
 
 
@@ -126,21 +126,23 @@ def test_a_record_is_explained_from_its_file_and_as_json(models, name):
     path, clicks = models / f"{name}.coterie", models / "clicks.csv"
     predicted = terminal.run("predict", path, clicks, "--json").stdout.splitlines()
     record = json.loads(predicted[40])
-    found = terminal.run_json("explain", path, f"{clicks}:{record['place']}")
-    of = found["explanation"]
-    assert (found["task"], of["margin"]) == (record["task"], pytest.approx(record["margin"], rel=1e-12))
-    assert sum(each["part"] for each in of["parts"]) == pytest.approx(of["margin"], rel=1e-9)
-    named = [each["name"] for each in of["parts"]]
+    result = terminal.run_json("explain", path, f"{clicks}:{record['place']}")
+    of = result["explanation"]
+    assert (result["task"], of["margin"]) == (record["task"], pytest.approx(record["margin"], rel=1e-12))
+    assert sum(part["part"] for part in of["parts"]) == pytest.approx(of["margin"], rel=1e-9)
+    named = [part["name"] for part in of["parts"]]
     assert "constant" in named
-    assert all(isinstance(each, int) for each in named if each != "constant") == (name == "nameless")
+    assert all(isinstance(name_or_number, int) for name_or_number in named if name_or_number != "constant") == (
+        name == "nameless"
+    )
     x = next(row for n, row in enumerate(terminal.rows(200)) if n == 40)
-    x = {key: held for key, held in x.items() if key != "click"}
-    assert {each["name"]: each["given"] for each in of["parts"] if each["name"] in x} == {
+    x = {key: value for key, value in x.items() if key != "click"}
+    assert {part["name"]: part["given"] for part in of["parts"] if part["name"] in x} == {
         name: x[name] for name in named if name in x
     }
     again = terminal.run_json("explain", path, json.dumps(x))
     assert again["explanation"]["margin"] == pytest.approx(of["margin"], rel=1e-12)
-    assert {each["name"] for each in again["explanation"]["parts"]} >= {"price", "age", "constant"}
+    assert {part["name"] for part in again["explanation"]["parts"]} >= {"price", "age", "constant"}
     lines = terminal.run("explain", path, json.dumps(x), "--task", "u2", "--top", "2").stdout.splitlines()
     assert lines[0] == "What makes the margin of task u2"
     assert [line.split()[1] for line in lines[4:5]] == ["more"]
@@ -153,7 +155,7 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
     ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"]).save(arrays)
     ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(1.0)).fit([[1.0], [2.0]], [0.0, 1.0], task=[0, 1]).save(ridge)
     words = "words.coterie"
-    for given, message in (
+    for arguments, message in (
         (
             (words, "nothing"),
             "'nothing' is not a record: give a JSON object, or FILE:PLACE with the line or row of one",
@@ -171,4 +173,4 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
         ),
         ((ridge,), "holds a batch model (MultitaskKernelRidge), of whose records no weights are stored to explain by"),
     ):
-        assert message in terminal.refused("explain", *given), given
+        assert message in terminal.refused("explain", *arguments), arguments

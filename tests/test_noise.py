@@ -31,12 +31,16 @@ RNG = np.random.default_rng(0)
 def test_the_noise_of_two_labels_is_that_of_the_two_gains_that_may_be():
     positive, negative, p = RNG.normal(2, 0.5, 60), -RNG.uniform(0.1, 1, 60), RNG.uniform(0.01, 0.99, 60)
     task = RNG.integers(5, size=60)
-    found = OfLabels.from_rounds(positive, negative, p, np.where(p > 0.5, positive, negative), task, 5)
-    by_learner = np.array([reference.moments_of_two(*each) for each in zip(positive, negative, p, strict=True)])
-    fair = [reference.probability_of_no_gain(*each) for each in zip(positive, negative, strict=True)]
-    null = np.array([reference.moments_of_two(*each)[0] for each in zip(positive, negative, fair, strict=True)])
-    for each, rounds in zip((found.variance, found.third, found.null_variance), (*by_learner.T, null), strict=True):
-        np.testing.assert_allclose(each, np.bincount(task, rounds), rtol=1e-9)
+    sums = OfLabels.from_rounds(positive, negative, p, np.where(p > 0.5, positive, negative), task, 5)
+    by_learner = np.array(
+        [reference.moments_of_two(*rounds_of_task) for rounds_of_task in zip(positive, negative, p, strict=True)]
+    )
+    fair = [reference.probability_of_no_gain(*counts) for counts in zip(positive, negative, strict=True)]
+    null = np.array(
+        [reference.moments_of_two(*rounds_of_task)[0] for rounds_of_task in zip(positive, negative, fair, strict=True)]
+    )
+    for actual, rounds in zip((sums.variance, sums.third, sums.null_variance), (*by_learner.T, null), strict=True):
+        np.testing.assert_allclose(actual, np.bincount(task, rounds), rtol=1e-9)
 
 
 def test_p_values_of_two_labels_are_those_of_the_definition():
@@ -44,9 +48,9 @@ def test_p_values_of_two_labels_are_those_of_the_definition():
     positive, negative = rng.choice([-1, 1], 60) * rng.exponential(size=(2, 60)) * [[1], [-0.1]]
     task, gain = rng.integers(5, size=60), np.where(rng.random(60) < 0.3, positive, negative)
     nothing = np.array([[np.nan, 0.1, 0.0], [0.2, 0.1, 0.0]])  # rounds that tell nothing: no label, both gains, none
-    padded = [np.r_[each, more] for each, more in zip((positive, negative), nothing, strict=True)]
-    found = OfLabels.from_rounds(*padded, np.full(63, 0.3), np.r_[gain, np.zeros(3)], np.r_[task, 0, 1, 2], 5)
-    judged = found.judged(Tally.from_values(gain, task, 5), 0.95)
+    padded = [np.r_[values, more] for values, more in zip((positive, negative), nothing, strict=True)]
+    sums_padded = OfLabels.from_rounds(*padded, np.full(63, 0.3), np.r_[gain, np.zeros(3)], np.r_[task, 0, 1, 2], 5)
+    judged = sums_padded.judged(Tally.from_values(gain, task, 5), 0.95)
     for k in range(5):
         sums = reference.NullSums(list(zip(positive[task == k], negative[task == k], strict=True)))
         total = gain[task == k].sum()
@@ -60,22 +64,23 @@ def test_p_values_of_numbers_are_those_of_the_definition(side):
     labels, ours, theirs = side * rng.gamma(0.5, 2, 60), rng.normal(side, 0.3, 60), rng.normal(side, 0.5, 60)
     task = rng.integers(5, size=60)
     gains = Tally.from_values((labels - theirs) ** 2 - (labels - ours) ** 2, task, 5)
-    found = OfNumbers.from_rounds(labels - ours, labels - theirs, task, 5).judged(gains, 0.95)
-    of_tasks = [[each[task == k].tolist() for each in (labels, ours, theirs)] for k in range(5)]
+    result = OfNumbers.from_rounds(labels - ours, labels - theirs, task, 5).judged(gains, 0.95)
+    of_tasks = [[column[task == k].tolist() for column in (labels, ours, theirs)] for k in range(5)]
     moments = [reference.residual_moments(*records) for records in of_tasks]
     of_all = tuple(np.average(moments, axis=0, weights=np.bincount(task)).tolist())
     gain = (labels - theirs) ** 2 - (labels - ours) ** 2
     to_gain = [reference.probability_to_gain(gain[side].tolist()) for side in (ours < theirs, ours > theirs)]
     for k, records in enumerate(of_tasks):
         expected = reference.p_values_of_numbers(*records, of_all, to_gain)
-        assert (found.helped[k], found.hurt[k]) == pytest.approx(expected)
+        assert (result.helped[k], result.hurt[k]) == pytest.approx(expected)
 
 
 def test_p_values_of_many_classes_have_jumps_of_the_size_of_the_gains():
     gain = np.r_[np.full(30, 0.01), 2.0, np.full(30, -0.01), -2.0]
     task, zero = np.repeat([0, 1], 31), np.zeros(62)
     one, other = (
-        OfClasses.from_rounds(each, task, 2).judged(Tally.from_values(each, task, 2), 0.95) for each in (gain, -gain)
+        OfClasses.from_rounds(values, task, 2).judged(Tally.from_values(values, task, 2), 0.95)
+        for values in (gain, -gain)
     )
     np.testing.assert_allclose(one.helped, other.hurt)
     variance, part = 30 * 0.01**2 + 4.0, 31 / (31 + 10)  # both tasks have the same squares
@@ -130,31 +135,31 @@ def test_where_nobody_gains_few_streams_of_numbers_have_a_task_called(noise):
 
 def test_where_labels_surprise_the_learner_variances_are_raised_and_tails_are_heavier():
     gains = Tally(np.array([20, 20]), np.array([2.0, -1.0]), np.array([4.0, 3.0]))
-    said = OfLabels(*np.array([[2.0, 1.0], [1.5, -0.5], [2.0, 1.0], [2.0, 1.0], *[[0.0, 0.0]] * 4]))
-    as_said, surprised = said.judged(gains, 0.9), said._replace(surprise=3.0 * said.variance).judged(gains, 0.9)
-    raised = said._replace(variance=3.0 * said.variance, third=9.0 * said.third, surprise=3.0 * said.variance)
+    sums = OfLabels(*np.array([[2.0, 1.0], [1.5, -0.5], [2.0, 1.0], [2.0, 1.0], *[[0.0, 0.0]] * 4]))
+    as_said, surprised = sums.judged(gains, 0.9), sums._replace(surprise=3.0 * sums.variance).judged(gains, 0.9)
+    raised = sums._replace(variance=3.0 * sums.variance, third=9.0 * sums.third, surprise=3.0 * sums.variance)
     for side in ("low", "high"):
         np.testing.assert_allclose(getattr(surprised, side), getattr(raised.judged(gains, 0.9), side), rtol=1e-12)
     assert (surprised.low < as_said.low).all()
     assert (surprised.high > as_said.high).all()
-    spared = said._replace(surprise=0.5 * said.variance).judged(gains, 0.9)  # never lowered
+    spared = sums._replace(surprise=0.5 * sums.variance).judged(gains, 0.9)  # never lowered
     np.testing.assert_array_equal(spared.low, as_said.low)
 
 
 def test_without_probabilities_the_test_is_the_sign_test():
     won, lost = np.array([0, 1, 5, 9, 3]), np.array([0, 0, 5, 1, 8])
     gains = Tally(won + lost + 7, (won - lost).astype(float), (won + lost).astype(float))
-    found = OfPredictions((won + lost).astype(float)).judged(gains, 0.9)
+    result = OfPredictions((won + lost).astype(float)).judged(gains, 0.9)
     for i, (b, c) in enumerate(zip(won.tolist(), lost.tolist(), strict=True)):
-        assert found.helped[i] == pytest.approx(reference.at_least(b, b + c))
-        assert found.hurt[i] == pytest.approx(reference.at_least(c, b + c))
+        assert result.helped[i] == pytest.approx(reference.at_least(b, b + c))
+        assert result.hurt[i] == pytest.approx(reference.at_least(c, b + c))
         if b + c:
             share = (b + c) / gains.n[i]
             exact = stats.binomtest(b, b + c).proportion_ci(0.9)
-            assert (found.low[i], found.high[i]) == pytest.approx(
+            assert (result.low[i], result.high[i]) == pytest.approx(
                 (share * (2 * exact.low - 1), share * (2 * exact.high - 1))
             )
-    assert (found.low[0], found.high[0]) == (0, 0)
+    assert (result.low[0], result.high[0]) == (0, 0)
 
 
 @pytest.mark.parametrize("skewness", [-3.0, -0.5, 0.0, 0.2, 1.0, 6.0])
@@ -187,14 +192,14 @@ def test_sums_of_parts_are_those_of_the_whole(kind):
     one, other = whole.pairs["theirs"], parts.pairs["theirs"]
     assert type(one.noise) is KINDS[kind]
     for sums, others in zip(one[3:], other[3:], strict=True):
-        for each, its in zip(sums, others, strict=True):
-            np.testing.assert_allclose(each, its, rtol=1e-9, atol=1e-12)
+        for own, its in zip(sums, others, strict=True):
+            np.testing.assert_allclose(own, its, rtol=1e-9, atol=1e-12)
     gone = [ours.tasks[3], ours.tasks[7]]
     assert whole.forget([*gone, "never seen"]) == gone
-    kept, left = np.setdiff1d(np.arange(12), [3, 7]), whole.pairs["theirs"]
-    assert whole.tasks == tuple(ours.tasks[i] for i in kept)
-    for each, its in zip(one.noise, left.noise, strict=True):
-        np.testing.assert_array_equal(each[kept], its)
+    remaining, left = np.setdiff1d(np.arange(12), [3, 7]), whole.pairs["theirs"]
+    assert whole.tasks == tuple(ours.tasks[i] for i in remaining)
+    for own, its in zip(one.noise, left.noise, strict=True):
+        np.testing.assert_array_equal(own[remaining], its)
     assert left.cost == one.cost
 
 
@@ -204,13 +209,13 @@ def test_tasks_have_their_sums_in_whatever_order_blocks_have_them():
     for half in halves(ours.n):
         seen, task = np.unique(ours.task[half], return_inverse=True)
         named = {"tasks": tuple(ours.tasks[i] for i in seen[::-1]), "task": len(seen) - 1 - task}
-        parts.add({name: replace(part(each, half), **named) for name, each in (("ours", ours), ("theirs", theirs))})
+        parts.add({name: replace(part(trace, half), **named) for name, trace in (("ours", ours), ("theirs", theirs))})
     for task in ours.tasks:
-        found, literal = parts.of_task(task), whole.of_task(task)
-        assert found["examples"] == literal["examples"]
+        task_sums, literal = parts.of_task(task), whole.of_task(task)
+        assert task_sums["examples"] == literal["examples"]
         measure = whole.words.key
         for name in ("ours", "theirs"):
-            assert found[measure][name] == pytest.approx(literal[measure][name])
+            assert task_sums[measure][name] == pytest.approx(literal[measure][name])
 
 
 def of_kind(kind):
@@ -232,8 +237,8 @@ def halves(n):
 
 def part(trace, rounds):
     names = ("margin", "prediction", "mistake", "label", "task", "probability", "updated", "queried")
-    given = {name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None}
-    return type(trace)(**{**vars(trace), **given})
+    columns = {name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None}
+    return type(trace)(**{**vars(trace), **columns})
 
 
 def test_the_mean_of_many_tasks_has_students_interval_over_tasks():
@@ -259,38 +264,38 @@ CASES = {
 @pytest.fixture(scope="module")
 def judged():
     """Verdicts on streams whose truth is known, with the expected gain of every task."""
-    found = {}
-    for case, (make, given, ours, theirs) in CASES.items():
-        found[case] = []
+    results = {}
+    for case, (make, options, ours, theirs) in CASES.items():
+        results[case] = []
         for seed in range(4):
-            stream = make(seed, tasks=800, **given)
+            stream = make(seed, tasks=800, **options)
             traces = known.drawn(stream, 100 + seed, **ours), known.drawn(stream, 200 + seed, **theirs)
-            found[case].append((traces, stream.gains(*traces), verdict(*traces)))
-    return found
+            results[case].append((traces, stream.gains(*traces), verdict(*traces)))
+    return results
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_of_90_percent_hold_in_every_class_of_size(judged, case):
-    held, of = np.zeros(5), np.zeros(5)
+    covered, of = np.zeros(5), np.zeros(5)
     for traces, expected, _ in judged[case]:
         result = verdict(*traces, confidence=0.9)
         size = class_of_size(result.n)
-        held += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
+        covered += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
         of += np.bincount(size, minlength=5)
     assert (of >= 10).all()
-    assert (held / of >= 0.8).all(), held / of
-    assert 0.87 < held.sum() / of.sum() < 0.98
+    assert (covered / of >= 0.8).all(), covered / of
+    assert 0.87 < covered.sum() / of.sum() < 0.98
 
 
 def test_the_headline_holds_and_so_do_the_gains_by_size(judged):
-    held, sizes = [], []
+    covered, sizes = [], []
     for runs in judged.values():
         for _, expected, result in runs:
-            held.append(result.average.low <= expected.mean() <= result.average.high)
+            covered.append(result.average.low <= expected.mean() <= result.average.high)
             of_size = class_of_size(result.n)
-            for k, each in zip(np.unique(of_size), result.sizes, strict=True):
-                sizes.append(each.low <= expected[of_size == k].mean() <= each.high)
-    assert np.mean(held) >= 0.9
+            for k, size in zip(np.unique(of_size), result.sizes, strict=True):
+                sizes.append(size.low <= expected[of_size == k].mean() <= size.high)
+    assert np.mean(covered) >= 0.9
     assert np.mean(sizes) >= 0.9
 
 
@@ -308,40 +313,40 @@ def test_of_the_tasks_called_few_are_not_what_they_are_called(judged):
 @pytest.mark.parametrize(("win", "lose"), [(0.75, 0.25), (0.6, 0.2), (0.3, 0.3)])
 def test_intervals_without_probabilities_hold(win, lose):
     """Where win + lose < 1 both may be wrong although they differ, as with three classes."""
-    held = []
+    covered = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
         task, differ, drawn = np.repeat(np.arange(20), 12), rng.random(240) < 0.5, rng.random(240)
         gain = differ * np.where(drawn < win, 1.0, np.where(drawn < win + lose, -1.0, 0.0))
-        found = OfPredictions.from_rounds(differ, task, 20).judged(Tally.from_values(gain, task, 20), 0.9)
+        result = OfPredictions.from_rounds(differ, task, 20).judged(Tally.from_values(gain, task, 20), 0.9)
         expected = (win - lose) * np.bincount(task, differ) / 12
-        held.append(((found.low <= expected) & (expected <= found.high)).mean())
-    assert np.mean(held) >= 0.9
+        covered.append(((result.low <= expected) & (expected <= result.high)).mean())
+    assert np.mean(covered) >= 0.9
 
 
 def test_gains_of_many_classes_have_intervals_that_hold():
     """Three classes with known probabilities; both learners know them roughly, the other less so."""
-    held, of = np.zeros(5), np.zeros(5)
+    covered, of = np.zeros(5), np.zeros(5)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         stream = known.labels(seed, tasks=300)
         logits = np.c_[np.zeros(len(stream.task)), stream.X[:, :2] - 1.0]
         chance, mine, its = (
-            np.exp(each) / np.exp(each).sum(axis=1, keepdims=True)
-            for each in (logits, *(logits + off * rng.normal(size=logits.shape) for off in (0.2, 0.8)))
+            np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+            for scores in (logits, *(logits + off * rng.normal(size=logits.shape) for off in (0.2, 0.8)))
         )
         label = (rng.random(len(chance))[:, None] > chance.cumsum(axis=1)).sum(axis=1)
         rounds = np.arange(len(label))
         ours, theirs = (
             ManyClassTrace(
-                **vars(samples.trace(each[:, 0], label > 0, stream.task, range(300)))
-                | {"label": label, "probability": each[rounds, label], "prediction": each.argmax(axis=1)}
+                **vars(samples.trace(margins[:, 0], label > 0, stream.task, range(300)))
+                | {"label": label, "probability": margins[rounds, label], "prediction": margins.argmax(axis=1)}
             )
-            for each in (mine, its)
+            for margins in (mine, its)
         )
         result = verdict(ours, theirs, confidence=0.9)
         expected = np.bincount(stream.task, (chance * np.log(mine / its)).sum(axis=1)) / result.n
         size = class_of_size(result.n)
-        held += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
+        covered += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
         of += np.bincount(size, minlength=5)
-    assert (held[of > 0] / of[of > 0] >= 0.8).all(), held / of
+    assert (covered[of > 0] / of[of > 0] >= 0.8).all(), covered / of

@@ -107,8 +107,8 @@ def test_labels_of_weight_0_change_no_scale(scale):
     labels = np.where(LEARNED, LABELS, "maybe")
     model = ct.OneVsRest(ct.MultitaskLogistic(scale=scale, class_weight={"maybe": 0.0})).fit(MIXED, labels, TASKS)
     expected = ct.OneVsRest(ct.MultitaskLogistic(scale=scale)).fit(MIXED[LEARNED], LABELS[LEARNED], TASKS[LEARNED])
-    found = model.__stream_model__().input.encoder.moments
-    np.testing.assert_array_equal(found, expected.__stream_model__().input.encoder.moments)
+    learned_moments = model.__stream_model__().input.encoder.moments
+    np.testing.assert_array_equal(learned_moments, expected.__stream_model__().input.encoder.moments)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -125,8 +125,8 @@ def test_records_of_weight_0_in_files_change_nothing(frame, scale, tmp_path):
         options = f"-l label -t task --weight weight --scale {scale} --learner MultitaskLogistic()".split()
         run("learn", tmp_path / f"{name}.csv", *options, "--alone", "--quiet", "--output", model)
         models.append(ct.load(model))
-    found, expected = (model.decision_function(frame[LEARNED], task=TASKS[LEARNED]) for model in models)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    margins, expected = (model.decision_function(frame[LEARNED], task=TASKS[LEARNED]) for model in models)
+    np.testing.assert_allclose(margins, expected, rtol=1e-12)
 
 
 # -- labels that are not asked for ------------------------------------------------------------------------------------
@@ -249,10 +249,10 @@ def learned_by(path, model, rows, y, weights):
             model.learn_one(x, y.tolist()[t], task=tasks[t], sample_weight=None if weights is None else weights[t])
     elif path == "partial_fit":
         for first in range(0, 60, 11):
-            some = slice(first, min(first + 11, len(X)))
-            if X[some]:
-                of_some = None if weights is None else weights[some]
-                model.partial_fit(X[some], y[some], tasks[some], sample_weight=of_some)
+            subset = slice(first, min(first + 11, len(X)))
+            if X[subset]:
+                of_some = None if weights is None else weights[subset]
+                model.partial_fit(X[subset], y[subset], tasks[subset], sample_weight=of_some)
     elif path == "fit":
         model.fit(X, y, tasks, sample_weight=weights)
     else:
@@ -269,8 +269,8 @@ def test_a_stream_with_records_of_weight_0_is_that_without(name, path, scale):
     weighted, without = make(scale=scale), make(scale=scale)
     trace = learned_by(path, weighted, np.ones(60, bool), y, WEIGHTS)
     expected = learned_by(path, without, LEARNED, y, None)
-    (found, margins), (facts, others) = everything(weighted), everything(without)
-    assert found == facts
+    (results, margins), (facts, others) = everything(weighted), everything(without)
+    assert results == facts
     np.testing.assert_allclose(margins, others, rtol=1e-12, atol=1e-14)
     if trace is not None:
         np.testing.assert_allclose(trace.margin[LEARNED], expected.margin, rtol=1e-12, atol=1e-14)
@@ -317,8 +317,8 @@ def test_a_first_record_of_weight_0_changes_nothing():
     for model in models:
         for x, label, task in zip(RECORDS, LABELS, TASKS, strict=True):
             model.learn_one(x, label, task=task)
-    found, expected = (model.decision_function(RECORDS, task=TASKS) for model in models)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    margins, expected = (model.decision_function(RECORDS, task=TASKS) for model in models)
+    np.testing.assert_allclose(margins, expected, rtol=1e-12)
 
 
 def test_labels_of_weight_0_count_in_no_scale_of_numbers():

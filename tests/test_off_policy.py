@@ -20,27 +20,27 @@ def drawn(n, K, seed, rewards=None, floor=0.1):
     rng = np.random.default_rng(seed)
     mu = (1 - floor) * rng.dirichlet(np.ones(K), size=n) + floor / K
     pi = rng.dirichlet(0.3 * np.ones(K), size=n)
-    shown = np.array([rng.choice(K, p=each / each.sum()) for each in mu])
+    shown = np.array([rng.choice(K, p=p / p.sum()) for p in mu])
     reward = (rewards or (lambda rng, n: rng.normal(size=n)))(rng, n)
     return reward, shown, mu, pi, rng.normal(size=(n, K))
 
 
-def log_of(reward, shown, mu, **given):
+def log_of(reward, shown, mu, **arrays):
     """A log of these arrays."""
-    return ct.bandits.BanditLog(None, shown, reward, probabilities=mu, actions=list(range(mu.shape[1])), **given)
+    return ct.bandits.BanditLog(None, shown, reward, probabilities=mu, actions=list(range(mu.shape[1])), **arrays)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize(("n", "K", "seed"), [(2, 2, 0), (7, 1, 1), (40, 3, 2), (200, 10, 3)])
 def test_values_and_intervals_are_those_of_the_definition(n, K, seed, estimator):
     arrays = drawn(n, K, seed, lambda rng, n: rng.pareto(3.0, n))
-    found = policy_value(*arrays, estimator=estimator, level=0.9)
-    lists = [each.tolist() for each in arrays]
+    result = policy_value(*arrays, estimator=estimator, level=0.9)
+    lists = [array.tolist() for array in arrays]
     value, phi = literal.numbers(*lists, estimator)
     low, high = literal.Log(*lists).interval(0.9) if estimator == "dr*" else literal.interval(phi, value, 0.9)
     wanted = [value, low, high, literal.effective_n(literal.weights(*lists[1:4]))]
-    np.testing.assert_allclose([found.value, found.low, found.high, found.effective_n], wanted, rtol=1e-9)
-    assert (found.n, found.estimator, found.level) == (n, estimator, 0.9)
+    np.testing.assert_allclose([result.value, result.low, result.high, result.effective_n], wanted, rtol=1e-9)
+    assert (result.n, result.estimator, result.level) == (n, estimator, 0.9)
 
 
 REWARDS = {
@@ -68,13 +68,13 @@ def test_intervals_of_dr_star_are_those_of_the_definition(rewards, ranged, weigh
         options = {"weight": weight, "reward_range": reward_range if ranged else None}
         for against in (None, other, pi):
             arrays = reward, shown, mu, pi, 0.3 * q, *([] if against is None else [against])
-            found = (policy_value if against is None else policy_gain)(*arrays, **options)
-            lists = [each.tolist() for each in arrays] + ([None] if against is None else [])
+            result = (policy_value if against is None else policy_gain)(*arrays, **options)
+            lists = [array.tolist() for array in arrays] + ([None] if against is None else [])
             log = literal.Log(*lists, None if weight is None else weight.tolist())
             wanted = [log.value, *log.interval(0.95, options["reward_range"])]
-            np.testing.assert_allclose([found.value, found.low, found.high], wanted, rtol=1e-7, atol=1e-9)
-            unknown += not math.isfinite(found.low)
-            assert math.isfinite(found.low) or "is unknown: too few rows" in found.warning
+            np.testing.assert_allclose([result.value, result.low, result.high], wanted, rtol=1e-7, atol=1e-9)
+            unknown += not math.isfinite(result.low)
+            assert math.isfinite(result.low) or "is unknown: too few rows" in result.warning
     assert unknown == 0 if ranged else unknown > 0 or rewards not in ("amounts", "normal")
 
 
@@ -85,14 +85,14 @@ def test_sums_over_batches_are_those_of_all_rows(n, rewards):
     other = np.random.default_rng(n).dirichlet(np.ones(3), size=n)
     for rows in np.split(np.arange(n), [n // 3, n // 3 + 1]):
         for t in [rows] if len(rows) > 30 else rows[:, None]:
-            sums.add(*(each[t] for each in arrays))
-            gain.add(*(each[t] for each in arrays), other[t])
+            sums.add(*(array[t] for array in arrays))
+            gain.add(*(array[t] for array in arrays), other[t])
     for by_rows, by_sums in ((policy_value(*arrays), sums), (policy_gain(*arrays, other), gain)):
-        wanted, found = (
+        wanted, numbers = (
             [by_rows.value, *by_rows[1:3]] if by_sums.gain else [by_rows.value, by_rows.low, by_rows.high],
             by_sums,
         )
-        np.testing.assert_allclose([found.phi.mean, *found.interval(0.95)[:2]], wanted, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose([numbers.phi.mean, *numbers.interval(0.95)[:2]], wanted, rtol=1e-8, atol=1e-12)
     assert sums.effective_n == pytest.approx(policy_value(*arrays).effective_n)
     sums.add(*map(np.array, ([1.0], [0], [[1.0, 0.0]], [[0.5, 0.5]], [[0.0, 0.0]])))
     assert (sums.impossible, sums.phi.n) == (1, n + 1)
@@ -117,7 +117,7 @@ def test_the_interval_for_new_tasks_is_clustered_by_task():
     effect = np.repeat(np.random.default_rng(2).normal(size=12), 10)
     log = log_of(reward + 2 * effect, shown, mu, task=np.repeat(np.arange(12), 10))
     of_log, of_new = (ct.off_policy(log, pi, predicted=q, for_new_tasks=new) for new in (False, True))
-    _, phi = literal.numbers(*(each.tolist() for each in (log.reward, shown, mu, pi, q)), "dr")
+    _, phi = literal.numbers(*(array.tolist() for array in (log.reward, shown, mu, pi, q)), "dr")
     wanted = literal.for_new_tasks(phi, log.task, of_log.low, of_log.high, 0.95)
     assert (of_new.low, of_new.high) == pytest.approx(wanted, rel=1e-9)
     assert of_new.high - of_new.low > 1.2 * (of_log.high - of_log.low)
@@ -131,12 +131,12 @@ def test_the_interval_for_new_tasks_is_clustered_by_task():
 def always_rare(draw, truth, n, mu=(0.99, 0.01), pi=(0.0, 1.0), logs=100):
     """How often 95 % intervals hold the truth of a policy that prefers what the log rarely shows, and are unknown."""
     rng, holds, unknown = np.random.default_rng(0), 0, 0
-    many = [np.tile(np.asarray(each, float), (n, 1)) for each in (mu, pi, np.zeros(2))]
+    many = [np.tile(np.asarray(values, float), (n, 1)) for values in (mu, pi, np.zeros(2))]
     for _ in range(logs):
         shown = 1 * (rng.random(n) < mu[1])
-        found = policy_value(draw(rng, shown), shown, *many)
-        holds += found.low <= truth <= found.high
-        unknown += found.low == -math.inf
+        result = policy_value(draw(rng, shown), shown, *many)
+        holds += result.low <= truth <= result.high
+        unknown += result.low == -math.inf
     return holds / logs, unknown / logs
 
 
@@ -157,9 +157,9 @@ def test_intervals_of_logs_from_which_rows_were_dropped_hold_the_truth():
         click = 1.0 * (rng.random(n) < pay[shown])
         left = (click == 1) | (rng.random(n) < 0.1)
         log = log_of(click[left], shown[left], np.full((left.sum(), 2), 0.5), weight=np.where(click[left] == 1, 1, 10))
-        found = ct.off_policy(log, [[0.0, 1.0]] * len(log), predicted=np.zeros((len(log), 2)))
-        holds += found.low <= 0.3 <= found.high
-        off.append(found.value - 0.3)
+        result = ct.off_policy(log, [[0.0, 1.0]] * len(log), predicted=np.zeros((len(log), 2)))
+        holds += result.low <= 0.3 <= result.high
+        off.append(result.value - 0.3)
     assert holds >= 93
     assert abs(np.mean(off)) < 0.02
 
@@ -178,25 +178,25 @@ def test_intervals_hold_the_truth_where_others_do_not():
     """The policy prefers what the log seldom shows, and rewards have a long tail; the coverage is that of 95 %."""
     rng = np.random.default_rng(0)
     mu, pi, worth = np.array([0.9, 0.08, 0.02]), np.array([0.1, 0.3, 0.6]), np.array([1.0, 2.0, 3.0])
-    truth, n, held = float(pi @ worth), 300, dict.fromkeys(ESTIMATORS, 0)
+    truth, n, covered = float(pi @ worth), 300, dict.fromkeys(ESTIMATORS, 0)
     for _ in range(300):
         shown = rng.choice(3, size=n, p=mu)
         reward = worth[shown] * rng.pareto(2.5, n) * 1.5
-        many = [np.tile(each, (n, 1)) for each in (mu, pi, worth / 2)]
+        many = [np.tile(values, (n, 1)) for values in (mu, pi, worth / 2)]
         for estimator in ESTIMATORS:
-            found = policy_value(reward, shown, *many, estimator=estimator)
-            held[estimator] += found.low <= truth <= found.high
-    assert held["dr*"] >= 0.93 * 300
-    assert max(held[each] for each in ("ips", "snips", "dr")) < 0.9 * 300
+            result = policy_value(reward, shown, *many, estimator=estimator)
+            covered[estimator] += result.low <= truth <= result.high
+    assert covered["dr*"] >= 0.93 * 300
+    assert max(covered[estimator] for estimator in ("ips", "snips", "dr")) < 0.9 * 300
 
 
 def test_weights_that_were_never_drawn_widen_the_interval():
     """The policy's action was never shown, although it could have been: only its probability tells."""
     reward, shown = np.random.default_rng(2).normal(size=50), np.zeros(50, np.int64)
     mu, pi = np.tile([0.99, 0.01], (50, 1)), np.tile([0.0, 1.0], (50, 1))
-    found = policy_value(reward, shown, mu, pi, np.zeros((50, 2)))
-    assert found.effective_n == 0.0
-    assert found.high - found.low > 4
+    result = policy_value(reward, shown, mu, pi, np.zeros((50, 2)))
+    assert result.effective_n == 0.0
+    assert result.high - result.low > 4
     with pytest.raises(ValueError, match="the policy never chooses what was shown in 50 rows"):
         policy_value(reward, shown, mu, pi, np.zeros((50, 2)), estimator="dr")
 
@@ -204,12 +204,12 @@ def test_weights_that_were_never_drawn_widen_the_interval():
 def test_without_the_probabilities_of_all_the_interval_says_that_it_may_be_too_narrow():
     reward, shown, mu, pi, _ = drawn(300, 3, 5)
     log = ct.bandits.BanditLog(None, shown, reward, probability=mu[np.arange(300), shown], actions=[0, 1, 2])
-    found, all_known = ct.off_policy(log, pi), ct.off_policy(log_of(reward, shown, mu), pi)
-    assert found.estimator == "dr"
-    assert "only" in found.warning
-    assert "may be too narrow" in str(found)
-    assert found.value == all_known.value
-    assert found.high - found.low < all_known.high - all_known.low
+    result, all_known = ct.off_policy(log, pi), ct.off_policy(log_of(reward, shown, mu), pi)
+    assert result.estimator == "dr"
+    assert "only" in result.warning
+    assert "may be too narrow" in str(result)
+    assert result.value == all_known.value
+    assert result.high - result.low < all_known.high - all_known.low
     assert not all_known.warning
 
 
@@ -277,17 +277,17 @@ def test_a_bandit_is_valued_and_learns_nothing():
     task = rng.choice(["ann", "bob"], n).tolist()
     wanted = {"ann": "shoes", "bob": "gloves"}
     shown = rng.choice(actions, n).tolist()
-    reward = [float(each == wanted[user]) for each, user in zip(shown, task, strict=True)]
+    reward = [float(offer == wanted[user]) for offer, user in zip(shown, task, strict=True)]
     bandit = ct.Bandit(actions=actions)
     bandit.learn_many([{}] * 200, shown[:200], reward[:200], task=task[:200])
     log = ct.bandits.BanditLog(
         None, shown[200:], reward[200:], probabilities=np.full((200, 3), 1 / 3), actions=actions, task=task[200:]
     )
-    found, by_chance = ct.off_policy(log, bandit), ct.off_policy(log, np.full((200, 3), 1 / 3))
+    result, by_chance = ct.off_policy(log, bandit), ct.off_policy(log, np.full((200, 3), 1 / 3))
     assert bandit.n_rewards_ == 200
-    assert found.low > 0.8 > 0.45 > by_chance.high
+    assert result.low > 0.8 > 0.45 > by_chance.high
     rows = [bandit.probabilities({}, actions, user) for user in task[200:]]
-    assert ct.off_policy(log, rows) == found
+    assert ct.off_policy(log, rows) == result
 
 
 REFUSED_LOGS = {
@@ -320,11 +320,17 @@ REFUSED_LOGS = {
 
 @pytest.mark.parametrize("message", REFUSED_LOGS)
 def test_logs_that_are_refused(message):
-    given = {"action": ["a", "b", "a"], "reward": [1, 0, 1], "probabilities": HALVES, "actions": ["a", "b"], "x": None}
-    given |= REFUSED_LOGS[message]
-    x, action, reward = (given.pop(name) for name in ("x", "action", "reward"))
+    columns = {
+        "action": ["a", "b", "a"],
+        "reward": [1, 0, 1],
+        "probabilities": HALVES,
+        "actions": ["a", "b"],
+        "x": None,
+    }
+    columns |= REFUSED_LOGS[message]
+    x, action, reward = (columns.pop(name) for name in ("x", "action", "reward"))
     with pytest.raises(ValueError, match=re.escape(message)):
-        ct.bandits.BanditLog(x, action, reward, **given)
+        ct.bandits.BanditLog(x, action, reward, **columns)
 
 
 REFUSED_POLICIES = {
@@ -343,8 +349,8 @@ REFUSED_POLICIES = {
 
 @pytest.mark.parametrize("message", REFUSED_POLICIES)
 def test_policies_that_are_refused(message):
-    policy, given = REFUSED_POLICIES[message]
+    policy, arguments = REFUSED_POLICIES[message]
     mu = [[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]]
     log = ct.bandits.BanditLog(None, ["a", "a", "b"], [1, 0, 1], probabilities=mu, actions=["a", "b"])
     with pytest.raises(ValueError, match=re.escape(message)):
-        ct.off_policy(log, policy, **given)
+        ct.off_policy(log, policy, **arguments)

@@ -38,12 +38,12 @@ def models(*names):
 
 def stream(n=150, features=40, seed=0):
     rng = np.random.default_rng(seed)
-    made = []
+    records = []
     for _ in range(n):
         names = rng.choice(features, 6, replace=False)
         x = {f"f{j}": float(rng.normal()) for j in names}
-        made.append((x, bool(rng.random() < 0.5), TASKS[rng.integers(3)]))
-    return made
+        records.append((x, bool(rng.random() < 0.5), TASKS[rng.integers(3)]))
+    return records
 
 
 def learned(model=None, records=None):
@@ -76,7 +76,7 @@ def test_blocks_in_between_are_seen():
     for first in range(0, 150, 50):
         for x, y, task in records[first : first + 30]:
             mixed.learn_one(x, y, task)
-        xs, ys, tasks = (list(each) for each in zip(*records[first + 30 : first + 50], strict=True))
+        xs, ys, tasks = (list(column) for column in zip(*records[first + 30 : first + 50], strict=True))
         mixed.partial_fit(xs, ys, task=tasks)
     for x, y, task in records:
         single.learn_one(x, y, task)
@@ -107,10 +107,10 @@ def test_tasks_that_arrive_between_quick_rounds_learn_as_any(name):
 
 def test_a_weight_is_kept_whose_second_number_is_zero():
     pairs = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
-    made = RowMajorPairs(pairs.ravel().copy(), 8).to_sparse()
-    np.testing.assert_array_equal(made.rows(1, 4), [pairs[:, 0]])
-    np.testing.assert_array_equal(second(made).rows(1, 4), [pairs[:, 1]])
-    assert made.count.tolist() == [3]
+    table = RowMajorPairs(pairs.ravel().copy(), 8).to_sparse()
+    np.testing.assert_array_equal(table.rows(1, 4), [pairs[:, 0]])
+    np.testing.assert_array_equal(second(table).rows(1, 4), [pairs[:, 1]])
+    assert table.count.tolist() == [3]
 
 
 @models(*MODELS)
@@ -119,7 +119,7 @@ def test_dictionaries_read_by_compiled_code_are_records_like_any(name):
     quick, slow = MODELS[name](), MODELS[name]()
     for t, (x, y, task) in enumerate(records):
         assert quick.predict_one(x, task) == slow.predict_one(MappingProxyType(x), task)
-        x = {key: held for key, held in x.items() if t % 2 or not isinstance(held, str)}
+        x = {key: value for key, value in x.items() if t % 2 or not isinstance(value, str)}
         quick.learn_one(x, y, task)
         slow.learn_one(MappingProxyType(x), y, task)
     np.testing.assert_array_equal(quick.coef_, slow.coef_)
@@ -139,7 +139,7 @@ def with_strings(n=150, seed=0):
 def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
     records, tests = with_strings(), with_strings(30, seed=1)
     block = MODELS[name]()
-    block.partial_fit(*(list(each) for each in zip(*records, strict=True)), tasks=TASKS)
+    block.partial_fit(*(list(column) for column in zip(*records, strict=True)), tasks=TASKS)
     single = MODELS[name]()
     single.partial_fit([records[0][0]], [records[0][1]], task=[records[0][2]], tasks=TASKS)
     for x, y, task in records[1:]:
@@ -147,7 +147,7 @@ def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
     assert single.feature_names == block.feature_names
     np.testing.assert_array_equal(single.coef_, block.coef_)
     predictions = [single.decision_function_one(x, task) for x, _, task in tests]
-    xs, _, tasks = (list(each) for each in zip(*tests, strict=True))
+    xs, _, tasks = (list(column) for column in zip(*tests, strict=True))
     np.testing.assert_array_equal(predictions, block.decision_function(xs, task=tasks))
     fast, rounds = single.__stream_model__().fast_path, single.state_.rounds
     plain = [(x, y, task) for x, y, task in tests if x["colour"]]  # nothing is missing
@@ -230,7 +230,7 @@ def test_reading_keeps_no_reference():
     model.learn_one({"f4": "red"}, True, "ann")
 
     def references():
-        return [sys.getrefcount(each) for each in (x, float, np.float32, *x, *x.values())]
+        return [sys.getrefcount(item) for item in (x, float, np.float32, *x, *x.values())]
 
     before = references()
     for _ in range(100):
@@ -290,7 +290,7 @@ def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
 
 CHANGES = {
     "set_params": lambda model: model.set_params(rule=ct.rules.PassiveAggressive(C=0.01)),
-    "fit": lambda model: model.fit(*(list(each) for each in zip(*stream(9, seed=7), strict=True))),
+    "fit": lambda model: model.fit(*(list(column) for column in zip(*stream(9, seed=7), strict=True))),
     "partial_fit": lambda model: model.partial_fit([{"f1": 2.0}], [True], task=["ann"]),
     "restore": lambda model: model.__restore__(*learned(records=stream(9, seed=7)).__dump__()),
     "as_block": lambda model: model.__stream_model__().as_block([{"other": 2.0}], [True], task=["ann"]),

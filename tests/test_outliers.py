@@ -25,7 +25,7 @@ Y = SCORE + 0.3 * RNG.normal(size=N) > 0
 NUMBERS = SCORE + 0.3 * RNG.normal(size=N)
 
 
-def at(first: int, count: int = 1) -> NDArray[np.bool_]:
+def rows_from(first: int, count: int = 1) -> NDArray[np.bool_]:
     return (np.arange(N) >= first) & (np.arange(N) < first + count)
 
 
@@ -49,9 +49,13 @@ class Wrong(NamedTuple):
 
 
 STREAMS = {
-    **{f"{value:g} in record {first}": Wrong(at(first), value) for first in (0, 5, 1500) for value in (1e5, -1e9)},
-    "100000 in record 5": Wrong(at(5), 1e5, labels=1.2),
-    "twenty in a row": Wrong(at(1500, 20), 1e6, 0.02, 1.5, 5.8),
+    **{
+        f"{value:g} in record {first}": Wrong(rows_from(first), value)
+        for first in (0, 5, 1500)
+        for value in (1e5, -1e9)
+    },
+    "100000 in record 5": Wrong(rows_from(5), 1e5, labels=1.2),
+    "twenty in a row": Wrong(rows_from(1500, 20), 1e6, 0.02, 1.5, 5.8),
     "one in a thousand": Wrong(among(0.001), 1e6, widest=0.96),
     "one in a hundred": Wrong(among(0.01), 1e6, 0.04, 2.4, 5.4, 0.98),
 }
@@ -60,9 +64,9 @@ streams = pytest.mark.parametrize("wrong", STREAMS.values(), ids=STREAMS)
 
 def with_wrong(wrong: Wrong) -> Floats:
     """The records with wrong values in one column."""
-    made = X.copy()
-    made[wrong.where, 1] = wrong.value
-    return made
+    spoiled = X.copy()
+    spoiled[wrong.where, 1] = wrong.value
+    return spoiled
 
 
 def error(rows: Floats) -> float:
@@ -85,22 +89,22 @@ def absolute_error_and_coverage(rows: Floats, labels: Floats, where: NDArray[np.
 @cache
 def clean() -> tuple[float, float]:
     """The errors of the classifier and of the regressor where no value is wrong."""
-    return error(X), absolute_error_and_coverage(X, NUMBERS, at(N))[0]
+    return error(X), absolute_error_and_coverage(X, NUMBERS, rows_from(N))[0]
 
 
 @streams
 def test_wrong_values_of_a_feature_do_not_spoil_the_others(wrong: Wrong) -> None:
     rows = with_wrong(wrong)
     assert error(rows) <= clean()[0] + wrong.more
-    found, coverage = absolute_error_and_coverage(rows, NUMBERS, wrong.where)
-    assert found <= wrong.features * clean()[1]
+    actual, coverage = absolute_error_and_coverage(rows, NUMBERS, wrong.where)
+    assert actual <= wrong.features * clean()[1]
     assert 0.85 <= coverage <= 0.95
 
 
 @streams
 def test_wrong_labels_of_regression_do_not_spoil_the_others(wrong: Wrong) -> None:
-    found, coverage = absolute_error_and_coverage(X, np.where(wrong.where, wrong.value, NUMBERS), wrong.where)
-    assert found <= wrong.labels * clean()[1]
+    error, coverage = absolute_error_and_coverage(X, np.where(wrong.where, wrong.value, NUMBERS), wrong.where)
+    assert error <= wrong.labels * clean()[1]
     assert 0.85 <= coverage <= wrong.widest
 
 

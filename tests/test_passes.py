@@ -42,8 +42,8 @@ MIXTURES = {
 
 def made_passes(model, X, y, task, most, **options):
     """The number of passes that ``fit`` made: more are made of no more."""
-    found = [model.fit(X, y, task, n_passes=k, **options).decision_function(X, task) for k in range(1, most + 1)]
-    return next(k for k in range(1, most + 1) if np.array_equal(found[k - 1], found[-1]))
+    margins = [model.fit(X, y, task, n_passes=k, **options).decision_function(X, task) for k in range(1, most + 1)]
+    return next(k for k in range(1, most + 1) if np.array_equal(margins[k - 1], margins[-1]))
 
 
 @pytest.mark.parametrize("name", [slow(name) if name == "not compiled" else name for name in MIXTURES])
@@ -129,7 +129,7 @@ def test_a_model_of_several_passes_goes_on_is_saved_and_is_searched(tmp_path):
     model = ct.AdaptiveSharingClassifier().fit(X, y, task, n_passes=5)
     model.save(tmp_path / "m.coterie")
     others = [copy.deepcopy(model), ct.load(tmp_path / "m.coterie"), model]
-    predictions = [each.partial_fit(X[:50], y[:50], task[:50]).predict_proba(X, task) for each in others]
+    predictions = [model.partial_fit(X[:50], y[:50], task[:50]).predict_proba(X, task) for model in others]
     assert np.array_equal(predictions[0], predictions[2])
     assert np.array_equal(predictions[1], predictions[2])
     frame = pd.DataFrame(X).add_prefix("f").assign(who=task)

@@ -53,7 +53,7 @@ def assert_same_state(one, other):
 
 
 def names(folder):
-    return [each.name for each in folder.iterdir()]
+    return [path.name for path in folder.iterdir()]
 
 
 # -- going on ----------------------------------------------------------------------------------------------------------
@@ -94,14 +94,16 @@ def test_every_kind_of_model_goes_on_from_a_file_and_as_a_copy(name, path):
     for model in (through, *others):
         if hasattr(model, "learn_one"):
             taught(model, form)
-    said = predictions(through, form)
+    before = predictions(through, form)
     if name in TO_ROUNDING:
-        expected, found = (model.__stream_model__().learner.dump(model.state_)[1] for model in (through, others.pop(0)))
+        expected, arrays = (
+            model.__stream_model__().learner.dump(model.state_)[1] for model in (through, others.pop(0))
+        )
         for array, numbers in expected.items():
-            np.testing.assert_allclose(found[array], numbers, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(arrays[array], numbers, rtol=1e-9, atol=1e-12)
     for other in others:
         assert digest(other) == digest(through)
-        assert predictions(other, form) == said
+        assert predictions(other, form) == before
 
 
 def test_a_parameter_without_a_form_is_refused_before_anything_is_written(path):
@@ -131,10 +133,10 @@ def refused(path, message, error=ValueError):
 
 def rewritten(path, tensors=None, **changes):
     """The file with other metadata under a checksum that fits."""
-    metadata, held = persistence._read(path)
-    metadata, held = metadata | changes, held | (tensors or {})
-    metadata["checksum"] = persistence._checksum(metadata, held)
-    path.write_bytes(pack(held, metadata))
+    metadata, arrays = persistence._read(path)
+    metadata, arrays = metadata | changes, arrays | (tensors or {})
+    metadata["checksum"] = persistence._checksum(metadata, arrays)
+    path.write_bytes(pack(arrays, metadata))
 
 
 @pytest.mark.parametrize(("version", "shown"), [(f"{persistence.VERSION + 1}",) * 2, ("9" * 5000, "999999999")])
@@ -177,8 +179,8 @@ def test_files_that_are_something_else(tmp_path):
     ):
         other.write_bytes(pack(arrays, metadata))
         refused(other, message)
-    for held in (b"", b"PAR1", b"\xff" * 100, json.dumps({"a": 1}).encode(), pickle.dumps([1, 2, 3])):
-        other.write_bytes(held)
+    for blob in (b"", b"PAR1", b"\xff" * 100, json.dumps({"a": 1}).encode(), pickle.dumps([1, 2, 3])):
+        other.write_bytes(blob)
         refused(other, "is not a whole coterie model")
     refused(tmp_path / "nowhere" / "model", "there is no file", FileNotFoundError)
     with pytest.raises(FileNotFoundError, match=r"directory: '.*nowhere'$"):
@@ -249,15 +251,15 @@ def test_zeros_take_no_room(path):
 
 
 def test_thin_arrays_come_back_bit_for_bit():
-    given = {name: np.zeros((2, 1024), name) for name in ("float64", "float32", "int64", "int32", "uint8", "bool")}
-    given["float64"][0, 3], given["float64"][1, 1023] = -0.0, np.nan
-    for array in given.values():
+    arrays = {name: np.zeros((2, 1024), name) for name in ("float64", "float32", "int64", "int32", "uint8", "bool")}
+    arrays["float64"][0, 3], arrays["float64"][1, 1023] = -0.0, np.nan
+    for array in arrays.values():
         array[1, 5] = 1
-    thinned = persistence._thinned(given)
+    thinned = persistence._thinned(arrays)
     assert sum(array.nbytes for array in thinned.values()) < 400
     for name, array in persistence._filled(thinned).items():
-        assert array.tobytes() == given[name].tobytes()
-        assert array.shape == given[name].shape
+        assert array.tobytes() == arrays[name].tobytes()
+        assert array.shape == arrays[name].shape
 
 
 SHORT = linear_stream(17, n=120, zeros=0.4)
@@ -319,8 +321,8 @@ def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind):
     roomier = table.make_room(np.arange(7), 30).fit_rows(50)
     one, other = table.to_saved(7, 40), roomier.to_saved(7, 40)
     assert one.keys() == other.keys() == {*kind._fields, "room"}
-    for name, held in one.items():
-        np.testing.assert_array_equal(held, other[name], strict=True)
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name], strict=True)
     again = kind.from_saved(one)
     np.testing.assert_array_equal(again.rows(7, 40), weights[:, :, 0])
     assert not np.shares_memory(one["features"], table.features)
@@ -332,11 +334,11 @@ def test_a_file_is_one_that_safetensors_opens(path):
     model.save(path)
     with safe_open(path, framework="numpy") as file:
         assert file.metadata()["format"] == persistence.FORMAT
-        held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+        saved_arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
     _, arrays = model.__dump__()
-    assert set(arrays) | {"document"} == set(held)
+    assert set(arrays) | {"document"} == set(saved_arrays)
     for name, array in arrays.items():
-        np.testing.assert_array_equal(held[name], array, strict=True)
+        np.testing.assert_array_equal(saved_arrays[name], array, strict=True)
     raw = path.read_bytes()
     size = int.from_bytes(raw[:8], "little")
     assert size % 8 == 0
@@ -353,13 +355,13 @@ def test_the_lock_is_held_while_the_model_is_copied_only(path, monkeypatch):
     lock, seen = model.__stream_model__().lock, []
 
     def is_free():
-        taken = []
-        thread = threading.Thread(target=lambda: taken.append(lock.acquire(timeout=5) and (lock.release() or True)))
+        copies = []
+        thread = threading.Thread(target=lambda: copies.append(lock.acquire(timeout=5) and (lock.release() or True)))
         thread.start()
         thread.join()
-        return taken == [True]
+        return copies == [True]
 
-    def noting(name, function):
+    def recorded(name, function):
         def called(*arguments):
             seen.append((name, is_free()))
             return function(*arguments)
@@ -367,7 +369,7 @@ def test_the_lock_is_held_while_the_model_is_copied_only(path, monkeypatch):
         return called
 
     for owner, name in ((persistence, "_checksum"), (persistence, "_thinned"), (persistence, "_write"), (os, "fsync")):
-        monkeypatch.setattr(owner, name, noting(name, getattr(owner, name)))
+        monkeypatch.setattr(owner, name, recorded(name, getattr(owner, name)))
     model.save(path)
     assert {name for name, _ in seen} == {"_checksum", "_thinned", "_write", "fsync"}
     assert all(free for _, free in seen)
@@ -407,23 +409,23 @@ class Faults:
     def __init__(self, monkeypatch, code):
         self.code, self.calls, self.fails = code, [], None
         self.open, self.fdopen = os.open, os.fdopen
-        monkeypatch.setattr(os, "open", self.noting("open", os.open))
-        monkeypatch.setattr(os, "fchmod", self.noting("fchmod", os.fchmod))
-        monkeypatch.setattr(os, "fsync", self.noting("fsync", os.fsync))
-        monkeypatch.setattr(Path, "replace", self.noting("replace", Path.replace))
+        monkeypatch.setattr(os, "open", self.recorded("open", os.open))
+        monkeypatch.setattr(os, "fchmod", self.recorded("fchmod", os.fchmod))
+        monkeypatch.setattr(os, "fsync", self.recorded("fsync", os.fsync))
+        monkeypatch.setattr(Path, "replace", self.recorded("replace", Path.replace))
         monkeypatch.setattr(os, "fdopen", lambda *arguments: FaultyFile(self, self.fdopen(*arguments)))
 
     def begin(self, fails):
         self.calls, self.fails = [], fails
 
-    def note(self, name):
+    def record_call(self, name):
         self.calls.append(name)
         if self.fails is not None and len(self.calls) == self.fails + 1:
             raise OSError(self.code, os.strerror(self.code))
 
-    def noting(self, name, function):
+    def recorded(self, name, function):
         def called(*arguments):
-            self.note(name)
+            self.record_call(name)
             return function(*arguments)
 
         return called
@@ -438,19 +440,19 @@ class FaultyFile:
 
     def __exit__(self, *_):
         self.file.close()
-        self.faults.note("close")
+        self.faults.record_call("close")
 
     def fileno(self):
         return self.file.fileno()
 
     def flush(self):
         self.file.flush()
-        self.faults.note("flush")
+        self.faults.record_call("flush")
 
-    def write(self, held):
-        self.file.write(memoryview(held)[: len(held) // 2])
-        self.faults.note("write")
-        return self.file.write(memoryview(held)[len(held) // 2 :])
+    def write(self, content):
+        self.file.write(memoryview(content)[: len(content) // 2])
+        self.faults.record_call("write")
+        return self.file.write(memoryview(content)[len(content) // 2 :])
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC])
@@ -471,7 +473,7 @@ def test_each_call_in_turn_fails_and_the_file_is_whole(code, path, monkeypatch):
         with pytest.raises(OSError, match=os.strerror(code)):
             model.save(path)
         assert path.read_bytes() == (before if fails <= renamed else new)
-        assert [each.name for each in path.parent.iterdir()] == [path.name]
+        assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     faults.begin(None)
     model.partial_fit(SHORT.X, SHORT.y, SHORT.task)
     model.save(path)

@@ -45,15 +45,15 @@ def dense(block):
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_what_comes_bit_by_bit_is_what_is_in_a_file(suffix, tmp_path):
-    path, given = write_rows(tmp_path, list(rows(60)))[suffix]
-    (whole,) = read(path, **given)
+    path, options = write_rows(tmp_path, list(rows(60)))[suffix]
+    (whole,) = read(path, **options)
     data = path.read_bytes()
     cuts = [0, 3, 5, *range(150, len(data), 400), len(data)]
     with piped(*(data[a:b] for a, b in pairwise(cuts)), gap=0.002) as pipe:
-        (found,) = read(pipe, format=FORMATS[suffix], **given)
-    np.testing.assert_array_equal(dense(found), dense(whole))
+        (block,) = read(pipe, format=FORMATS[suffix], **options)
+    np.testing.assert_array_equal(dense(block), dense(whole))
     for name in ("y", "task", "place"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(block, name), getattr(whole, name))
 
 
 def test_what_was_learned_of_standard_input_is_saved_when_a_run_is_stopped(tmp_path, monkeypatch):
@@ -70,10 +70,8 @@ def test_what_was_learned_of_standard_input_is_saved_when_a_run_is_stopped(tmp_p
     process.send_signal(signal.SIGTERM)
     err = process.communicate(timeout=120)[1].decode()
     assert process.returncode == 128 + signal.SIGTERM
-    predictions = re.search(
-        r"coterie: stopped after ([\d,]+) records; to continue: coterie learn - --from m.coterie", err
-    )
-    n = int(predictions[1].replace(",", ""))
+    match = re.search(r"coterie: stopped after ([\d,]+) records; to continue: coterie learn - --from m.coterie", err)
+    n = int(match[1].replace(",", ""))
     Path("part.csv").write_bytes(b"\n".join(data.split(b"\n")[: n + 1]) + b"\n")
     run("learn", "part.csv", *WHO, *QUICK, "-q", "--output", "whole.coterie")
     assert Path("m.coterie").read_bytes() == Path("whole.coterie").read_bytes()

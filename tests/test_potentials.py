@@ -127,17 +127,17 @@ UNSEEN = [
 @pytest.mark.parametrize(("name", "transform", "kind"), UNSEEN)
 def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform, kind):
     """It is predicted by what the same moves are under the M of the tasks known and itself."""
-    case, some, task = CASES[name], STREAM.task < 4, np.array(STREAM.named(CASES[name].tasks))
+    case, selected, task = CASES[name], STREAM.task < 4, np.array(STREAM.named(CASES[name].tasks))
     potential, gradient = LITERAL.get(kind, (None, lambda v: p_norm_gradient(v, 4.0)))
     model = (
         PNormed(case.relation, 4.0, transform) if potential is None else Potential(potential, case.relation, rate=0.5)
     )
-    model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=case.tasks[:4])
+    model.partial_fit(STREAM.X[selected], STREAM.y[selected], task[selected], tasks=case.tasks[:4])
     T = transform_of(case.M, transform)
     v = (1.0 if potential is None else 0.5) * T @ np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])
     w = T @ gradient(v.ravel()).reshape(v.shape)
-    found = model.decision_function(STREAM.X[~some], task[~some])
-    np.testing.assert_allclose(found, STREAM.X[~some] @ w[4], rtol=1e-9, atol=1e-12)
+    margins = model.decision_function(STREAM.X[~selected], task[~selected])
+    np.testing.assert_allclose(margins, STREAM.X[~selected] @ w[4], rtol=1e-9, atol=1e-12)
 
 
 @spec.part
@@ -157,8 +157,8 @@ class Endless:
 
 
 def test_refusals():
-    said = r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of"
-    with pytest.raises(ValueError, match=said):
+    message = r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of"
+    with pytest.raises(ValueError, match=message):
         Potential(Whole()).fit(STREAM.X, STREAM.y)
     trace = ct.progressive_validation(Potential(), STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="potential must have value, norm and smoothness beside its gradient"):

@@ -36,7 +36,9 @@ def records(columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-@pytest.mark.parametrize("form", [lambda held: pd.DataFrame(held).to_numpy(float), records], ids=["array", "records"])
+@pytest.mark.parametrize(
+    "form", [lambda columns: pd.DataFrame(columns).to_numpy(float), records], ids=["array", "records"]
+)
 def test_any_cuts_learn_the_same(form):
     X = form(NUMBERS)
     whole = ct.AdaptiveSharingClassifier().partial_fit(X, Y, task=USER)
@@ -60,8 +62,10 @@ def test_scores_are_those_of_the_definition():
             known = not math.isnan(X[t, j]) and seen.std() > 0
             row.append((X[t, j] - seen.mean()) / seen.std() if known else 0.0)
         expected.append([*row, 1.0, float(math.isnan(X[t, 1]))])
-    beside = ct.MultitaskLogistic(fit_intercept=False, scale="none").partial_fit(expected, [0, 1, 1])
-    np.testing.assert_allclose(np.c_[model.coef_[:, :2], model.intercept_, model.coef_[:, 2]], beside.coef_, rtol=1e-12)
+    expected_model = ct.MultitaskLogistic(fit_intercept=False, scale="none").partial_fit(expected, [0, 1, 1])
+    np.testing.assert_allclose(
+        np.c_[model.coef_[:, :2], model.intercept_, model.coef_[:, 2]], expected_model.coef_, rtol=1e-12
+    )
     unit = ct.MultitaskLogistic(scale="unit").partial_fit([[3.0, 4.0]], [1], classes=[0, 1])
     ones = np.array([[3.0, 4.0, 1.0]]) / math.sqrt(26)
     alone = ct.MultitaskLogistic(fit_intercept=False, scale="none").partial_fit(ones, [1], classes=[0, 1])
@@ -74,8 +78,10 @@ def test_sparse_rows_get_the_constant_and_are_not_shifted():
     rows /= np.sqrt((rows * rows).sum(1))[:, None]
     y, task = [0, 1, 1], np.zeros(3)
     model = ct.AdaptiveSharingClassifier().fit(csr_array(X), y, task)
-    beside = ct.AdaptiveSharingClassifier(fit_intercept=False, scale=None).fit(csr_array(rows), y, task)
-    np.testing.assert_array_equal(model.decision_function(csr_array(X)), beside.decision_function(csr_array(rows)))
+    expected_model = ct.AdaptiveSharingClassifier(fit_intercept=False, scale=None).fit(csr_array(rows), y, task)
+    np.testing.assert_array_equal(
+        model.decision_function(csr_array(X)), expected_model.decision_function(csr_array(rows))
+    )
     np.testing.assert_array_equal(model.decision_function(X), model.decision_function(csr_array(X)))
     dense = ct.AdaptiveSharingClassifier().fit(X, y, task)
     np.testing.assert_array_equal(dense.decision_function(X), dense.decision_function(csr_array(X)))
@@ -96,8 +102,8 @@ def test_what_is_refused_leaves_scales_as_they_were():
     for refused, message in wrong:
         with pytest.raises(ValueError, match=message):
             refused()
-    for each in (model, before):
-        each.partial_fit(records(MIXED), Y, USER)
+    for fitted_model in (model, before):
+        fitted_model.partial_fit(records(MIXED), Y, USER)
     predictions = before.decision_function(records(MIXED), USER)
     np.testing.assert_array_equal(model.decision_function(records(MIXED), USER), predictions)
 
@@ -135,16 +141,16 @@ def test_scales_that_cannot_be_are_refused(fit, message):
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_a_column_that_names_the_tasks_and_is_a_feature_is_warned_of(frame):
-    made = frame({"customer": ["ann", "bob"] * 3, "price": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+    table = frame({"customer": ["ann", "bob"] * 3, "price": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
     y = [True, False] * 3
     with pytest.warns(
         UserWarning, match="column 'customer' names the tasks and is a feature as well: give task_column="
     ):
-        ct.AdaptiveSharingClassifier().fit(made, y, task=made["customer"])
+        ct.AdaptiveSharingClassifier().fit(table, y, task=table["customer"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ct.AdaptiveSharingClassifier(task_column="customer").fit(made, y)
-        ct.AdaptiveSharingClassifier().fit(made[["price"]], y, task=made["customer"])
+        ct.AdaptiveSharingClassifier(task_column="customer").fit(table, y)
+        ct.AdaptiveSharingClassifier().fit(table[["price"]], y, task=table["customer"])
 
 
 def test_an_empty_name_is_that_of_the_constant_and_of_no_feature(tmp_path):
@@ -170,7 +176,7 @@ AMOUNTS = [{"a": 1.5, "b": 2.0, "s": "x"}, {"a": 2.5, "b": 3.0, "s": "y"}, {"a":
 
 
 def decimals(records):
-    return [{name: Decimal(str(held)) if name == "a" else held for name, held in x.items()} for x in records]
+    return [{name: Decimal(str(value)) if name == "a" else value for name, value in x.items()} for x in records]
 
 
 def learned_one_by_one(records):
@@ -192,10 +198,10 @@ DECIMALS = {
 
 @pytest.mark.parametrize("form", DECIMALS)
 def test_decimals_are_numbers_in_every_form(form):
-    found, expected = (
+    margins, expected = (
         DECIMALS[form](X).predict(pd.DataFrame(X) if form == "frame" else X[:2]) for X in (decimals(AMOUNTS), AMOUNTS)
     )
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(margins, expected)
 
 
 def test_decimals_are_labels_weights_and_rewards():

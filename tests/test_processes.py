@@ -18,14 +18,14 @@ SRC = Path(ct.__file__).parents[1]
 def run(code, *arguments, timeout=300, **environment):
     """The outcome of a program in a process of its own."""
     # a process must not import the package from elsewhere, nor depend on how the tests are run
-    given = {name: held for name, held in os.environ.items() if not name.startswith("NUMBA_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     return subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(code), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
-        env=given | {"PYTHONPATH": str(SRC)} | environment,
+        env=clean | {"PYTHONPATH": str(SRC)} | environment,
     )
 
 

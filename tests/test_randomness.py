@@ -23,10 +23,10 @@ def literal(seed, turn, stream=0):
 
 @compiled
 def many(seed, first, n, stream):
-    found = np.zeros(n)
+    counts = np.zeros(n)
     for t in range(n):
-        found[t] = uniform(seed, first + t, stream)
-    return found
+        counts[t] = uniform(seed, first + t, stream)
+    return counts
 
 
 @pytest.mark.parametrize("seed", [0, 1, 12345, 2**62])

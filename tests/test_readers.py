@@ -101,7 +101,7 @@ def text_file(folder, name, content):
 
 @pytest.fixture
 def pieces(monkeypatch):
-    """Let files be read in pieces of so many bytes, and records be no longer than so many."""
+    """Let files be read in pieces of this many bytes, and records be no longer than this many."""
 
     def pieces(size, longest=None):
         monkeypatch.setattr(lines, "PIECE_BYTES", size)
@@ -132,8 +132,8 @@ def expected():
                 reference.add(row, reference.column(f"{name}=", 12), 1.0)
         rows.append(reference.unit(row))
     X = np.zeros((len(rows), 2**12))
-    for found, row in zip(X, rows, strict=True):
-        found[list(row)] = list(row.values())
+    for encoded_row, row in zip(X, rows, strict=True):
+        encoded_row[list(row)] = list(row.values())
     return X
 
 
@@ -172,15 +172,17 @@ def test_pieces_do_not_matter(tmp_path, kind, piece, pieces):
 def test_columns_are_kept_as_they_stand(tmp_path, kind):
     """Whatever they are used for, and whichever records around them are left out."""
     names = ("n", "title", "shop", "user")
-    held = [dict(record) for record in RECORDS]
-    held[17]["click"] = None
-    path = write(tmp_path, kind, held)
+    expected = [dict(record) for record in RECORDS]
+    expected[17]["click"] = None
+    path = write(tmp_path, kind, expected)
     options = {"label": "click", "task": "user", "bits": 12, "on_error": "skip", "block_rows": 7}
     blocks = list(read(path, **options, keep=(*names, "n"), ignore="title", skip=3))
     assert list(blocks[0].unchanged) == list(names)
     text = kind in ("csv", "tsv")
     for name in names:
-        wanted = ["" if text and each[name] is None else str(each[name]) if text else each[name] for each in held]
+        wanted = [
+            "" if text and record[name] is None else str(record[name]) if text else record[name] for record in expected
+        ]
         del wanted[17]
         assert [value for block in blocks for value in block.unchanged[name].tolist()] == wanted[3:]
     assert blocks[0].piece(1, 3).unchanged["n"].tolist() == blocks[0].unchanged["n"][1:3].tolist()
@@ -212,8 +214,8 @@ def test_standard_input(tmp_path, kind, monkeypatch):
         stdin = io.TextIOWrapper(io.BytesIO(data))
         monkeypatch.setattr(sys, "stdin", stdin)
         reader = read("-", format=known, label="click", task="user", text="title", bits=12)
-        for found, array in zip(whole(reader), wanted, strict=True):
-            np.testing.assert_array_equal(found, array)
+        for block_array, array in zip(whole(reader), wanted, strict=True):
+            np.testing.assert_array_equal(block_array, array)
         assert (reader.bytes_total, reader.bytes_read) == (None, len(data))
         with pytest.raises(InputError, match="<stdin>: standard input can be read once only"):
             list(reader)
@@ -235,7 +237,7 @@ def test_svmlight_and_vowpal_agree(tmp_path):
 
 def test_dictionary_columns(tmp_path):
     columns = {"y": ["a", "b", "a"], "c": ["x", None, "y"]}
-    table = pa.table({name: pa.array(held).dictionary_encode() for name, held in columns.items()})
+    table = pa.table({name: pa.array(values).dictionary_encode() for name, values in columns.items()})
     for path in (tmp_path / "d.parquet", tmp_path / "d.feather"):
         parquet.write_table(table, path) if path.suffix == ".parquet" else feather.write_feather(table, str(path))
         (block,) = read(path, label="y", constant=False)
@@ -363,21 +365,21 @@ UNLABELLED = {
 def test_records_without_a_label_are_left_out_and_counted(tmp_path, name):
     path = text_file(tmp_path, name, UNLABELLED[name])
     rows = path.suffix in (".svm", ".vw")
-    said = {"task": None if name == "a.svm" else "u", "label": None if rows else "y"}
+    roles = {"task": None if name == "a.svm" else "u", "label": None if rows else "y"}
     lines = UNLABELLED[name].splitlines(keepends=True)
     alone = text_file(tmp_path, f"alone{path.suffix}", lines[0] + lines[-1])
     for block_rows in (1, 9):
-        reader = read(path, **said, bits=4, scale="auto", block_rows=block_rows)
-        (X, y, task, place), (Z, *wanted, _) = whole(reader), whole(read(alone, **said, bits=4, scale="auto"))
+        reader = read(path, **roles, bits=4, scale="auto", block_rows=block_rows)
+        (X, y, task, place), (Z, *wanted, _) = whole(reader), whole(read(alone, **roles, bits=4, scale="auto"))
         np.testing.assert_array_equal(X, Z)
-        assert [y.tolist(), task.tolist()] == [held.tolist() for held in wanted]
+        assert [y.tolist(), task.tolist()] == [array.tolist() for array in wanted]
         assert (place.tolist(), reader.unlabelled, reader.skipped) == ([1, len(lines)], len(lines) - 2, 0)
-    learned = read(path, **said, bits=4)
+    learned = read(path, **roles, bits=4)
     list(learned)
-    predictions = read(path, encoder=learned.encoder, task=said["task"], update=False)
+    predict_reader = read(path, encoder=learned.encoder, task=roles["task"], update=False)
     if name != "a.svm":  # a row without a task is one that cannot be predicted either
-        assert [block.y[1] is None or np.isnan(block.y[1]) for block in predictions] == [True]
-        assert (predictions.rows, predictions.unlabelled) == (3, 0)
+        assert [block.y[1] is None or np.isnan(block.y[1]) for block in predict_reader] == [True]
+        assert (predict_reader.rows, predict_reader.unlabelled) == (3, 0)
 
 
 def test_records_without_a_label_have_no_faults(tmp_path):
@@ -413,10 +415,10 @@ def test_importances_are_weights(tmp_path):
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_column_of_weights(tmp_path, kind):
-    path = write(tmp_path, kind, [each | {"n": abs(each["n"]) / 2} for each in RECORDS])
+    path = write(tmp_path, kind, [record | {"n": abs(record["n"]) / 2} for record in RECORDS])
     reader = read(path, label="click", task="user", weight="n", features=["price"])
-    held = np.concatenate([block.weight for block in reader])
-    assert held.tolist() == [abs(each["n"]) / 2 for each in RECORDS]
+    weights = np.concatenate([block.weight for block in reader])
+    assert weights.tolist() == [abs(record["n"]) / 2 for record in RECORDS]
     assert reader.columns["n"] == "weight"
     plain = read(path, label="click", task="user", features=["price"])
     for one, other in zip(reader, plain, strict=True):
@@ -614,8 +616,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "arguments", "message"), REFUSED)
 def test_refused_arguments(tmp_path, name, arguments, message):
-    for each, text in FILES.items():
-        text_file(tmp_path, each, text)
+    for file_name, text in FILES.items():
+        text_file(tmp_path, file_name, text)
     with pytest.raises(ValueError, match=message):
         list(read(str(tmp_path / name), **arguments))
 

@@ -65,13 +65,13 @@ VALUES = [
         ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
         "max_tasks=3 cannot be had with selective sampling: lea",
     ),
-    *((made(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for made in (Ridge, SVR)),
+    *((make(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for make in (Ridge, SVR)),
     *(
         (
-            made("linear", relation=ct.batch.OptimalOutputKernel()),
+            make("linear", relation=ct.batch.OptimalOutputKernel()),
             r"OptimalOutputKernel\(.*\) is learned by MultitaskKern",
         )
-        for made in BY_KERNEL
+        for make in BY_KERNEL
     ),
     (ct.batch.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
     (ct.batch.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
@@ -107,7 +107,7 @@ KINDS = [
 
 @pytest.mark.parametrize(
     ("model", "error", "message"),
-    [(model, kind, said) for kind, held in ((ValueError, VALUES), (TypeError, KINDS)) for model, said in held],
+    [(model, kind, message) for kind, cases in ((ValueError, VALUES), (TypeError, KINDS)) for model, message in cases],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_learned(model, error, message):
     with pytest.raises(error, match=message):
@@ -142,7 +142,7 @@ PARTS = [
     ),
     *((partial(PRIMED, 0, every=bad), "every must be a whole number") for bad in (0, -1, 0.5, "pass", True)),
     *((partial(PRIMED, bad), "epoch must be a fraction .* got") for bad in (-1, -0.1, 1.5, "soon", None, True, np.nan)),
-    (partial(PRIMED, "auto", every=10), "every goes with an epoch in rounds or as a fraction, got epoch='auto'"),
+    (partial(PRIMED, "auto", every=10), "every needs an epoch in rounds or as a fraction, got epoch='auto'"),
     (partial(Primed, Primed(ct.LogDet(1e-3), 0.1), 0.1), "not primed itself"),
     (partial(Primed, "LogDet", 0.1), "takes a relation"),
     (partial(ct.relations.Spectral, 0.5), "p of Spectral must be"),

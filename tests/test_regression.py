@@ -50,8 +50,8 @@ NAMES = [f"user {i}" for i in TASK]
 # -- equality ----------------------------------------------------------------------------------------------------------
 
 
-def assert_close(found, expected):
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+def assert_close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -156,31 +156,31 @@ def test_a_trace_of_numbers(comparison):
 
 def test_metrics_are_those_of_scikit_learn(comparison):
     trace = comparison.traces["together"]
-    found = measure(trace)
+    result = measure(trace)
     for i, task in enumerate(trace.tasks):
         mine = np.array(NAMES) == task
         y, f = Y[mine], trace.prediction[mine]
-        assert found.per_task["error"][i] == pytest.approx(mean_absolute_error(y, f))
-        assert found.per_task["rmse"][i] == pytest.approx(root_mean_squared_error(y, f))
-        assert found.per_task["r2"][i] == pytest.approx(r2_score(y, f))
-    assert found.micro["r2"] == pytest.approx(r2_score(Y, trace.prediction))
-    assert found.macro["error"] == pytest.approx(found.per_task["error"].mean())
-    assert error_curve(trace, points=1).cumulative[0] == pytest.approx(found.micro["error"])
+        assert result.per_task["error"][i] == pytest.approx(mean_absolute_error(y, f))
+        assert result.per_task["rmse"][i] == pytest.approx(root_mean_squared_error(y, f))
+        assert result.per_task["r2"][i] == pytest.approx(r2_score(y, f))
+    assert result.micro["r2"] == pytest.approx(r2_score(Y, trace.prediction))
+    assert result.macro["error"] == pytest.approx(result.per_task["error"].mean())
+    assert error_curve(trace, points=1).cumulative[0] == pytest.approx(result.micro["error"])
     alone = ct.progressive_validation(raw.MultitaskRegressor(), [[1.0], [1.0]], [5.0, 5.0])
     assert np.isnan(measure(alone).micro["r2"])
 
 
 def test_the_verdict_is_students_for_paired_costs(comparison):
     ours, theirs = (comparison.traces[name] for name in ("together", "independent"))
-    found = verdict(ours, theirs)
-    assert found.overall.gain == pytest.approx(theirs.error - ours.error)
+    result = verdict(ours, theirs)
+    assert result.overall.gain == pytest.approx(theirs.error - ours.error)
     for i, task in enumerate(ours.tasks):
         mine = np.array(NAMES) == task
-        assert found.gain[i] == pytest.approx((theirs.residual[mine] ** 2 - ours.residual[mine] ** 2).mean())
+        assert result.gain[i] == pytest.approx((theirs.residual[mine] ** 2 - ours.residual[mine] ** 2).mean())
     test = stats.ttest_rel(np.abs(theirs.residual), np.abs(ours.residual)).confidence_interval(0.95)
-    assert (found.overall.low, found.overall.high) == pytest.approx((test.low, test.high))
-    assert "mean absolute error" in found.sentence()
-    json.dumps(found.to_json(), allow_nan=False)
+    assert (result.overall.low, result.overall.high) == pytest.approx((test.low, test.high))
+    assert "mean absolute error" in result.sentence()
+    json.dumps(result.to_json(), allow_nan=False)
 
 
 def test_intervals_keep_their_level():

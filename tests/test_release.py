@@ -18,7 +18,7 @@ def test_the_version_is_the_same_everywhere() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert coterie.__version__ == PROJECT["version"] == cited["version"]
     assert cited["license"] == PROJECT["license"]
-    assert [each["name"] for each in cited["authors"]] == [each["name"] for each in PROJECT["authors"]]
+    assert [author["name"] for author in cited["authors"]] == [author["name"] for author in PROJECT["authors"]]
 
 
 def test_the_workflow_runs_the_gate_on_each_python() -> None:

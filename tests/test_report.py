@@ -27,8 +27,8 @@ HOSTILE = (
 
 
 def hostile_comparison():
-    given = samples.comparison(n=6000, n_tasks=len(HOSTILE), names=HOSTILE)
-    traces = {HOSTILE[0] if name == "half-shared" else name: trace for name, trace in given.traces.items()}
+    comparison = samples.comparison(n=6000, n_tasks=len(HOSTILE), names=HOSTILE)
+    traces = {HOSTILE[0] if name == "half-shared" else name: trace for name, trace in comparison.traces.items()}
     return samples.SampleComparison(traces, dict.fromkeys(traces), dict.fromkeys(traces, 0.5))
 
 
@@ -185,8 +185,8 @@ def test_it_says_the_verdict_and_names_the_tasks():
     comparison = samples.comparison(n=30_000, n_tasks=200, n_odd=12)
     page = render(comparison, title="Flights", reading=samples.reading())
     result = verdict(comparison.traces["half-shared"], comparison.traces["independent"])
-    found = verdict(comparison.traces["half-shared"], comparison.traces["pooled"])
-    best = replace(found, name="half-shared", against="one model for all tasks")
+    actual = verdict(comparison.traces["half-shared"], comparison.traces["pooled"])
+    best = replace(actual, name="half-shared", against="one model for all tasks")
     headline, remarks = conclusion(best, replace(result, name="half-shared"))
     lead = page.split('<p class="lead">')[1].split("</p>")[0]
     assert lead == prose(headline)
@@ -211,14 +211,14 @@ def test_weights_are_ordered_by_what_they_move_and_the_intercept_comes_last():
     comparison = ct.compare({"all": model}, frame, rng.random(3000) < chance, task=rng.integers(3, size=3000))
     spread = comparison.spread["all"]
     assert spread.tolist() == pytest.approx([*frame.std(ddof=0), 0.0])
-    assert [each.name for each in model.largest_weights()][-1] == "metres"
+    assert [weight.name for weight in model.largest_weights()][-1] == "metres"
     moving = model.largest_weights(spread=spread)
-    assert [each.name for each in moving] == ["metres", "tons"]
-    assert [each.moves[0] for each in moving] == [each.shared * each.spread for each in moving]
-    assert [each.name for each in listed_weights(model)][-1] == "constant"
+    assert [weight.name for weight in moving] == ["metres", "tons"]
+    assert [weight.moves[0] for weight in moving] == [weight.shared * weight.spread for weight in moving]
+    assert [weight.name for weight in listed_weights(model)][-1] == "constant"
     drawn = figures_of(render(comparison, learner="all"))["feature-weights"]["data"][0]
     assert drawn["customdata"] == ["metres", "tons"]
-    assert drawn["x"] == pytest.approx([each.moves[0] for each in moving], rel=1e-3)
+    assert drawn["x"] == pytest.approx([weight.moves[0] for weight in moving], rel=1e-3)
     page = text_of(render(comparison, learner="all"))
     assert "how far a standard deviation of the feature moves the margin" in page
 

@@ -23,12 +23,12 @@ def brute(model, relation, value, fitted, left_out):
     """Squared errors of every row (and output) when it is left out with its fold."""
     errors = np.empty_like(fitted["y"])
     for out in left_out:
-        kept = np.setdiff1d(np.arange(N), out)
-        part = {name: held[kept] for name, held in fitted.items()}
-        made = type(model)(**{**model.get_params(), "relation": relation, **value})
-        made.fit(X[kept], part["y"], part.get("task"), tasks=range(T))
+        train = np.setdiff1d(np.arange(N), out)
+        part = {name: array[train] for name, array in fitted.items()}
+        candidate = type(model)(**{**model.get_params(), "relation": relation, **value})
+        candidate.fit(X[train], part["y"], part.get("task"), tasks=range(T))
         asked = {"task": fitted["task"][out]} if "task" in fitted else {}
-        errors[out] = (fitted["y"][out] - made.predict(X[out], **asked)) ** 2
+        errors[out] = (fitted["y"][out] - candidate.predict(X[out], **asked)) ** 2
     return errors
 
 
@@ -82,9 +82,9 @@ def test_leaving_out_under_the_risk_of_tasks():
     Q = reference.joint(reference.gaussian(1.3)(X, X), M, codes, codes)
     expected = []
     for i in range(N):
-        kept = np.delete(np.arange(N), i)
-        c = reference.tikhonov(Q[np.ix_(kept, kept)], Y[kept], 0.5, weights[kept])
-        expected.append((Y[i] - Q[i, kept] @ c) ** 2)
+        train = np.delete(np.arange(N), i)
+        c = reference.tikhonov(Q[np.ix_(train, train)], Y[train], 0.5, weights[train])
+        expected.append((Y[i] - Q[i, train] @ c) ** 2)
     model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), risk="tasks")
     path = ct.batch.ridge_path(model, X, Y, TASK, values=[0.5])
     assert path.curve[0, 0] == pytest.approx(np.mean(expected), rel=1e-8)

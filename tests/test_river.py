@@ -19,8 +19,8 @@ LABELS = [bool(sign > 0) for sign in STREAM.y]
 
 def accuracy(model, records):
     """By River's own loop, which predicts and then learns."""
-    found = evaluate.progressive_val_score(zip(records, LABELS, strict=True), model, metrics.Accuracy())
-    return found.get()
+    accuracy = evaluate.progressive_val_score(zip(records, LABELS, strict=True), model, metrics.Accuracy())
+    return accuracy.get()
 
 
 def test_a_model_made_before_river_was_imported_is_a_classifier_as_soon_as_one_is_made_after():
@@ -37,11 +37,11 @@ def test_a_model_made_before_river_was_imported_is_a_classifier_as_soon_as_one_i
 
 
 def test_progressive_val_score_with_the_task_in_the_record():
-    found = accuracy(ct.MultitaskPerceptron(task_column="user"), WITH_TASK)
+    score = accuracy(ct.MultitaskPerceptron(task_column="user"), WITH_TASK)
     trace = ct.progressive_validation(ct.MultitaskPerceptron(), RECORDS, LABELS, task=NAMES)
     right = trace.prediction == trace.label
     assert right[0]  # River does not count a record before which nothing was learned, and calls it neither
-    assert found == pytest.approx(right[1:].mean(), abs=0.01)
+    assert score == pytest.approx(right[1:].mean(), abs=0.01)
 
 
 def test_a_pipeline_of_river_hands_the_task_on():

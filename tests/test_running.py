@@ -43,8 +43,8 @@ def pieces(trace, size=17):
     for first in range(0, trace.n, size):
         span = slice(first, first + size)
         tasks, codes = np.unique(np.array(trace.tasks)[trace.task[span]], return_inverse=True)
-        held = {name: getattr(trace, name)[span] for name in names if getattr(trace, name) is not None}
-        yield replace(trace, **held, task=codes, tasks=tuple(tasks.tolist()))
+        columns = {name: getattr(trace, name)[span] for name in names if getattr(trace, name) is not None}
+        yield replace(trace, **columns, task=codes, tasks=tuple(tasks.tolist()))
 
 
 @pytest.mark.parametrize("delay", [0, 1, 20, 500])

@@ -52,7 +52,9 @@ KINDS = {
 def known():
     """All classes whose models can be saved, by name."""
     spec.find_class(spec.ESTIMATORS, "")  # which imports every public name
-    return {name: each for name, each in spec.ESTIMATORS.items() if each.__module__.startswith("coterie.")}
+    return {
+        name: estimator for name, estimator in spec.ESTIMATORS.items() if estimator.__module__.startswith("coterie.")
+    }
 
 
 def original(name):
@@ -82,12 +84,12 @@ def _go_on(engine, stage):
     """Choose and learn, one record after the other; the choices."""
     d, chosen = records("pairs", stage), []
     for t, (x, y, task) in enumerate(zip(d.X, d.y, d.task, strict=True)):
-        made = engine.choose([JournalRecord(id=f"{stage} {t}", task=task, x=x)])
-        chosen += engine.apply([Event("chosen", float(t), made)])[0].choices
+        choices = engine.choose([JournalRecord(id=f"{stage} {t}", task=task, x=x)])
+        chosen += engine.apply([Event("chosen", float(t), choices)])[0].choices
         if t % 4:
             reward = JournalRecord(id=f"{stage} {t}", reward=float((chosen[-1].action == "hats") == (y == "yes")))
             engine.apply([Event("rewarded", t + 0.5, [reward])])
-    return [[each.action, each.probability] for each in chosen]
+    return [[choice.action, choice.probability] for choice in chosen]
 
 
 def outcome(model, form):
@@ -98,11 +100,11 @@ def outcome(model, form):
         return {"choices": _go_on(BanditEngine(model), "more"), "scores": _scores(model)}
     if isinstance(model, Engine):
         return {"waiting": list(model.waiting)} | outcome(model.model, form)
-    said = {"before": predictions(model, form)}
+    expected = {"before": predictions(model, form)}
     if hasattr(model, "learn_one"):
-        said["mistakes"], said["asked"] = taught(model, form)
-        said["after"] = predictions(model, form)
-    return said
+        expected["mistakes"], expected["asked"] = taught(model, form)
+        expected["after"] = predictions(model, form)
+    return expected
 
 
 def _scores(bandit):
@@ -110,20 +112,20 @@ def _scores(bandit):
     return [bandit.scores(x, task=task) for x, task in zip(asked.X, asked.task, strict=True)]
 
 
-def assert_same(said, expected, name=""):
+def assert_same(actual, expected, name=""):
     """Labels as they were, and numbers but for rounding: BLAS does not promise the same bits everywhere."""
-    if isinstance(said, dict):
-        assert said.keys() == expected.keys()
-        for key, each in said.items():
-            assert_same(each, expected[key], key)
+    if isinstance(actual, dict):
+        assert actual.keys() == expected.keys()
+        for key, value in actual.items():
+            assert_same(value, expected[key], key)
     elif name in ("margins", "probabilities", "scores"):
         expected = np.array(expected)
-        np.testing.assert_allclose(said, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max(initial=1.0))
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max(initial=1.0))
     elif name == "choices":
-        assert [action for action, _ in said] == [action for action, _ in expected]
-        np.testing.assert_allclose([p for _, p in said], [p for _, p in expected], rtol=1e-9)
+        assert [action for action, _ in actual] == [action for action, _ in expected]
+        np.testing.assert_allclose([p for _, p in actual], [p for _, p in expected], rtol=1e-9)
     else:
-        assert said == expected
+        assert actual == expected
 
 
 @pytest.mark.parametrize("name", sorted(known()))

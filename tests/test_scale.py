@@ -61,10 +61,10 @@ def write(path, data=None):
         table.to_csv(path, index=False)
     elif path.suffix == ".jsonl":
         table.to_json(path, orient="records", lines=True)
-        given = [json.loads(line) for line in path.read_text().splitlines()]
-        for row in given[::13]:
+        rows_written = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows_written[::13]:
             del row["age"]
-        path.write_text("".join(json.dumps(row) + "\n" for row in given))
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows_written))
     elif path.suffix == ".parquet":
         table["shop"] = table["shop"].astype("category")
         table["user"] = table["user"].str[1:].astype(int)
@@ -112,11 +112,11 @@ def command(path, learner):
 
 @pytest.mark.parametrize(("learner", "ending"), SEVERAL)
 def test_one_shard_is_one_process_to_the_last_bit(learner, ending, tmp_path):
-    given = command(write(tmp_path / f"records.{ending}"), learner)
-    run("learn", *given, "--output", tmp_path / "one.coterie")
+    arguments = command(write(tmp_path / f"records.{ending}"), learner)
+    run("learn", *arguments, "--output", tmp_path / "one.coterie")
     for start in ("300", "10000"):
         folder = tmp_path / start
-        run("learn", *given, "--workers", "1", "--common-start", start, "--save-every", "200", "--output", folder)
+        run("learn", *arguments, "--workers", "1", "--common-start", start, "--save-every", "200", "--output", folder)
         (shard,) = folder.glob("shard-*.coterie")
         assert shard.read_bytes() == (tmp_path / "one.coterie").read_bytes()
         assert {path.name for path in folder.iterdir()} == {shard.name, "manifest.json", "lock"}
@@ -129,8 +129,8 @@ def shards_of(folder):
 
 def test_a_shard_is_one_process_over_its_tasks_behind_the_common_start(here, tmp_path):
     data, rest = list(records()), tmp_path / "rest.csv"
-    given = command(write(tmp_path / "all.csv", data), "adaptive")
-    run("learn", *given, "--workers", "3", "--common-start", "300", "--output", tmp_path / "shards")
+    arguments = command(write(tmp_path / "all.csv", data), "adaptive")
+    run("learn", *arguments, "--workers", "3", "--common-start", "300", "--output", tmp_path / "shards")
     run("learn", *command(write(tmp_path / "start.csv", data[:300]), "adaptive"), "-o", tmp_path / "start.coterie")
     for shard, path in enumerate(shards_of(tmp_path / "shards")):
         write(rest, [row for row in data[300:] if scale.shard_of(row["user"], 3) == shard])
@@ -144,11 +144,11 @@ def test_predictions_are_those_of_each_task_s_shard_in_the_order_of_the_records(
     path = write(tmp_path / f"records.{ending}")
     run("learn", *command(path, "adaptive"), "--workers", "3", "--common-start", "100", "--output", tmp_path / "m")
     predictions = list(csv.DictReader(io.StringIO(run("predict", tmp_path / "m", path).stdout)))
-    each = [
+    rows_of_shards = [
         list(csv.DictReader(io.StringIO(run("predict", shard, path).stdout))) for shard in shards_of(tmp_path / "m")
     ]
-    assert [row["place"] for row in predictions] == [row["place"] for row in each[0]]
-    assert predictions == [each[scale.shard_of(row["task"], 3)][i] for i, row in enumerate(predictions)]
+    assert [row["place"] for row in predictions] == [row["place"] for row in rows_of_shards[0]]
+    assert predictions == [rows_of_shards[scale.shard_of(row["task"], 3)][i] for i, row in enumerate(predictions)]
     assert len({row["margin"] for row in predictions}) > N // 2
 
 
@@ -169,8 +169,8 @@ def test_a_folder_predicts_in_python(here, tmp_path):
 
 def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
     path, learner = write(tmp_path / "records.csv"), ct.AdaptiveSharingClassifier()
-    given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "bits": 8, "common_start": 100}
-    outcome = scale.learn(str(path), learner, workers=3, output=tmp_path / "m", **given)
+    options = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "bits": 8, "common_start": 100}
+    outcome = scale.learn(str(path), learner, workers=3, output=tmp_path / "m", **options)
     assert outcome.baselines == ["independent", "pooled", "intercepts", "mixed model", "running rate"]
     assert outcome.sums.of_task("u3")["examples"] == sum(row["user"] == "u3" for row in records())
     share = np.mean([row["click"] == "yes" for row in records()])
@@ -202,7 +202,12 @@ def learn_two(path, folder):
     learner = ct.AdaptiveSharingClassifier()
     outcome = scale.learn(str(path), learner, workers=2, output=folder, save_every="150", **RUNNING)
     called, arrays = outcome.sums.to_saved()
-    data = [called, outcome.sums.tasks, outcome.sums.base_rate, {name: each.tolist() for name, each in arrays.items()}]
+    data = [
+        called,
+        outcome.sums.tasks,
+        outcome.sums.base_rate,
+        {name: array.tolist() for name, array in arrays.items()},
+    ]
     (folder.parent / f"{folder.name}.json").write_text(json.dumps(data))
 
 
@@ -344,10 +349,10 @@ def test_a_task_is_forgotten_in_every_shard(here, tmp_path):
 def test_bad_records_are_named_by_their_place_in_the_files(here, tmp_path):
     data = list(records())
     data[700]["click"] = "maybe"
-    given = (*command(write(tmp_path / "records.csv", data[:500]), "adaptive"), tmp_path / "more.csv")
+    arguments = (*command(write(tmp_path / "records.csv", data[:500]), "adaptive"), tmp_path / "more.csv")
     write(tmp_path / "more.csv", data[500:])
     more = ("--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
-    error = refused("learn", *given, *more)
+    error = refused("learn", *arguments, *more)
     lines = sum(1 + ("\n" in row["shop"]) for row in data[500:700]) + 2
     assert f"more.csv:{lines}: column 'click': 'maybe' is a third label" in error
 
@@ -393,12 +398,12 @@ def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_pat
 
 def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, tmp_path):
     path = write(tmp_path / "records.csv")
-    given = (*command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
-    run("learn", *given)
+    arguments = (*command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
+    run("learn", *arguments)
     sentence = "to serve it, run one service for each file, behind a router that sends each task"
     assert sentence in refused("serve", tmp_path / "m", "--data", tmp_path / "state")
     assert sentence in refused("learn", path, "--from", tmp_path / "m")
-    assert "holds a model in shards: name a new folder" in refused("learn", *given)
+    assert "holds a model in shards: name a new folder" in refused("learn", *arguments)
     shard = shards_of(tmp_path / "m")[1]
     shard.write_bytes(shard.read_bytes() + b" ")
     assert "has another checksum than in the manifest" in refused("predict", tmp_path / "m", path)
@@ -410,11 +415,11 @@ def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path):
     def stopped(*arguments):
         signal.raise_signal(signal.SIGTERM)
 
-    given = (*command(path, "adaptive"), "--workers", "2", "--output", folder, "--common-start", "100")
+    command_line = (*command(path, "adaptive"), "--workers", "2", "--output", folder, "--common-start", "100")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "learn_on_ray", stopped)
-        assert "the same command continues" in run("learn", *given, code=143).stderr
+        assert "the same command continues" in run("learn", *command_line, code=143).stderr
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "learn_on_ray", learn_here)
-        run("learn", *given)
+        run("learn", *command_line)
     assert len(shards_of(folder)) == 2

@@ -51,8 +51,8 @@ def test_kernels(kernel):
     expected = reference.dual(places, STREAM.y, STREAM.task, case.M, 1.0, lambda s, t: G[s[0], t[0]])
     model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
     assert_margins(run(model, STREAM, case.tasks).margin, expected, STREAM.y)
-    given = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
-    assert_margins(run(given, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
+    precomputed = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
+    assert_margins(run(precomputed, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize(("solver", "name"), [("primal", "half"), ("dual", "mean b"), ("auto", "tree b")])
@@ -66,11 +66,11 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
         here = list(dict.fromkeys(tasks[: t + 1]))
         M = case.relation.relation_matrix(here) if name.endswith(" b") else case.M
         number = {task: i for i, task in enumerate(here if name.endswith(" b") else case.tasks)}
-        some = [*moved, t]
+        used = [*moved, t]
         G = np.array(
-            [[M[number[tasks[r]], number[tasks[s]]] * (STREAM.X[r] @ STREAM.X[s]) for s in some] for r in some]
+            [[M[number[tasks[r]], number[tasks[s]]] * (STREAM.X[r] @ STREAM.X[s]) for s in used] for r in used]
         )
-        expected = np.append(STREAM.y[moved], 0.0) @ np.linalg.inv(np.eye(len(some)) + G) @ G[:, -1]
+        expected = np.append(STREAM.y[moved], 0.0) @ np.linalg.inv(np.eye(len(used)) + G) @ G[:, -1]
         known = tasks[t] in seen or not name.endswith(" b")
         if known and len(set(STREAM.y[:t])) == 2:
             assert model.decision_function_one(records[t], tasks[t]) == pytest.approx(expected, rel=1e-9, abs=1e-11)
@@ -87,13 +87,13 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
 
 @pytest.mark.parametrize(("solver", "name"), [("primal", "half"), ("dual", "mean share"), ("dual", "clusters share")])
 def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
-    case, some = CASES[name], STREAM.task < 4
+    case, selected = CASES[name], STREAM.task < 4
     task = np.array(STREAM.named(case.tasks))
     models = [ct.geometries.SecondOrderMultitaskPerceptron(case.relation, solver=solver) for _ in "12"]
     for model, tasks in zip(models, (None, case.tasks), strict=True):
-        model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=tasks)
+        model.partial_fit(STREAM.X[selected], STREAM.y[selected], task[selected], tasks=tasks)
     for method in ("decision_function", "margin_variance"):
-        unseen, silent = (getattr(model, method)(STREAM.X[~some], task[~some]) for model in models)
+        unseen, silent = (getattr(model, method)(STREAM.X[~selected], task[~selected]) for model in models)
         np.testing.assert_allclose(unseen, silent, rtol=1e-9, atol=1e-12)
 
 

@@ -86,8 +86,8 @@ def test_log_determinant_is_that_of_the_definition():
     phi = np.array([np.kron(np.eye(K)[i], x) for i, x in zip(task, X, strict=True)])[trace.mistake]
     values = np.linalg.eigvalsh(phi @ np.kron(M, np.eye(D)) @ phi.T)
     order = np.array([int(name) for name in trace.tasks])
-    found = log_determinant(trace, X, M[np.ix_(order, order)], 2.0)
-    assert found == pytest.approx(np.log1p(np.maximum(values, 0) / 2.0).sum(), rel=1e-9)
+    value = log_determinant(trace, X, M[np.ix_(order, order)], 2.0)
+    assert value == pytest.approx(np.log1p(np.maximum(values, 0) / 2.0).sum(), rel=1e-9)
 
 
 def test_the_radius_of_the_p_norm_bound_is_that_of_the_instances():

@@ -21,8 +21,8 @@ def run(model, tasks=tuple(range(K)), X=STREAM.X, y=Y, **options):
     return ct.progressive_validation(model, X, y, task=STREAM.named(tasks), tasks=tasks, **options)
 
 
-def same(found, expected):
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+def same(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize(("name", "solver"), list(zip(CASES, cycle(SOLVERS), strict=False)))
@@ -34,9 +34,9 @@ def test_equal_to_the_definition(name, solver):
     assert model.solver_ == {"auto": "primal"}.get(solver, solver)
     model = ct.geometries.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
     tasks = np.array(STREAM.named(case.tasks), object)
-    for some in (slice(0, 5), slice(5, 130)):
-        model.partial_fit(STREAM.X[some], Y[some], tasks[some], tasks=case.tasks)
-        after = slice(some.stop, some.stop + 1)
+    for chunk in (slice(0, 5), slice(5, 130)):
+        model.partial_fit(STREAM.X[chunk], Y[chunk], tasks[chunk], tasks=case.tasks)
+        after = slice(chunk.stop, chunk.stop + 1)
         same(model.predict(STREAM.X[after], tasks[after]), means[after])
         same(model.margin_variance(STREAM.X[after], tasks[after]), variances[after])
 
@@ -52,10 +52,10 @@ def test_kernels():
 def test_dictionaries_tasks_and_features_as_they_come(solver):
     """What is learned one by one is what is learned at once; an unseen task is one that was silent."""
     records, tasks = FORMS["dictionaries"](STREAM.X), np.array(list("abcde"))[STREAM.task]
-    some = np.flatnonzero(STREAM.task < 4)
+    selected = np.flatnonzero(STREAM.task < 4)
     single, block = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     assert single.predict_one(records[0], "a") == 0.0
-    for t in some:
+    for t in selected:
         single.learn_one(records[t], Y[t], tasks[t])
     block.partial_fit(records, Y * (STREAM.task < 4), tasks, sample_weight=(STREAM.task < 4).astype(float))
     same(single.predict(records, tasks), block.predict(records, tasks))
@@ -68,7 +68,7 @@ def test_a_weight_of_two_is_the_record_twice_and_one_of_none_is_none(solver):
     weight = np.arange(len(Y)) % 3
     weighed, repeated = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     weighed.fit(STREAM.X, Y, STREAM.task, sample_weight=weight.astype(float))
-    repeated.fit(*(np.repeat(each, weight, axis=0) for each in (STREAM.X, Y, STREAM.task)))
+    repeated.fit(*(np.repeat(array, weight, axis=0) for array in (STREAM.X, Y, STREAM.task)))
     for method in ("predict", "margin_variance"):
         same(getattr(weighed, method)(STREAM.X, STREAM.task), getattr(repeated, method)(STREAM.X, STREAM.task))
 

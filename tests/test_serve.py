@@ -55,17 +55,17 @@ class TestClient(AnyClient):
 
     __test__ = False
 
-    def __init__(self, app, **given):
-        super().__init__(app, **({"base_url": "http://localhost"} | given))
+    def __init__(self, app, **arguments):
+        super().__init__(app, **({"base_url": "http://localhost"} | arguments))
 
-    def request(self, method, url, **given):
-        answer = super().request(method, url, **given)
+    def request(self, method, url, **arguments):
+        answer = super().request(method, url, **arguments)
         path = str(url).split("?")[0]
         for pattern, verbs in describe()["paths"].items():
             if re.fullmatch(re.sub("{.*}", ".*", pattern), path) and method.lower() in verbs:
                 predictions = verbs[method.lower()]["responses"][str(answer.status_code)]
                 kind = answer.headers["content-type"].partition(";")[0]
-                assert any(fnmatch(kind, each) for each in predictions["content"])
+                assert any(fnmatch(kind, pattern) for pattern in predictions["content"])
                 assert ("retry-after" in answer.headers) == ("Retry-After" in predictions.get("headers", {}))
         return answer
 
@@ -112,7 +112,7 @@ def written(tmp_path):
 def reopened(folder):
     journal = Journal(folder, segment=40).begin()
     try:
-        return [held.payload for held in journal.read(journal.first)]
+        return [frame.payload for frame in journal.read(journal.first)]
     finally:
         journal.close()
 
@@ -121,8 +121,8 @@ def test_what_was_written_is_read(written):
     folder, payloads = written
     assert reopened(folder) == payloads
     journal = Journal(folder, segment=40).begin()
-    ends = [held.end for held in journal.read(0)]
-    assert [[held.payload for held in journal.read(end)] for end in ends] == [payloads[k + 1 :] for k in range(6)]
+    ends = [frame.end for frame in journal.read(0)]
+    assert [[frame.payload for frame in journal.read(end)] for end in ends] == [payloads[k + 1 :] for k in range(6)]
     with pytest.raises(ValueError, match=f"the journal holds offsets 0 to {journal.end}, not {journal.end + 1}"):
         journal.read(journal.end + 1)
     oldest, following, *_ = sorted(int(path.name.rpartition("-")[2]) for path in folder.glob("journal-*"))
@@ -146,14 +146,14 @@ def test_a_last_frame_that_was_cut_anywhere_is_cut_off(written):
             reopened(folder)
         assert last.read_bytes() == whole[:end]
         write_flushed(folder, int(last.name[8:]))  # as if the frames of this file had not been flushed
-        found = reopened(folder)
-        assert found == payloads[: len(found)]
-        assert len(found) >= len(payloads) - len(frames)
+        restored = reopened(folder)
+        assert restored == payloads[: len(restored)]
+        assert len(restored) >= len(payloads) - len(frames)
         journal = Journal(folder, segment=40).begin()
         at = journal.append(b"more")
         journal.close()
         assert at > 0
-        assert reopened(folder) == [*found, b"more"]
+        assert reopened(folder) == [*restored, b"more"]
         for path in folder.iterdir():
             if path > last and path.name != "flushed":
                 path.unlink()
@@ -226,21 +226,21 @@ def test_a_frame_of_which_one_request_is_refused_learns_the_others():
 def test_few_requests_of_one_record_are_learned_one_by_one():
     rng = np.random.default_rng(12)
     events = [Event("observed", float(k), [record(rng, f"{k}")]) for k in range(60)]
-    together, apart = make(), make()
-    for engine in (together, apart):
+    together, separate = make(), make()
+    for engine in (together, separate):
         engine.apply(events[:30])
     for first in range(30, 60, ONE_BY_ONE):
-        some = events[first : first + ONE_BY_ONE]
-        assert together.apply(some) == [apart.apply([event])[0] for event in some]
-    assert digest(together) == digest(apart)
+        chunk = events[first : first + ONE_BY_ONE]
+        assert together.apply(chunk) == [separate.apply([event])[0] for event in chunk]
+    assert digest(together) == digest(separate)
 
 
 def test_what_is_forgotten_ends_a_block():
     rng = np.random.default_rng(9)
     ann, bob = (Record(id=f"{k}", task=k, x={"a": 1.0}, y=True) for k in ("ann", "bob"))
     waits = Record(id="w", task="ann", x={"a": 2.0})
-    one, apart = make(), make()
-    for engine in (one, apart):
+    one, separate = make(), make()
+    for engine in (one, separate):
         engine.apply([Event("observed", 0.0, [record(rng, f"{k}") for k in range(20)])])
         rng = np.random.default_rng(9)
     events = [
@@ -252,13 +252,13 @@ def test_what_is_forgotten_ends_a_block():
         Event("observed", 1.0, [Record(id="again", task="ann", x={"a": 1.0}, y=False)]),
     ]
     predictions = one.apply(events)
-    assert [type(each) for each in predictions] == [Observed] * 4 + [RefusedError, Observed]
+    assert [type(outcome) for outcome in predictions] == [Observed] * 4 + [RefusedError, Observed]
     assert str(predictions[4]) == "task 'nobody' is not known"
     assert one.waiting == {}
     assert "ann" in one.tasks
     for event in events:
-        apart.apply([event])
-    assert digest(one) == digest(apart)  # and so nothing was learned twice
+        separate.apply([event])
+    assert digest(one) == digest(separate)  # and so nothing was learned twice
     assert one.apply([Event("predicted", 2.0, [Record(id="v", task="cid", x={"a": 1.0})])]) == [Observed(0, 0, [])]
     assert one.apply([Event("forgotten", 2.0, [Record(task="cid")])]) == [Observed(0, 0, [])]  # which only waits
     assert one.waiting == {}
@@ -328,20 +328,27 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
             resume = ct.load(tmp_path / "m")
     assert digest(engine) == digest(resume)
     engine.live.catch_up(engine.at)
-    xs, ys, tasks = zip(*((each.x, each.y, each.task) for each in records), strict=True)
+    xs, ys, tasks = zip(
+        *((labelled_record.x, labelled_record.y, labelled_record.task) for labelled_record in records), strict=True
+    )
     whole = ct.compare({"together": kind()}, list(xs), list(ys), task=list(tasks))
     for against in ("independent", "pooled", "best"):
-        found, literal = engine.live.verdict(against), whole.verdict("together", against)
-        assert found.tasks == literal.tasks
+        verdict_by_sums, literal = engine.live.verdict(against), whole.verdict("together", against)
+        assert verdict_by_sums.tasks == literal.tasks
         for name in ("n", "error", "error_against", "gain", "low", "high"):
-            np.testing.assert_allclose(getattr(found, name), getattr(literal, name), rtol=1e-7, atol=1e-12)
-        assert (found.outcome == literal.outcome).all()
+            np.testing.assert_allclose(getattr(verdict_by_sums, name), getattr(literal, name), rtol=1e-7, atol=1e-12)
+        assert (verdict_by_sums.outcome == literal.outcome).all()
         for name in ("average", "overall", "constant", "constant_error"):
-            assert getattr(found, name) == pytest.approx(getattr(literal, name), rel=1e-7, abs=1e-12)
-        assert [each[:3] for each in found.sizes] == [each[:3] for each in literal.sizes]
-        assert [each[3:] for each in found.sizes] == [pytest.approx(each[3:], rel=1e-7) for each in literal.sizes]
-        assert found.base_rate == pytest.approx(literal.base_rate, nan_ok=True)
-        assert found.sentence() == replace(literal, name=found.name, against=found.against).sentence()
+            assert getattr(verdict_by_sums, name) == pytest.approx(getattr(literal, name), rel=1e-7, abs=1e-12)
+        assert [size[:3] for size in verdict_by_sums.sizes] == [size[:3] for size in literal.sizes]
+        assert [size[3:] for size in verdict_by_sums.sizes] == [
+            pytest.approx(size[3:], rel=1e-7) for size in literal.sizes
+        ]
+        assert verdict_by_sums.base_rate == pytest.approx(literal.base_rate, nan_ok=True)
+        assert (
+            verdict_by_sums.sentence()
+            == replace(literal, name=verdict_by_sums.name, against=verdict_by_sums.against).sentence()
+        )
     assert engine.live.sums.errors == pytest.approx({name: trace.error for name, trace in whole.traces.items()})
     assert engine.live.report()["curve"][engine.live.words.key]["pooled"][-1] == pytest.approx(
         whole.traces["pooled"].error
@@ -352,7 +359,7 @@ TOLD = {
     "default": ct.AdaptiveSharingClassifier,
     "numbers": ct.AdaptiveSharingRegressor,
     "averaged": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
-    "so many tasks": lambda: ct.MultitaskLogistic(max_tasks=6),
+    "this many tasks": lambda: ct.MultitaskLogistic(max_tasks=6),
     "weighed labels": lambda: ct.MultitaskLogistic(class_weight="balanced"),
     "many classes": ct.OneVsRest,
     "asking": lambda: ct.SelectiveSampling(ct.MultitaskPerceptron()),
@@ -363,10 +370,10 @@ TOLD = {
 def test_a_record_by_itself_is_told_and_learned_as_a_block_of_it(kind):
     one, blocks = TOLD[kind](), TOLD[kind]()
     single, stream = stream_model_of(one), stream_model_of(blocks)
-    for k, each in enumerate(labelled(150, numbers=kind == "numbers")):
-        x = each.x | ({f"late{k}": 1.0} if k % 40 == 0 else {"shop": "a"} if k % 7 == 0 else {})
-        predictions = single.predict_and_learn_one(x, each.y, each.task)
-        block = stream.learn(stream.as_block([x], [each.y], [each.task])).margin
+    for k, labelled_record in enumerate(labelled(150, numbers=kind == "numbers")):
+        x = labelled_record.x | ({f"late{k}": 1.0} if k % 40 == 0 else {"shop": "a"} if k % 7 == 0 else {})
+        predictions = single.predict_and_learn_one(x, labelled_record.y, labelled_record.task)
+        block = stream.learn(stream.as_block([x], [labelled_record.y], [labelled_record.task])).margin
         np.testing.assert_array_equal(predictions, block, strict=True)
     assert digest(one) == digest(blocks)
 
@@ -379,9 +386,9 @@ def test_what_is_compared_changes_nothing_of_the_model(make):
         alone.apply([event])
     assert digest(compared.model) == digest(alone.model)
     asked = labelled(40, seed=5)
-    one_by_one = [compared.predict([each])[0] for each in asked]
+    one_by_one = [compared.predict([question])[0] for question in asked]
     assert one_by_one == compared.predict(asked)
-    known = [compared.model.predict_one(each.x, each.task) for each in asked]
+    known = [compared.model.predict_one(question.x, question.task) for question in asked]
     assert [predictions.label for predictions in one_by_one] == known
 
 
@@ -389,8 +396,8 @@ def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monk
     """The features grow, some records are refused, and a state is loaded in between."""
     rng = np.random.default_rng(0)
     records = [record(rng) for _ in range(1500)]
-    for k, each in enumerate(records):
-        each.x |= {f"later {k // 100}": 1.0, "colour": "red"} | ({"w1": "text"} if k % 70 == 69 else {})
+    for k, labelled_record in enumerate(records):
+        labelled_record.x |= {f"later {k // 100}": 1.0, "colour": "red"} | ({"w1": "text"} if k % 70 == 69 else {})
 
     def learned(file):
         engine = Engine(ct.AdaptiveSharingClassifier())
@@ -406,9 +413,9 @@ def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monk
     assert len(shared.live.references) == 4
     assert len(inputs) == 1
     monkeypatch.setattr("coterie.serve.live.share_form", lambda model, other: False)
-    apart = learned(tmp_path / "apart.coterie")
-    assert len({id(stream_model_of(model).input) for model in apart.live.references.values()}) == 4
-    assert digest(shared) == digest(apart)
+    separate = learned(tmp_path / "apart.coterie")
+    assert len({id(stream_model_of(model).input) for model in separate.live.references.values()}) == 4
+    assert digest(shared) == digest(separate)
 
 
 def test_no_prediction_waits_for_baselines(monkeypatch, tmp_path):
@@ -431,12 +438,12 @@ def test_a_forgotten_task_is_in_no_verdict():
     for event in frames(labelled(200)):
         engine.apply([event])
     engine.apply([Event("forgotten", engine.at, [Record(task="u3"), Record(task="u5")])])
-    kept = [f"u{i}" for i in range(12) if i not in (3, 5)]
-    assert sorted(engine.live.verdict().tasks) == sorted(kept)
+    remaining = [f"u{i}" for i in range(12) if i not in (3, 5)]
+    assert sorted(engine.live.verdict().tasks) == sorted(remaining)
     assert "u3" not in engine.live.references["pooled"].tasks_
     assert engine.live.sums.of_task("u3") == {}
     assert engine.live.n == 200
-    engine.apply([Event("forgotten", engine.at, [Record(task=task) for task in kept])])
+    engine.apply([Event("forgotten", engine.at, [Record(task=task) for task in remaining])])
     predictions = engine.live.report()
     assert (predictions["sentence"], predictions["verdict"]) == ("All tasks whose labels came are forgotten.", None)
     engine.apply([Event("observed", engine.at + 9, [Record(task="u3", x={"x0": 1.0}, y=True)])])
@@ -448,7 +455,7 @@ def test_alarms_say_what_is_wrong():
     for event in frames(records[:1500]):
         engine.apply([event])
     assert engine.alarms(limits, engine.at + 60) == {}
-    turned = [Record(task=each.task, x=each.x, y=True) for each in records[1500:]]
+    turned = [Record(task=labelled_record.task, x=labelled_record.x, y=True) for labelled_record in records[1500:]]
     for event in frames(turned, 1):
         event.at += 1e6
         engine.apply([event])
@@ -464,11 +471,11 @@ def test_alarms_say_what_is_wrong():
 )
 def test_records_without_a_task_are_of_one(kind):
     engine = Engine(kind())
-    for k, some in enumerate(([1.0], [1.0], [1.0, -1.0], [1.0, -1.0])):
-        predictions = engine.apply([Event("observed", k, [Record(x={"a": a}, y=a > 0) for a in some])])
-        assert predictions == [Observed(learned=len(some), duplicate=0, unknown=[], offset=0)]
+    for k, values in enumerate(([1.0], [1.0], [1.0, -1.0], [1.0, -1.0])):
+        predictions = engine.apply([Event("observed", k, [Record(x={"a": a}, y=a > 0) for a in values])])
+        assert predictions == [Observed(learned=len(values), duplicate=0, unknown=[], offset=0)]
     asked = [Record(x={"a": 1.0}), Record(task="ann", x={})]
-    assert [each.known_task for each in engine.predict(asked)] == [True, False]
+    assert [prediction.known_task for prediction in engine.predict(asked)] == [True, False]
     if engine.live is not None:
         assert engine.live.sums.of_task(0)["examples"] == 6
     assert engine.apply([Event("observed", 4, [Record(task="ann", x={"a": 1.0}, y=True)])])[0].learned == 1
@@ -490,10 +497,11 @@ def test_what_the_model_refused_is_refused_again_after_a_crash(tmp_path):
     service = Service(tmp_path, make)
     for k in range(12):
         asked = [
-            service.submit("observed", each) for each in ([record(rng, f"a{k}")], bad[k % 3], [record(rng, f"b{k}")])
+            service.submit("observed", events_sent)
+            for events_sent in ([record(rng, f"a{k}")], bad[k % 3], [record(rng, f"b{k}")])
         ]
-        outcomes = [each.exception() or each.result() for each in asked]
-        assert [type(each) for each in outcomes] == [Observed, RefusedError, Observed]
+        outcomes = [future.exception() or future.result() for future in asked]
+        assert [type(outcome) for outcome in outcomes] == [Observed, RefusedError, Observed]
         refused.append(str(outcomes[1]))
         if k == 5:
             service.snapshot()
@@ -515,8 +523,8 @@ def test_a_snapshot_of_a_newer_version_is_refused(tmp_path, monkeypatch):
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     newest = service.snapshots()[-1]
     monkeypatch.setattr("coterie.persistence.VERSION", VERSION - 1)
-    said = f"{newest} has format {VERSION}, and this version of coterie reads up to {VERSION - 1}"
-    with pytest.raises(ValueError, match=re.escape(said)):
+    message = f"{newest} has format {VERSION}, and this version of coterie reads up to {VERSION - 1}"
+    with pytest.raises(ValueError, match=re.escape(message)):
         Service(tmp_path, make)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -531,22 +539,22 @@ def test_a_folder_has_one_writer(tmp_path):
 def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch, call, error):
     monkeypatch.setattr("coterie.serve.service.KEPT", 100)  # the whole journal
     name = "write" if call == "half a write" else call
-    real, rng, found = getattr(os, name), np.random.default_rng(5), set()
+    real, rng, calls_made = getattr(os, name), np.random.default_rng(5), set()
     for k in range(12):  # the k-th call fails, and from then on the disk is well again
         folder, acknowledged = tmp_path / str(k), []
         failing, calls = failing_once(real, k, error, half=call == "half a write")
         service = Service(folder, make, segment=1500)
         monkeypatch.setattr(os, name, failing)
         try:
-            for each in range(20):
-                service.observe([record(rng, f"{each}")])
-                acknowledged.append(f"{each}")
-                if each % 8 == 7:
+            for attempt in range(20):
+                service.observe([record(rng, f"{attempt}")])
+                acknowledged.append(f"{attempt}")
+                if attempt % 8 == 7:
                     with suppress(OSError):
                         service.snapshot()
         except ClosedError:
-            found.add("ended")
-        found |= set(service.alarms())
+            calls_made.add("ended")
+        calls_made |= set(service.alarms())
         monkeypatch.setattr(os, name, real)
         ended = service.failure is not None
         service.close()
@@ -558,7 +566,7 @@ def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch,
         if next(calls) <= k:  # none of the calls failed
             break
     wanted = {"write": {"ended"}, "fdatasync": {"ended"}, "fsync": {"ended", "snapshot"}, "replace": {"snapshot"}}
-    assert found == wanted[name]
+    assert calls_made == wanted[name]
 
 
 def test_a_clock_that_is_set_anew_expires_nothing(tmp_path, monkeypatch):
@@ -585,7 +593,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
 
 
 @pytest.fixture
-def held(tmp_path, monkeypatch):
+def blocked_service(tmp_path, monkeypatch):
     """A service of which three records may wait, that has learned a frame, and writes no other until it is let go."""
     written, go_on, real = threading.Event(), threading.Event(), os.fdatasync
 
@@ -679,25 +687,27 @@ def test_before_the_first_label_there_is_no_verdict(client):
 
 def test_every_answer_is_described(client):
     result = client.get("/openapi.json").json()
-    described = {(path, verb.upper()): each for path, verbs in result["paths"].items() for verb, each in verbs.items()}
+    described = {
+        (path, verb.upper()): operation for path, verbs in result["paths"].items() for verb, operation in verbs.items()
+    }
     routes = {
         (route.path.replace(":path", ""), verb) for route in client.app.routes for verb in route.methods - {"HEAD"}
     }
     assert set(described) == routes
     source = Path(make_app.__code__.co_filename).read_text()
     raised = set(re.findall(r"(?:HTTPException\()([45]\d\d)\b", source)) - {"404", "405"}
-    assert raised <= {status for each in described.values() for status in each["responses"]}
+    assert raised <= {status for operation in described.values() for status in operation["responses"]}
     text = json.dumps(result)
     assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(result["components"]["schemas"])
     queries = set(re.findall(r'(?:_read_whole\(request|query_params\.get\()(?:, )?"(\w+)"', source))
-    parameters = [given for each in described.values() for given in each["parameters"]]
-    assert queries == {given["name"] for given in parameters if given["in"] == "query"}
+    parameters = [parameter for operation in described.values() for parameter in operation["parameters"]]
+    assert queries == {parameter["name"] for parameter in parameters if parameter["in"] == "query"}
 
 
 def of_one(**changed):
     """A body of one record."""
     record = {"task": "a", "x": {"p": 1}, "y": True} | changed
-    return json.dumps({"records": [{name: held for name, held in record.items() if held is not None}]}).encode()
+    return json.dumps({"records": [{name: value for name, value in record.items() if value is not None}]}).encode()
 
 
 DEEP = b'{"records":[{"task":"a","x":{"p":' + b"[" * 1900 + b"]" * 1900 + b'},"y":true}]}'
@@ -723,18 +733,18 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("path", "body", "status", "said"), BAD)
-def test_a_bad_request_is_refused_whole(client, path, body, status, said):
+@pytest.mark.parametrize(("path", "body", "status", "message"), BAD)
+def test_a_bad_request_is_refused_whole(client, path, body, status, message):
     answer = client.post(path, content=body)
     assert answer.status_code == status
-    assert said in answer.json()["error"]
+    assert message in answer.json()["error"]
     assert client.get("/tasks").json()["known"] == 0
     assert client.post("/observe", content=of_one()).json()["learned"] == 1
 
 
-def observed(kind, **given):
+def observed(kind, **changed):
     """An engine that has learned a plain record but for what is given; None if it refuses that."""
-    record = {"task": "ann", "x": {"f": 5.0}, "y": 1.5} | given
+    record = {"task": "ann", "x": {"f": 5.0}, "y": 1.5} | changed
     try:
         event = Event("observed", 0.0, decode_records(json.dumps({"records": [record]}).encode()))
         encode_records(event)
@@ -803,28 +813,28 @@ def test_a_prediction_that_cannot_be_made_leaves_nothing_waiting(client):
     assert post(client, "/observe", {"id": "e", "y": True}).json()["unknown"] == ["e"]
 
 
-def test_where_too_much_waits_a_client_is_told_to_come_back(held):
-    service, asked, go_on = held
+def test_where_too_much_waits_a_client_is_told_to_come_back(blocked_service):
+    service, asked, go_on = blocked_service
     client = TestClient(make_app(service))
     asked += [service.submit("observed", labelled(1)) for _ in range(3)]
-    said = {"error": "3 records wait to be written, of 3 that may"}
+    expected = {"error": "3 records wait to be written, of 3 that may"}
     x = {"x0": 1.0}
     for path, more in (
         ("/observe", {"id": "later", "task": "u1", "x": x, "y": True}),
         ("/predict", {"id": "e", "task": "u1", "x": x}),
     ):
         answer = post(client, path, more)
-        assert (answer.status_code, answer.headers["Retry-After"], answer.json()) == (429, "1", said)
+        assert (answer.status_code, answer.headers["Retry-After"], answer.json()) == (429, "1", expected)
     assert post(client, "/predict", {"task": "u1", "x": x}).status_code == 200  # which waits for nothing
     assert "coterie_queue_depth 3.0" in client.get("/metrics").text
     go_on.set()
-    assert [each.result(60).learned for each in asked] == [1] * 4
+    assert [future.result(60).learned for future in asked] == [1] * 4
     assert post(client, "/observe", more | {"task": "u1", "y": True}).json()["learned"] == 1
     assert "later" not in service.engine.learned
 
 
-def test_a_service_that_failed_says_so(held, monkeypatch):
-    service, asked, go_on = held
+def test_a_service_that_failed_says_so(blocked_service, monkeypatch):
+    service, asked, go_on = blocked_service
     client = TestClient(make_app(service))
 
     monkeypatch.setattr(os, "fdatasync", full_disk)
@@ -883,8 +893,8 @@ def killed_amid(started, send, stop, first, acknowledged):
     process, url = started
     stop.clear()
     clients = [threading.Thread(target=send, args=(url, first + k)) for k in range(3)]
-    for each in clients:
-        each.start()
+    for client in clients:
+        client.start()
     time.sleep(0.5)
     until = time.monotonic() + 60
     while len(acknowledged) <= 20 and time.monotonic() < until:
@@ -893,8 +903,8 @@ def killed_amid(started, send, stop, first, acknowledged):
     process.kill()
     process.communicate()
     stop.set()
-    for each in clients:
-        each.join()
+    for client in clients:
+        client.join()
 
 
 def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
@@ -957,9 +967,9 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     httpx.post(f"{url}/observe", content=first, timeout=60).raise_for_status()
     head, place = f"POST /observe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n", port_of(url)
     with socket.create_connection(place) as slow, socket.create_connection(place) as never:
-        for each in (slow, never):
-            each.settimeout(60)
-            each.sendall(head.encode() + body[:20])
+        for sender in (slow, never):
+            sender.settimeout(60)
+            sender.sendall(head.encode() + body[:20])
         time.sleep(0.5)
         process.terminate()
         time.sleep(0.3)
@@ -997,7 +1007,10 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
             page.ask(UPDATED)
             assert page.ask("document.getElementById('sentence').textContent") == "No label has come yet."
         for first in range(0, 400, 50):
-            records = [{"task": each.task, "x": each.x, "y": each.y} for each in labelled(400)[first : first + 50]]
+            records = [
+                {"task": labelled_record.task, "x": labelled_record.x, "y": labelled_record.y}
+                for labelled_record in labelled(400)[first : first + 50]
+            ]
             assert httpx.post(f"{url}/observe", json={"records": records}, timeout=60).status_code == 200
         time.sleep(1)
         httpx.post(f"{url}/observe", json={"records": records[:1]}, timeout=60)

@@ -75,17 +75,17 @@ def test_the_page_is_shown_in_no_other_page(client):
 
 @pytest.mark.parametrize("behind", [b"x", bytes(10), gzip.compress(b"")], ids=["a byte", "zeros", "another stream"])
 def test_what_comes_behind_the_end_of_a_gzip_is_refused(tmp_path, behind):
-    taken = []
+    ports = []
     pieces = itertools.chain([gzip.compress(BODY)], itertools.repeat(behind))
 
     async def receive():
-        taken.append(next(pieces))
-        return {"type": "http.request", "body": taken[-1], "more_body": True}
+        ports.append(next(pieces))
+        return {"type": "http.request", "body": ports[-1], "more_body": True}
 
     with Service(tmp_path, make) as service:
         endless = answered(make_app(service, max_body=4000), receive, (b"content-encoding", b"gzip"))
         assert endless[0]["status"] == 413
-        assert 4000 < sum(map(len, taken)) < 6000
+        assert 4000 < sum(map(len, ports)) < 6000
         packed = {"Content-Encoding": "gzip"}
         at_once = TestClient(make_app(service)).post("/observe", content=gzip.compress(BODY) + behind, headers=packed)
         assert at_once.content == b'{"error":"the body is not gzip data: other data follow its end"}'
@@ -154,8 +154,8 @@ def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
         idle = [socket.create_connection(place) for _ in range(400)]
         assert b"200 OK" in ask(place)
         assert b'"learned":1' in ask(place, "POST", "/observe", BODY)
-        for each in (half, second, silent, *idle):
-            each.close()
+        for connection in (half, second, silent, *idle):
+            connection.close()
     finally:
         process.terminate()
         predictions = process.communicate(timeout=60)[1]
@@ -180,9 +180,9 @@ def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
     asking.start()
     time.sleep(1.5)
     process.terminate()
-    said = process.communicate(timeout=60)[1]
+    output = process.communicate(timeout=60)[1]
     asking.join(60)
-    assert (process.returncode, "Traceback" in said, "InvalidState" in said) == (0, False, False), said
+    assert (process.returncode, "Traceback" in output, "InvalidState" in output) == (0, False, False), output
     assert b"503 Service Unavailable" in predictions[0]
     with Service(tmp_path, make) as service:
         assert (service.replayed, service.engine.tasks[:]) == (0, ["ann"])
@@ -196,23 +196,23 @@ def test_many_signals_are_as_one(tmp_path, number):
         if process.poll() is None:
             process.send_signal(number)
         time.sleep(0.01)
-    said = process.communicate(timeout=60)[1]
-    assert (process.returncode, said) == (0, "")
+    output = process.communicate(timeout=60)[1]
+    assert (process.returncode, output) == (0, "")
     with Service(tmp_path, make) as service:
         assert service.replayed == 0
 
 
 def test_errors_name_what_failed(tmp_path, monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         message = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
     assert message == f"127.0.0.1:{port}: Address already in use"
     full = "import os; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
     process, url = start(tmp_path / "b", "--learner", "MultitaskLogistic()", before=full)
     assert b"503 Service Unavailable" in ask(port_of(url), "POST", "/observe", BODY)
-    said = process.communicate(timeout=60)[1]
+    output = process.communicate(timeout=60)[1]
     path = tmp_path / "b" / f"journal-{0:020d}"
-    assert (process.returncode, said) == (1, f"coterie: error: {path}: No space left on device\n")
+    assert (process.returncode, output) == (1, f"coterie: error: {path}: No space left on device\n")
     with Service(tmp_path / "c", make) as service:
         service.observe(labelled(3))
         monkeypatch.setattr(os, "fsync", full_disk)

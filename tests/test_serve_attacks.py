@@ -54,8 +54,8 @@ def service(tmp_path_factory):
         yield process, place, folder / "refused.jsonl"
     finally:
         process.terminate()
-        predictions = process.communicate(timeout=60)[1]
-    assert (process.returncode, predictions) == (0, "")
+        error_output = process.communicate(timeout=60)[1]
+    assert (process.returncode, error_output) == (0, "")
 
 
 #: A request that ends the connection, for which no other answer is 405.
@@ -77,8 +77,8 @@ def talk(place, *pieces):
 
 def statuses(answer):
     """The statuses of the answers on a connection, but that of the request that ends it."""
-    found = [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
-    return found[:-1] if found[-1:] == [405] else found
+    statuses_seen = [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
+    return statuses_seen[:-1] if statuses_seen[-1:] == [405] else statuses_seen
 
 
 def memory(process):
@@ -167,8 +167,8 @@ def test_requests_in_a_row_are_answered_in_their_order(service):
 
 def test_only_some_requests_wait_on_a_connection(service):
     _, place, _ = service
-    found = statuses(talk(place, posted("many") + HEALTH * 5000))
-    assert found == [200] * (PIPELINED + 1) + [400]
+    codes = statuses(talk(place, posted("many") + HEALTH * 5000))
+    assert codes == [200] * (PIPELINED + 1) + [400]
 
 
 # -- heads without an end ----------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_a_service_that_lost_its_folder_says_so_and_takes_nothing(tmp_path, chan
     good = {"id": "a", "task": "ann", "x": {"p": 1.0}}
     assert post(client, "/observe", good | {"y": True}).status_code == 200
     change(folder)
-    found = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else None
+    files = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else None
     for answer in (
         client.get("/healthz"),
         client.get("/readyz"),
@@ -329,10 +329,10 @@ def test_a_service_that_lost_its_folder_says_so_and_takes_nothing(tmp_path, chan
     service._begin_snapshot()
     service.close()
     assert "was moved, deleted or replaced" in str(service.failure)
-    if found is None:
+    if files is None:
         assert not folder.exists()
     else:
-        assert found == {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert files == {path.name: path.read_bytes() for path in folder.iterdir()}
     if change is moved:
         with Service(tmp_path / "moved", make) as again:
             assert (again.engine.tasks[:], again.replayed) == (["ann"], 1)

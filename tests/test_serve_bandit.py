@@ -28,15 +28,15 @@ from test_serve_operators import _LABELS, _RECORDS
 ACTIONS = ["shoes", "hats", "coats"]
 
 
-def make(**given):
-    return BanditEngine(ct.Bandit(actions=ACTIONS), **given)
+def make(**options):
+    return BanditEngine(ct.Bandit(actions=ACTIONS), **options)
 
 
-def offer(k, **given):
+def offer(k, **names):
     """The k-th record to choose for."""
     rng = np.random.default_rng(k)
     x = {"a": float(rng.normal()), "page": ["x", "y"][k % 2]}
-    return JournalRecord(**({"id": f"e{k}", "task": f"u{k % 4}", "x": x} | given))
+    return JournalRecord(**({"id": f"e{k}", "task": f"u{k % 4}", "x": x} | names))
 
 
 def reward_of(task, action):
@@ -51,7 +51,7 @@ def chosen(engine, at, *records):
 
 def rewarded(engine, at, **rewards):
     return engine.apply(
-        [Event("rewarded", at, [JournalRecord(id=name, reward=held) for name, held in rewards.items()])]
+        [Event("rewarded", at, [JournalRecord(id=name, reward=reward) for name, reward in rewards.items()])]
     )[0]
 
 
@@ -59,10 +59,13 @@ def go_on(service, first, last):
     """Choose and reward some records, some of which come with others in a frame; the answers by id."""
     predictions = {}
     for k in range(first, last, 3):
-        made = service.choose([offer(each) for each in range(k, k + 3)]).choices
-        predictions |= {each.id: each for each in made}
+        choices_made = service.choose([offer(place) for place in range(k, k + 3)]).choices
+        predictions |= {choice.id: choice for choice in choices_made}
         service.reward(
-            [JournalRecord(id=each.id, reward=reward_of(each.task, each.action)) for each in made[: 1 + k % 3]]
+            [
+                JournalRecord(id=choice.id, reward=reward_of(choice.task, choice.action))
+                for choice in choices_made[: 1 + k % 3]
+            ]
         )
     return predictions
 
@@ -124,9 +127,9 @@ def test_without_a_window_nothing_is_learned_of_a_choice_that_expires():
 
 def test_within_a_window_no_reward_is_a_reward_of_zero():
     engine, alone = make(window=10.0), make()
-    for each in (engine, alone):
-        chosen(each, 0.0, offer(0), offer(1))
-        rewarded(each, 10.0, e0=1.0)  # it comes just in time: the frame that has it ends the window
+    for bandit in (engine, alone):
+        chosen(bandit, 0.0, offer(0), offer(1))
+        rewarded(bandit, 10.0, e0=1.0)  # it comes just in time: the frame that has it ends the window
     rewarded(alone, 10.0, e1=0.0)
     assert digest(engine.model) == digest(alone.model)
     assert rewarded(engine, 11.0, e1=0.0) == Rewarded(1)
@@ -141,8 +144,8 @@ def test_within_a_window_no_reward_is_a_reward_of_zero():
 def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
     engine = BanditEngine(ct.Bandit(actions=ACTIONS, floor=0.02))  # so that 800 rewards tell
     for k in range(800):
-        (each,) = chosen(engine, float(k), offer(k)).choices
-        rewarded(engine, float(k), **{each.id: reward_of(each.task, each.action)})
+        (choice,) = chosen(engine, float(k), offer(k)).choices
+        rewarded(engine, float(k), **{choice.id: reward_of(choice.task, choice.action)})
     predictions = engine.live.report()
     ours, pooled = predictions["policies"]["together"], predictions["policies"]["pooled"]
     assert ours["low"] > pooled["high"]
@@ -153,7 +156,7 @@ def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
     assert predictions["sentence"].endswith(" more than one model for all.")
     assert 0.0 < predictions["choices"]["exploration"] < 0.5
     assert len(predictions["curve"]["n"]) <= 400
-    assert [len(each) for each in predictions["curve"]["value"].values()] == [len(predictions["curve"]["n"])] * 3
+    assert [len(curve) for curve in predictions["curve"]["value"].values()] == [len(predictions["curve"]["n"])] * 3
     assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
 
 
@@ -161,7 +164,7 @@ def test_of_rewards_that_come_together_no_policy_knows_one_before_another():
     engine = make()
     offers = [offer(k) for k in range(20)]
     chosen(engine, 0.0, *offers)
-    rewarded(engine, 0.0, **{each.id: float(k % 2) for k, each in enumerate(offers)})
+    rewarded(engine, 0.0, **{choice.id: float(k % 2) for k, choice in enumerate(offers)})
     assert engine.live.report()["gain"] == {
         "value": 0.0,
         "low": 0.0,
@@ -215,17 +218,17 @@ def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):
         def ask():
             barrier.wait()
             for k in range(40, 80):
-                (each,) = service.choose([offer(k)]).choices
-                service.reward([JournalRecord(id=each.id, reward=reward_of(each.task, each.action))])
-                predictions.append(each)
+                (choice,) = service.choose([offer(k)]).choices
+                service.reward([JournalRecord(id=choice.id, reward=reward_of(choice.task, choice.action))])
+                predictions.append(choice)
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         assert len(predictions) == 160
-        assert len({repr(each) for each in predictions}) == 40
+        assert len({repr(choice) for choice in predictions}) == 40
         assert sum(f"e{k}" in service.engine.learned for k in range(40, 80)) == 40
 
 
@@ -256,7 +259,7 @@ def test_choose_reward_and_the_rest(client):
     assert post(client, "/reward", {"id": "e", "reward": 0}).status_code == 409
     assert post(client, "/reward", {"id": "f", "reward": 0}).status_code == 404
     many = post(client, "/choose", *(body | {"id": f"{k}", "task": k % 3} for k in range(80))).json()["choices"]
-    assert {each["probability"] for each in many} <= {0.0025, 0.5, 0.9975}
+    assert {choice["probability"] for choice in many} <= {0.0025, 0.5, 0.9975}
     assert post(client, "/reward", *({"id": f"{k}", "reward": k % 2} for k in range(80))).json()["rewarded"] == 80
     assert client.post("/choose", json={"records": []}).json()["choices"] == []
     assert client.get("/tasks").json() == {"tasks": ["ann", 0, 1, 2], "known": 4}
@@ -300,7 +303,7 @@ def nested(depth):
 
 BAD = [
     ("/choose", of_one(actions=[]), 422, "records[0]: there must be an action to choose: got none"),
-    ("/choose", of_one(actions=[{"p": 1}, {"p": 1}]), 422, "is there twice"),
+    ("/choose", of_one(actions=[{"p": 1}, {"p": 1}]), 422, "occurs twice"),
     ("/choose", of_one(actions=None), 422, "records[0]: there are no actions"),
     ("/choose", of_one(actions="ab"), 422, "Expected `array | null`, got `str` - at `$.records[0].actions`"),
     ("/choose", of_one(x={"hour": {"p": 1}}), 422, "records[0]: feature 'hour' must be a finite number or a string"),
@@ -320,12 +323,12 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("path", "body", "status", "said"), BAD)
-def test_a_bad_request_is_refused_whole(client, path, body, status, said):
+@pytest.mark.parametrize(("path", "body", "status", "message"), BAD)
+def test_a_bad_request_is_refused_whole(client, path, body, status, message):
     body = body if "records" in body else {"records": [body]}
     answer = client.post(path, content=json.dumps(body).encode())
     assert answer.status_code == status
-    assert said in answer.json()["error"]
+    assert message in answer.json()["error"]
     assert client.get("/state").json()["waiting"] == 0
     assert post(client, "/choose", of_one()).status_code == 200
 
@@ -349,10 +352,10 @@ def test_whatever_is_taken_is_given_back(records, tmp_path_factory):
             assert again.status_code == predictions.status_code
             assert again.json().get("choices") == predictions.json().get("choices")
         assert client.post("/snapshot").status_code == 200
-        taken = digest(service.engine)
+        before = digest(service.engine)
     with Service(folder, begin) as service:
-        assert (service.replayed, digest(service.engine)) == (0, taken)
-        assert digest(rebuilt(folder, begin)) == taken
+        assert (service.replayed, digest(service.engine)) == (0, before)
+        assert digest(rebuilt(folder, begin)) == before
 
 
 def test_a_service_of_labels_chooses_nothing(tmp_path):
@@ -366,20 +369,20 @@ def test_a_service_of_labels_chooses_nothing(tmp_path):
 
 
 def test_options_that_do_not_go_together_are_refused(tmp_path):
-    for options, said in (
+    for options, message in (
         (["--window", "5m"], "--window needs a bandit: give --bandit, or leave it out"),
         (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
         (["--bandit", "--many-classes"], "--bandit: a classifier below a bandit needs probabilities of two classes"),
-        (["--bandit", "--labels", "a,b"], "--labels: a service that chooses has no labels to declare"),
+        (["--bandit", "--labels", "a,b"], "--labels: a bandit has no labels to declare"),
     ):
-        assert said in refused("serve", "--data", str(tmp_path / "state"), *options)
+        assert message in refused("serve", "--data", str(tmp_path / "state"), *options)
     Service(tmp_path / "labels", lambda: Engine(ct.MultitaskLogistic())).close()
     assert "--bandit cannot be given: the service in this folder learns labels" in refused(
         "serve", "--data", str(tmp_path / "labels"), "--bandit"
     )
     Service(tmp_path / "bandit", make).close()
-    said = refused("serve", "--data", str(tmp_path / "bandit"), "--window", "5m")
-    assert "--window differs from the one of the first start" in said
+    message = refused("serve", "--data", str(tmp_path / "bandit"), "--window", "5m")
+    assert "--window differs from the one of the first start" in message
 
 
 def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
@@ -395,21 +398,23 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
             while not stop.is_set():
                 first = int(rng.integers(10**9))
                 body = [
-                    {"id": each.id, "task": each.task, "x": each.x}
-                    for each in map(offer, range(first, first + int(rng.integers(1, 9))))
+                    {"id": event.id, "task": event.task, "x": event.x}
+                    for event in map(offer, range(first, first + int(rng.integers(1, 9))))
                 ]
                 try:
                     choices = client.post("/choose", json={"records": body}).json()["choices"]
-                    predictions.update({each["id"]: (body[k], each) for k, each in enumerate(choices)})
-                    some = {each["id"]: reward_of(each["task"], each["action"]) for each in choices[::2]}
-                    lines = [{"id": name, "reward": each} for name, each in some.items()]
+                    predictions.update({choice["id"]: (body[k], choice) for k, choice in enumerate(choices)})
+                    rewards_sent = {
+                        choice["id"]: reward_of(choice["task"], choice["action"]) for choice in choices[::2]
+                    }
+                    lines = [{"id": name, "reward": reward} for name, reward in rewards_sent.items()]
                     answer = client.post("/reward", json={"records": lines})
                 except httpx.HTTPError:
                     return
                 except KeyError:  # it is busy
                     continue
                 if answer.status_code == 200:
-                    rewards.update(some)
+                    rewards.update(rewards_sent)
 
     for trial in range(2):
         begun = [str(model)] if trial == 0 else []
@@ -444,8 +449,8 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
             assert page.ask("document.getElementById('sentence').textContent") == "No reward has come yet."
             for k in range(100):
                 body = {"id": f"{k}", "task": f"u{k % 4}", "x": offer(k).x, "actions": ACTIONS}
-                (each,) = post(client, "/choose", body).json()["choices"]
-                post(client, "/reward", {"id": each["id"], "reward": reward_of(each["task"], each["action"])})
+                (choice,) = post(client, "/choose", body).json()["choices"]
+                post(client, "/reward", {"id": choice["id"], "reward": reward_of(choice["task"], choice["action"])})
         for width in (1400, 390):
             with chromium.page(width=width, touch=width < 500) as page:
                 page.open(url)

@@ -41,7 +41,7 @@ def journal_of(folder):
 
 
 def ends(folder):
-    return [len(MARK) + held.end for held in frames_in(journal_of(folder).read_bytes()[len(MARK) :], 0)]
+    return [len(MARK) + frame.end for frame in frames_in(journal_of(folder).read_bytes()[len(MARK) :], 0)]
 
 
 def altered(path, at):
@@ -141,7 +141,9 @@ def test_nothing_more_is_waited_for(tmp_path, monkeypatch):
     real = {name: getattr(os, name) for name in ("fsync", "fdatasync", "pwrite")}
     with Service(tmp_path, make) as service:
         for name, call in real.items():
-            monkeypatch.setattr(os, name, lambda *given, name=name, call=call: calls.append(name) or call(*given))
+            monkeypatch.setattr(
+                os, name, lambda *arguments, name=name, call=call: calls.append(name) or call(*arguments)
+            )
         service.observe([record(np.random.default_rng(3))])
         assert calls == ["fdatasync", "pwrite"]
         monkeypatch.undo()
@@ -172,11 +174,11 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
             assert cut_at_damage(folder, start) == 21 * reach
             left = Journal(folder, segment=50, first=start).begin()
             assert left.end == 21 * reach == read_flushed(folder)
-            assert [held.payload for held in left.read(start)] == payloads[begin:reach]
+            assert [frame.payload for frame in left.read(start)] == payloads[begin:reach]
             assert left.first == start
             left.append(b"after")
             left.close()
-            assert [held.payload for held in Journal(folder, segment=50).read(start)][-1] == b"after"
+            assert [frame.payload for frame in Journal(folder, segment=50).read(start)][-1] == b"after"
 
 
 def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_path, served):

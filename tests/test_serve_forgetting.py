@@ -24,8 +24,8 @@ from test_serve import TestClient, labelled, make, rebuilt
 GONE = "mallory-who-leaves"
 
 
-def record(task, k=0, **given):
-    return Record(task=task, x={"a": 1.0 + k}, y=k % 2 == 0, **given)
+def record(task, k=0, **fields):
+    return Record(task=task, x={"a": 1.0 + k}, y=k % 2 == 0, **fields)
 
 
 def holders(folder):
@@ -46,15 +46,15 @@ TASKS = ["7", 7, "true", True, "a\nb", "a/b", "", "é", 2.5, "2.5", "/task", "?j
 @pytest.mark.parametrize("task", TASKS, ids=repr)
 def test_a_task_is_forgotten_by_what_it_is_and_retries_forget_nothing_else(tmp_path, task):
     with Service(tmp_path, make) as service:
-        service.observe([record(each, k) for k, each in enumerate(TASKS)])
+        service.observe([record(task, k) for k, task in enumerate(TASKS)])
         client = TestClient(make_app(service))
         address = f"/task?json={quote(json.dumps(task), safe='')}"
         assert client.get(address).json()["task"] == task
         assert client.delete(address).json()["forgotten"] == task
         for _ in range(2):
             assert client.delete(address).status_code == 404
-        assert list(service.engine.tasks) == [each for each in service.engine.tasks if each != task]
-        assert set(service.engine.tasks) == {each for each in TASKS if each != task}
+        assert list(service.engine.tasks) == [name for name in service.engine.tasks if name != task]
+        assert set(service.engine.tasks) == {name for name in TASKS if name != task}
 
 
 def test_a_path_names_a_text(tmp_path):
@@ -69,8 +69,8 @@ def test_a_path_names_a_text(tmp_path):
         )
         assert client.delete("/tasks/a/b").json()["forgotten"] == "a/b"
         assert list(service.engine.tasks) == [7]
-        for given in ("", "x", "[7]", "null", "{}", '"a', "7 8"):
-            answer = client.delete("/task", params={"json": given})
+        for text in ("", "x", "[7]", "null", "{}", '"a', "7 8"):
+            answer = client.delete("/task", params={"json": text})
             assert (answer.status_code, answer.json()["error"][:13]) == (422, "json must be ")
 
 
@@ -81,8 +81,8 @@ def test_a_task_that_was_only_predicted_has_no_record_yet(tmp_path):
             service.predict([Record(id="e", task="new", x={"a": 1.0})])
             service.forget(["other"]) if known else service.observe([record("other")])
             answer = client.get("/tasks/new")
-            predictions = {"task": "new", "waiting": 1, "examples": 0}
-            assert (answer.status_code, answer.json()) == (200, predictions)
+            expected = {"task": "new", "waiting": 1, "examples": 0}
+            assert (answer.status_code, answer.json()) == (200, expected)
         assert client.delete("/tasks/new").status_code == 200
         assert client.get("/tasks/new").status_code == 404
 
@@ -144,7 +144,9 @@ def test_what_a_crash_left_of_a_forgotten_task_goes_later(tmp_path, monkeypatch,
     service.snapshot()
     service.forget([GONE])
     if after == "the snapshot":  # which was written, and the process killed before it deleted anything
-        monkeypatch.setattr(services.Path, "unlink", lambda *given, **more: (_ for _ in ()).throw(OSError("killed")))
+        monkeypatch.setattr(
+            services.Path, "unlink", lambda *arguments, **more: (_ for _ in ()).throw(OSError("killed"))
+        )
         with pytest.raises(OSError, match="killed"):
             service.snapshot()
         monkeypatch.undo()
@@ -154,8 +156,8 @@ def test_what_a_crash_left_of_a_forgotten_task_goes_later(tmp_path, monkeypatch,
         assert GONE not in again.engine.tasks
         again.snapshot()
         assert holders(tmp_path) == set()
-        kept = [again.snapshot() for _ in range(2)]
-        assert len(kept) == 2
+        snapshots = [again.snapshot() for _ in range(2)]
+        assert len(snapshots) == 2
     with Service(tmp_path, make) as last:
         assert not last._must_purge
 
@@ -258,11 +260,11 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, learned, gone):
         same = one_task(task, gone)
         if same or learned:
             assert engine.about(gone)["waiting"] == same
-        (predictions,) = engine.apply_frame([Event("forgotten", 2.0, [Record(task=gone)])], 3)
-        assert isinstance(predictions, RefusedError) == (not same and not learned)
+        (result,) = engine.apply_frame([Event("forgotten", 2.0, [Record(task=gone)])], 3)
+        assert isinstance(result, RefusedError) == (not same and not learned)
         assert list(engine.waiting) == ([] if same else ["w"])
         engine.apply_frame([Event(verb, 3.0, [label("w")])], 4)
-        assert [one_task(task, each) for each in engine.tasks] == ([] if same else [True])
+        assert [one_task(task, other) for other in engine.tasks] == ([] if same else [True])
         assert [task for _, _, task in seen] == ([] if same else [0 if task is None else task])
 
 

@@ -82,7 +82,7 @@ def delayed(begin, X, task, y, delay):
 
 
 def events_of(X, task, y, delay):
-    """Predictions, and labels so many records later."""
+    """Predictions, and labels this many records later."""
     events = []
     for t in range(N + delay):
         if t < N:
@@ -138,8 +138,8 @@ def test_late_labels_are_learned_as_in_a_stream_under_max_tasks(scale):
     engine = Engine(ct.AdaptiveSharingClassifier(scale=scale, max_tasks=4), compared=False)
     for k, event in enumerate(events_of(X, task, y, 25)):
         engine.apply_frame([event], k + 1)
-    found = engine.model.decision_function(X, task)
-    np.testing.assert_array_equal(found, expected.decision_function(X, task))
+    margins = engine.model.decision_function(X, task)
+    np.testing.assert_array_equal(margins, expected.decision_function(X, task))
 
 
 def test_a_waiting_record_of_a_forgotten_task_is_learned_by_its_prediction():
@@ -191,7 +191,7 @@ BANDITS = {
 
 
 def choices_and_rewards(delay):
-    """Number each choice, and each reward that comes so many choices later."""
+    """Number each choice, and each reward that comes this many choices later."""
     for t in range(N + delay):
         if t < N:
             yield "chosen", t
@@ -200,7 +200,7 @@ def choices_and_rewards(delay):
 
 
 def late_bandit(bandit, delay, rewards):
-    """Choose, and learn each choice so many choices later."""
+    """Choose, and learn each choice this many choices later."""
     X, task, _ = stream()
     choices = {}
     for kind, t in choices_and_rewards(delay):
@@ -217,7 +217,7 @@ def late_bandit(bandit, delay, rewards):
 def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_path):
     """Bit by bit, in frames however they are, and with a restart in the middle."""
     X, task, y = stream(numbers=name != "rates")
-    rewards = [float(each) for each in y]
+    rewards = [float(label) for label in y]
     expected = digest(late_bandit(BANDITS[name](), delay, rewards))
     engine, events = BanditEngine(BANDITS[name](), compared=False), []
     for kind, t in choices_and_rewards(delay):

@@ -51,18 +51,20 @@ def nested(deep):
 
 @pytest.mark.parametrize("deep", [2, 100, 500])
 def test_values_that_no_snapshot_could_hold_are_refused(client, deep):
-    good, bad = ({"task": "ann", "x": {"f": nested(each)}} for each in (1, deep))
+    good, bad = ({"task": "ann", "x": {"f": nested(depth)}} for depth in (1, deep))
     for path, label in (("/predict", {}), ("/observe", {"y": True})):
         answer = post(client, path, good | label, bad | label)
-        said = "Expected `bool | int | float | str | null`, got `array` - at `$.records[1].x[...][0]`"
-        assert (answer.status_code, answer.json()["error"].partition(";")[0]) == (422, said)
+        message = "Expected `bool | int | float | str | null`, got `array` - at `$.records[1].x[...][0]`"
+        assert (answer.status_code, answer.json()["error"].partition(";")[0]) == (422, message)
     assert client.get("/tasks").json()["known"] == 0
 
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text()
 _SCALARS |= st.floats(allow_nan=False, allow_infinity=False)  # JSON has no infinity, and the client refuses to send it
 _VALUES = st.recursive(
-    _SCALARS, lambda held: st.lists(held, max_size=3) | st.dictionaries(st.text(), held, max_size=3), max_leaves=20
+    _SCALARS,
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
+    max_leaves=20,
 )
 _RECORDS = st.dictionaries(st.text(max_size=9), _VALUES, max_size=3)
 _LABELS = st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text()
@@ -78,14 +80,14 @@ def test_a_snapshot_gives_back_whatever_was_taken(records, tmp_path_factory):
             post(client, "/predict", {"id": f"e{k}", "task": task, "x": x})
             post(client, "/observe", {"task": task, "x": x, "y": y})
         assert client.post("/snapshot").status_code == 200
-        taken = digest(service.engine)
+        before = digest(service.engine)
     with Service(folder, make) as service:
         assert service.replayed == 0
-        assert digest(service.engine) == taken
+        assert digest(service.engine) == before
 
 
 def failing(error):
-    def fails(*given):
+    def fails(*arguments):
         raise error
 
     return fails
@@ -101,9 +103,9 @@ def test_a_snapshot_that_fails_raises_the_alarm_whatever_its_error(tmp_path, mon
         with monkeypatch.context() as broken:
             broken.setattr(services.persistence, "save", failing(error))
             answer = client.post("/snapshot")
-            said = str(error) or "MemoryError"
-            assert (answer.status_code, answer.json()["error"].split(": ")[-1]) == (503, said)
-            assert client.get("/state").json()["alarms"]["snapshot"].endswith(said)
+            message = str(error) or "MemoryError"
+            assert (answer.status_code, answer.json()["error"].split(": ")[-1]) == (503, message)
+            assert client.get("/state").json()["alarms"]["snapshot"].endswith(message)
             assert 'coterie_alarm{alarm="snapshot"} 1.0' in client.get("/metrics").text
         assert client.post("/snapshot").status_code == 200
         assert client.get("/state").json()["alarms"] == {}
@@ -129,7 +131,7 @@ KNOWN, GONE = {"id": "e", "y": "yes"}, {"id": "gone", "y": "no"}
 
 
 @pytest.mark.parametrize(
-    ("verb", "records", "said"),
+    ("verb", "records", "message"),
     [
         ("observe", [GOOD | {"y": "maybe"}], f'records[0].y is "maybe", {THIRD}'),
         ("observe", [GOOD, GOOD | {"y": "maybe"}], f'records[1].y is "maybe", {THIRD}'),
@@ -137,15 +139,15 @@ KNOWN, GONE = {"id": "e", "y": "yes"}, {"id": "gone", "y": "no"}
         ("observe", [GOOD | {"x": {"price": "dear"}}], f"records[0].x: {DEAR}"),
         ("observe", [KNOWN, GOOD, GOOD | {"x": {"price": "dear"}}], f"records[2].x: {DEAR}"),
         *(
-            ("predict", [*[{"task": "ann", "x": {"price": 2.0}}] * n, {"task": "ann", "x": {"price": 1e300}}], said)
+            ("predict", [*[{"task": "ann", "x": {"price": 2.0}}] * n, {"task": "ann", "x": {"price": 1e300}}], message)
             for n in (1, 5, 40)
-            for said in [f"records[{n}].x: feature 'price': 1e+300 is beyond the limit of 1e+100"]
+            for message in [f"records[{n}].x: feature 'price': 1e+300 is beyond the limit of 1e+100"]
         ),
     ],
 )
-def test_the_record_that_is_refused_is_named_by_its_number_in_the_request(learned, verb, records, said):
+def test_the_record_that_is_refused_is_named_by_its_number_in_the_request(learned, verb, records, message):
     answer = post(learned, f"/{verb}", *records)
-    assert (answer.status_code, answer.json()["error"][: len(said)]) == (422, said)
+    assert (answer.status_code, answer.json()["error"][: len(message)]) == (422, message)
 
 
 def test_other_labels_than_those_declared_are_refused(tmp_path):
@@ -153,13 +155,13 @@ def test_other_labels_than_those_declared_are_refused(tmp_path):
         service.declare(["yes", "no"])
         client = TestClient(make_app(service))
         answer = post(client, "/observe", GOOD, GOOD | {"y": "yse"})
-        said = 'records[1].y is "yse"; the labels declared are "yes" and "no"'
-        assert (answer.status_code, answer.json()) == (422, {"error": said})
+        message = 'records[1].y is "yse"; the labels declared are "yes" and "no"'
+        assert (answer.status_code, answer.json()) == (422, {"error": message})
         assert service.journal.end == 0
         assert post(client, "/observe", GOOD).json()["learned"] == 1
         for labels, wrong in (
             (["no", "maybe"], 'the model has learned the label "yes", which is not declared'),
-            (["yes", "yes"], "there are two labels or more, each declared once"),
+            (["yes", "yes"], "expected two or more different labels"),
             (["yes", "no", "maybe"], "the model learns two labels, and 3 are declared"),
         ):
             with pytest.raises(ValueError, match=wrong):
@@ -168,7 +170,7 @@ def test_other_labels_than_those_declared_are_refused(tmp_path):
 
 def test_a_prediction_leaves_out_text_in_place_of_a_number(learned):
     text, nothing = ({"id": "f", "task": "ann", "x": x} for x in ({"price": "dear"}, {}))
-    predictions, without = (post(learned, "/predict", each).json()["predictions"] for each in (text, nothing))
+    predictions, without = (post(learned, "/predict", body).json()["predictions"] for body in (text, nothing))
     assert predictions == without
     assert post(learned, "/predict", text).status_code == 200
     answer = post(learned, "/observe", {"id": "f", "y": "yes"})
@@ -230,7 +232,7 @@ def test_each_refused_request_is_a_line_of_the_log(tmp_path):
         elsewhere = TestClient(make_app(service, log=tmp_path / "nowhere" / "log"))  # which changes no answer
         assert post(elsewhere, "/observe", {"id": "e"}).status_code == 422
     moved, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in (tmp_path / "moved", log))
-    predictions = [[each[name] for name in ("method", "path", "status", "error")] for each in moved + new]
+    predictions = [[event[name] for name in ("method", "path", "status", "error")] for event in moved + new]
     assert predictions == [
         *[["POST", "/observe", 401, "the token is missing or wrong: send Authorization: Bearer TOKEN"]] * 2,
         ["POST", "/observe", 422, "records[0].y is missing"],
@@ -279,7 +281,7 @@ REFUSED = {
     "--log-refused nowhere/log": "nowhere/log: No such file or directory",
     "other.coterie --learner MultitaskLogistic()": "--learner cannot be given with MODEL",
     "--regression --labels yes,no": "--labels: a model of numbers has no labels to declare",
-    "--labels yes": "--labels: there are two labels or more, each declared once",
+    "--labels yes": "--labels: expected two or more different labels",
     "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
 }
 TOO_LATE = {
@@ -298,14 +300,14 @@ def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch, served):
     model.learn_one({"f": 1.0}, "spam", task="ann")
     model.save("m.coterie")
     serve = ("serve", "--data", "s", "--port", "0")
-    for options, said in REFUSED.items():
-        assert said in refused(*serve, *options.split()), options
+    for options, message in REFUSED.items():
+        assert message in refused(*serve, *options.split()), options
         assert services.snapshots_in(tmp_path / "s") == []
     assert len(served(tmp_path / "s", "--labels", "yes,no")) == 1
     with Service(tmp_path / "s", make) as service:
         assert type(service.engine.model) is ct.AdaptiveSharingClassifier
-    for options, said in TOO_LATE.items():
-        assert said in refused(*serve, *options.split()), options
+    for options, message in TOO_LATE.items():
+        assert message in refused(*serve, *options.split()), options
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")
@@ -360,12 +362,15 @@ class Operator:
     def run(self, line):
         if line.startswith("coterie serve "):
             self.stop()
-            given = shlex.split(line)[2:]
-            given = [str(self.folder / each) if each.endswith(("/", ".coterie", ".jsonl")) else each for each in given]
-            place = given.index("--data")
-            _, data = given[place : place + 2]
-            del given[place : place + 2]
-            self.process, self.url = start(data, *given)
+            arguments = shlex.split(line)[2:]
+            arguments = [
+                str(self.folder / argument) if argument.endswith(("/", ".coterie", ".jsonl")) else argument
+                for argument in arguments
+            ]
+            place = arguments.index("--data")
+            _, data = arguments[place : place + 2]
+            del arguments[place : place + 2]
+            self.process, self.url = start(data, *arguments)
             return ""
         line = re.sub("^coterie ", f"{sys.executable} -m coterie ", line.replace("localhost:8000", self.url))
         line = re.sub("^python ", f"{sys.executable} ", line)

@@ -52,7 +52,7 @@ def test_a_requested_snapshot_has_what_was_acknowledged_before(tmp_path, slow):
         service.observe([record("later", id="later")])
         later = [pool.submit(service.snapshot) for _ in range(2)]
         time.sleep(0.2)
-        assert not any(each.done() for each in (first, *later))
+        assert not any(thread.done() for thread in (first, *later))
         assert service.observe([record("ann", id="meanwhile")]).learned == 1  # learning goes on
         slow.release.set()
         assert first.result(60) < offset < later[0].result(60) == later[1].result(60)
@@ -158,10 +158,10 @@ def test_a_snapshot_that_cannot_be_read_is_refused_with_the_reason(tmp_path, mon
     Service(tmp_path, make).close()
     before, path_open = contents(tmp_path), Path.open
 
-    def refuse(path, *given, **more):
+    def refuse(path, *arguments, **more):
         if path.name.startswith("snapshot-"):
             raise PermissionError(13, "Permission denied", str(path))
-        return path_open(path, *given, **more)
+        return path_open(path, *arguments, **more)
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(PermissionError, match=r"Permission denied.*snapshot-"):

@@ -42,11 +42,13 @@ def literal(members):
         "ensemble": [*default, *arows((3.0, 1.0)), *coins, *mixed],
     }[members]
     factors = [2 if hasattr(learner, "rho") else 1 for learner in learners]  # of AROW, log-odds are twice the margin
-    return AdaptiveSharing(learners, experts=lambda f: [k * each for k, each in zip(factors, f, strict=True)])
+    return AdaptiveSharing(
+        learners, experts=lambda f: [k * factor_margin for k, factor_margin in zip(factors, f, strict=True)]
+    )
 
 
 class Plain:
-    """A Perceptron over nested groups, for mixtures of margins that are no log-odds."""
+    """A Perceptron over nested groups, for mixtures of margins that are not log-odds."""
 
     def __init__(self, rows):
         self.rows, self.w = rows, {}
@@ -150,7 +152,7 @@ def test_answers_whether_a_task_shares():
     odd = model.tasks_.index(3)
     assert model.sharing_[odd] < 0.2
     assert np.delete(model.sharing_, odd).min() > 0.4
-    assert trace.error <= min(each.error for each in fixed.values())
+    assert trace.error <= min(trace.error for trace in fixed.values())
     np.testing.assert_allclose(model.sharing_weights_.sum(axis=1), 1.0)
     mixed = ["mixed effects", "close mixed effects"]
     assert model.members_ == ["independent", "pooled", "half-shared AROW(30)", "coin betting", *mixed]
@@ -205,7 +207,7 @@ def experts_of_other_scales(n, rng, scale):
 
 
 def run_scripted(margins, y):
-    mixture = Ensemble([Scripted(each, log_odds=1.0) for each in margins])
+    mixture = Ensemble([Scripted(margin, log_odds=1.0) for margin in margins])
     state = mixture.init(Index(["only"]), InputShape(1))
     return state, mixture.learn(
         state, Batch(Dense(np.zeros((len(y), 1))), np.zeros(len(y), np.int64)), y
@@ -225,7 +227,7 @@ def test_probabilities_come_near_those_of_the_best_combination_in_hindsight(scal
         assert n * log_loss(predictions, y) <= best.fun + 2.0 * len(margins) * np.log(n)
     half = slice(n // 2, None)
     assert log_loss(predictions[half], y[half]) < log_loss((best.x @ margins / scale)[half], y[half]) + 0.01
-    assert log_loss(predictions[half], y[half]) < min(log_loss(each[half], y[half]) for each in margins)
+    assert log_loss(predictions[half], y[half]) < min(log_loss(margin[half], y[half]) for margin in margins)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-3, 1e8, 1e200])

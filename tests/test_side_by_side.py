@@ -23,20 +23,20 @@ def stream(seed, dense, n=N):
     return (X if dense else sp.csr_array(X)), y, [f"t{i}" for i in task]
 
 
-def model_of(monkeypatch, made, members="default", **held):
+def model_of(monkeypatch, make_ensemble, members="default", **options):
     """A model whose mixture is made by that function."""
     with monkeypatch.context() as patched:
-        patched.setattr(sharing, "make_ensemble", made)
-        model = ct.AdaptiveSharingClassifier(members, **held)
-        first = np.eye(1, D) if held.get("storage", "dense") == "dense" else sp.csr_array(np.eye(1, D))
+        patched.setattr(sharing, "make_ensemble", make_ensemble)
+        model = ct.AdaptiveSharingClassifier(members, **options)
+        first = np.eye(1, D) if options.get("storage", "dense") == "dense" else sp.csr_array(np.eye(1, D))
         model.partial_fit(first, ["no"], task=["t0"], classes=["no", "yes"])
     assert type(model.state_.losses).__name__ == "Losses"
     return model
 
 
-def both(monkeypatch, members="default", **held):
+def both(monkeypatch, members="default", **options):
     """The same model side by side, and apart."""
-    return model_of(monkeypatch, make_ensemble, members, **held), model_of(monkeypatch, Ensemble, members, **held)
+    return model_of(monkeypatch, make_ensemble, members, **options), model_of(monkeypatch, Ensemble, members, **options)
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,16 @@ def both(monkeypatch, members="default", **held):
 def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, members):
     X, y, task = stream(0, dense)
     models = both(monkeypatch, members, storage=storage)
-    assert [type(each._model.learner) for each in models] == [CompiledEnsemble, Ensemble]
-    said = []
+    assert [type(model._model.learner) for model in models] == [CompiledEnsemble, Ensemble]
+    outputs = []
     for model in models:
         traces = [ct.progressive_validation(model, X[:100], y[:100], task=task[:100])]
         traces += [ct.progressive_validation(model, X[100:], y[100:], task=task[100:], delay=7)]
         unseen = model.decision_function(X[:20], task=["t0", "new"] * 10)
-        said.append([each.margin for each in traces] + [unseen, model.sharing_weights_, model.coef_, model.sharing_])
-    for one, other in zip(*said, strict=True):
+        outputs.append(
+            [trace.margin for trace in traces] + [unseen, model.sharing_weights_, model.coef_, model.sharing_]
+        )
+    for one, other in zip(*outputs, strict=True):
         np.testing.assert_array_equal(one, other)
     assert content(models[0], tmp_path / "one") == content(models[1], tmp_path / "other")
 
@@ -63,9 +65,9 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, me
 def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     X, y, task = stream(2, True)
     files = []
-    for made in (make_ensemble, Ensemble):
+    for make_one in (make_ensemble, Ensemble):
         with monkeypatch.context() as patched:
-            patched.setattr(sharing, "make_ensemble", made)
+            patched.setattr(sharing, "make_ensemble", make_one)
             asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), 40, 60, seed=3)
             trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
         assert 20 < trace.queried.sum() < N - 20
@@ -79,12 +81,12 @@ def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
     files = []
     for model in both(monkeypatch, storage=storage):
         model.partial_fit(X[:200], y[:200], task=task[:200])
-        for each in ("t1", "t4"):
-            model.forget_task(each)
+        for task_name in ("t1", "t4"):
+            model.forget_task(task_name)
         model.partial_fit(X[200:], y[200:], task=task[200:])
         predictions = model.decision_function(X, task=task)
-        for each in list(model.tasks_):
-            model.forget_task(each)
+        for task_name in list(model.tasks_):
+            model.forget_task(task_name)
         model.partial_fit(X[:50], y[:50], task=task[:50])
         files.append((predictions.tobytes(), content(model, tmp_path / "model")))
     assert files[0] == files[1]

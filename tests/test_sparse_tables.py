@@ -54,7 +54,7 @@ def multiply(table, factor):
 
 
 def records(rng, features, lengths):
-    """Records of so many entries each."""
+    """Records of this many entries each."""
     chosen = np.concatenate([rng.choice(features, n, replace=False) for n in lengths])
     return Csr(rng.standard_normal(len(chosen)), chosen.astype(np.int32), np.cumsum([0, *lengths]))
 
@@ -74,21 +74,21 @@ def moved(table, row, rows, t):
 
 def free_blocks(table):
     """First bucket and order of every free block."""
-    found = []
+    results = []
     for order, bucket in enumerate(table.free.tolist()):
         while bucket:
-            found.append((bucket, order))
+            results.append((bucket, order))
             bucket = int(table.features[table.line * bucket])
-    return found
+    return results
 
 
-def check(table, taken=()):
+def check(table, occupied=()):
     """Blocks of rows, those taken besides and free ones cover the arena up to its end, and free ones are counted."""
     rows = [(int(s) // 4, int(n // 4).bit_length() - 1) for s, n in zip(table.start, table.size, strict=True) if n]
     assert all(n == 0 or n & (n - 1) == 0 for n in table.size.tolist())
     free = free_blocks(table)
     end = 1
-    for first, order in sorted([*rows, *taken, *free]):
+    for first, order in sorted([*rows, *occupied, *free]):
         assert first == end
         end += 2**order
     assert table.used.tolist() == [4 * end, 4 * sum(2**order for _, order in free)]
@@ -102,20 +102,20 @@ def check(table, taken=()):
 @kinds
 @given(orders=st.lists(st.integers(0, 5), max_size=60), seed=st.integers(0, 2**16))
 def test_blocks_cover_the_arena(kind, orders, seed):
-    rng, table, held = np.random.default_rng(seed), kind.empty(0, 1000), []
+    rng, table, rows_used = np.random.default_rng(seed), kind.empty(0, 1000), []
     for order in orders:
         bucket = int(take(table.widened(), order))
         if bucket:
             table.features[table.line * bucket] = -1
-            held.append((bucket, order))
+            rows_used.append((bucket, order))
         else:
             assert all(k != order for _, k in free_blocks(table))
             assert table.used[0] + 4 * 2**order > table.room or sparse.GAPS * table.used[1] > table.used[0]
-        while held and rng.random() < 0.4:
-            give(table.widened(), *held.pop(rng.integers(len(held))))
-        check(table, held)
-    while held:
-        give(table.widened(), *held.pop(rng.integers(len(held))))
+        while rows_used and rng.random() < 0.4:
+            give(table.widened(), *rows_used.pop(rng.integers(len(rows_used))))
+        check(table, rows_used)
+    while rows_used:
+        give(table.widened(), *rows_used.pop(rng.integers(len(rows_used))))
     check(table)
     assert sum(2**order for _, order in free_blocks(table)) == table.used[0] // 4 - 1
 
@@ -175,7 +175,7 @@ def test_a_table_is_a_dictionary_of_weights(kind):
 
 
 def moved_often(kind, seed, times, n):
-    """A table of 20 rows that so many of n records have moved in turn, and the records."""
+    """A table of 20 rows that this many of n records have moved in turn, and the records."""
     rng, table = np.random.default_rng(seed), kind.empty(20)
     rows = records(rng, 5000, rng.integers(0, 40, n))
     for t in range(times):
@@ -188,14 +188,14 @@ def test_copies_go_on_equal(kind):
     table, rows = moved_often(kind, 3, 300, 600)
     copies = [table, copy.deepcopy(table), pickle.loads(pickle.dumps(table))]  # noqa: S301
     assert len(pickle.dumps(table)) < nbytes_of(table) + 1000
-    for each in copies[1:]:
-        assert np.shares_memory(each.values, each.features)
-        assert not np.shares_memory(each.values, table.values)
+    for table_copy in copies[1:]:
+        assert np.shares_memory(table_copy.values, table_copy.features)
+        assert not np.shares_memory(table_copy.values, table.values)
     for t in range(300, 600):
-        copies = [moved(each, t % 20, rows, t) for each in copies]
-    for each in copies:
-        check(each)
-        for one, other in zip(copies[0][1:], each[1:], strict=True):
+        copies = [moved(table_copy, t % 20, rows, t) for table_copy in copies]
+    for table_copy in copies:
+        check(table_copy)
+        for one, other in zip(copies[0][1:], table_copy[1:], strict=True):
             np.testing.assert_array_equal(one, other)
 
 
@@ -204,21 +204,21 @@ def test_a_table_from_a_file_goes_on_equal(kind):
     """It has no gaps; those that an altered file has are on no list of free blocks."""
     table, rows = moved_often(kind, 6, 300, 2000)
     assert table.used[1] > 0
-    made = trees.rebuild(*trees.flatten(table), table)
-    check(made)
-    assert (made.used.tolist(), free_blocks(made)) == ([4 + made.size.sum(), 0], [])
-    np.testing.assert_array_equal(made.rows(20, 5000), table.rows(20, 5000))
+    rebuilt = trees.rebuild(*trees.flatten(table), table)
+    check(rebuilt)
+    assert (rebuilt.used.tolist(), free_blocks(rebuilt)) == ([4 + rebuilt.size.sum(), 0], [])
+    np.testing.assert_array_equal(rebuilt.rows(20, 5000), table.rows(20, 5000))
     shape = {"kind": kind.__name__, "fields": {"room": table.room}}
     arrays = table._asdict() | {"values": table.values[:0], "features": table._taken()}
     again = trees.rebuild(shape, copy.deepcopy(arrays | {"used": table.used[:1], "free": np.arange(30)}), table)
     assert again.used.tolist() == table.used.tolist()
     assert not free_blocks(again)
     for t in range(300, 2000):
-        table, again, made = (moved(each, t % 20, rows, t) for each in (table, again, made))
+        table, again, rebuilt = (moved(one_table, t % 20, rows, t) for one_table in (table, again, rebuilt))
         assert again.used[0] <= 1.25 * (again.size.sum() + 4) + again.size.max()
-    for each in (again, made):
-        check(each)
-        np.testing.assert_array_equal(each.rows(20, 5000), table.rows(20, 5000))
+    for other in (again, rebuilt):
+        check(other)
+        np.testing.assert_array_equal(other.rows(20, 5000), table.rows(20, 5000))
 
 
 @kinds

@@ -29,7 +29,7 @@ PARTS = [
     Averaged(LinearWeights()),
 ]
 parts = pytest.mark.parametrize("part", PARTS, ids=repr)
-PLAIN = NAMES | {each.__name__: each for each in (LinearWeights, Averaged)}
+PLAIN = NAMES | {part.__name__: part for part in (LinearWeights, Averaged)}
 
 scalars = (
     st.none()
@@ -41,11 +41,13 @@ scalars = (
     | st.dates()
     | st.datetimes(timezones=st.none() | st.just(datetime.UTC))
 )
-labels = st.recursive(scalars, lambda held: st.lists(held, max_size=3).map(tuple), max_leaves=6)
+labels = st.recursive(scalars, lambda children: st.lists(children, max_size=3).map(tuple), max_leaves=6)
 values = st.recursive(
     scalars,
-    lambda held: (
-        st.lists(held, max_size=4) | st.lists(held, max_size=4).map(tuple) | st.dictionaries(labels, held, max_size=4)
+    lambda children: (
+        st.lists(children, max_size=4)
+        | st.lists(children, max_size=4).map(tuple)
+        | st.dictionaries(labels, children, max_size=4)
     ),
     max_leaves=20,
 )
@@ -74,9 +76,9 @@ def test_values_come_back_as_they_were(value):
 
 
 @given(st.lists(numbers, max_size=5), st.sampled_from(["float64", "float32", "int64", "bool", "uint8"]))
-def test_arrays_come_back_as_they_were(held, dtype):
+def test_arrays_come_back_as_they_were(original, dtype):
     with np.errstate(all="ignore"):
-        array = np.array(held, dtype=object).astype(float).astype(dtype)
+        array = np.array(original, dtype=object).astype(float).astype(dtype)
     again = there_and_back(array)
     assert again.dtype == array.dtype
     np.testing.assert_array_equal(again, array)
@@ -84,9 +86,9 @@ def test_arrays_come_back_as_they_were(held, dtype):
 
 
 @given(st.lists(labels, max_size=5))
-def test_arrays_of_labels_come_back_as_they_were(held):
-    array = np.empty(len(held), dtype=object)
-    for place, label in enumerate(held):
+def test_arrays_of_labels_come_back_as_they_were(original):
+    array = np.empty(len(original), dtype=object)
+    for place, label in enumerate(original):
         array[place] = label
     again = there_and_back(array)
     assert again.shape == array.shape

@@ -18,7 +18,7 @@ from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, D, K, Stream, as_csr, as_dictionaries, linear_stream
 from test_budgets import BUDGETS, EVERY_WAY
 from test_budgets import model_of as model_of_budget
-from test_cuts import part, said
+from test_cuts import outputs_of, part
 from test_heterogeneous import Heterogeneous
 from test_heterogeneous import views as spaces
 from test_many_classes import stream as stream_of_classes
@@ -120,11 +120,11 @@ def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, storage, aver
     stream, known = arriving(46)
     run = perceptron.queued(stream.X, stream.y, stream.task, [M(k) for k in known], delay=delay)
     wanted, W = (run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W)
-    given = stream if storage == "auto" else Stream(as_csr(stream.X), stream.y, stream.task)
+    source = stream if storage == "auto" else Stream(as_csr(stream.X), stream.y, stream.task)
     n = len(stream)
     for spans in ([(0, n)], pieces(4, n), [(t, t + 1) for t in range(n)]):
         model = ct.MultitaskPerceptron(relation, average=average, storage=storage)
-        trace = ct.progressive_validation(model, blocks(given, range(8), spans), delay=delay)
+        trace = ct.progressive_validation(model, blocks(source, range(8), spans), delay=delay)
         np.testing.assert_allclose(trace.margin, wanted, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-9)
 
@@ -141,8 +141,8 @@ def test_a_task_nobody_has_seen_gets_the_shared_part(name, average):
     W = run.averaged_weights if average else run.W
     before = model.__dump__()
     for unseen in (6, 7):
-        found = model.decision_function(stream.X, task=[unseen] * len(stream))
-        np.testing.assert_allclose(found, stream.X @ W[unseen], rtol=1e-9, atol=1e-9)
+        margins = model.decision_function(stream.X, task=[unseen] * len(stream))
+        np.testing.assert_allclose(margins, stream.X @ W[unseen], rtol=1e-9, atol=1e-9)
     mixed = model.decision_function(stream.X, task=stream.task)
     np.testing.assert_allclose(mixed, np.einsum("td,td->t", stream.X, W[stream.task]), rtol=1e-9, atol=1e-9)
     assert before[0] == model.__dump__()[0]
@@ -268,21 +268,21 @@ def records_of(kind, n=100):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [slow(*each) if each[0] == "views" or each[1] in SELDOM_LATE else each for each in LATE]
+    ("kind", "name"), [slow(*case) if case[0] == "views" or case[1] in SELDOM_LATE else case for case in LATE]
 )
 @pytest.mark.parametrize("delay", [13])
 def test_of_late_labels_those_that_have_come_are_known(kind, name, delay):
     """Classes, moments of numbers and what is learned: a prediction is that of a model that has the labels so far."""
     make, (X, y, task) = LATE[kind, name], records_of(kind)
-    given = {"tasks": None if task is None or kind == "spaces" else range(K)}
-    trace = ct.progressive_validation(make(), X, y, task=task, delay=delay, **given)
-    given |= {"classes": [-1, 1]} if kind in ("signs", "spaces", "views") else {}
+    options = {"tasks": None if task is None or kind == "spaces" else range(K)}
+    trace = ct.progressive_validation(make(), X, y, task=task, delay=delay, **options)
+    options |= {"classes": [-1, 1]} if kind in ("signs", "spaces", "views") else {}
     model, predictions = make(), []
     for t in range(len(y)):
         if (s := t - delay - 1) >= 0:
             whose = None if task is None else task[s : s + 1]
-            model.__stream_model__().learn(part(X, s, s + 1), y[s : s + 1], whose, **given)
-        say = model.predict if kind in NOTHING else partial(said, model)
+            model.__stream_model__().learn(part(X, s, s + 1), y[s : s + 1], whose, **options)
+        say = model.predict if kind in NOTHING else partial(outputs_of, model)
         asked = (part(X, t, t + 1), None if task is None else task[t : t + 1])
         predictions.append(say(*asked)[0] if s >= 0 else NOTHING.get(kind, 0.0))
     if kind in NOTHING:
@@ -301,13 +301,13 @@ def test_progress_tells_what_the_whole_trace_tells(delay):
     trace = ct.progressive_validation(
         ct.MultitaskPerceptron(), blocks(stream, case.tasks, spans), delay=delay, on_round=predictions.append
     )
-    assert [each.n for each in predictions] == [15] * 6
-    np.testing.assert_array_equal(np.concatenate([each.margin for each in predictions]), trace.margin)
-    np.testing.assert_array_equal(np.concatenate([each.mistake for each in predictions]), trace.mistake)
-    for place, each in enumerate(predictions):  # of a record whose label has not come nothing is known yet
+    assert [trace.n for trace in predictions] == [15] * 6
+    np.testing.assert_array_equal(np.concatenate([trace.margin for trace in predictions]), trace.margin)
+    np.testing.assert_array_equal(np.concatenate([trace.mistake for trace in predictions]), trace.mistake)
+    for place, piece in enumerate(predictions):  # of a record whose label has not come nothing is known yet
         known = max(15 - delay, 0)
-        np.testing.assert_array_equal(each.updated[:known], trace.updated[15 * place : 15 * place + known])
-        assert not each.updated[known:].any()
+        np.testing.assert_array_equal(piece.updated[:known], trace.updated[15 * place : 15 * place + known])
+        assert not piece.updated[known:].any()
 
 
 def test_learning_can_leave_the_last_labels_out():

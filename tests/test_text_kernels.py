@@ -52,9 +52,9 @@ def merged(indptr, indices, values):
     return rows
 
 
-def same_row(found, wanted):
-    keys = found.keys() | wanted.keys()
-    return all(math.isclose(found.get(k, 0.0), wanted.get(k, 0.0), rel_tol=1e-14, abs_tol=1e-290) for k in keys)
+def same_row(actual, wanted):
+    keys = actual.keys() | wanted.keys()
+    return all(math.isclose(actual.get(k, 0.0), wanted.get(k, 0.0), rel_tol=1e-14, abs_tol=1e-290) for k in keys)
 
 
 # -- hashing
@@ -113,8 +113,8 @@ def test_what_is_no_number_is_nan(text):
         wanted = float(text) if not set(text) & set("_ nif") else math.nan
     except ValueError:
         wanted = math.nan
-    found = number(text)
-    assert math.isnan(found) if math.isnan(wanted) else found == wanted or abs(wanted) < 1e-290
+    value = number(text)
+    assert math.isnan(value) if math.isnan(wanted) else value == wanted or abs(wanted) < 1e-290
 
 
 def test_many_digits():
@@ -165,13 +165,13 @@ def svmlight_lines(draw):
 @given(st.lists(svmlight_lines(), min_size=1, max_size=5))
 def test_svmlight(texts):
     rows = parse_svmlight(*lines(texts), 32)
-    found = merged(rows.indptr, rows.indices, rows.values)
+    result = merged(rows.indptr, rows.indices, rows.values)
     for i, text in enumerate(texts):
         label, task, row = reference.svmlight_row(text)
         assert rows.fault[i] == (fields.GOOD if text.split("#")[0].strip() else fields.BLANK)
         assert math.isnan(rows.label[i]) if label is None else rows.label[i] == label
         assert rows.task[i, 0] == (NO_QUERY if task is None else task)
-        assert same_row(found[i], row)
+        assert same_row(result[i], row)
 
 
 FAULTS = {
@@ -194,7 +194,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("line", "word", "code"), [(*each, code) for code, held in FAULTS.items() for each in held])
+@pytest.mark.parametrize(("line", "word", "code"), [(*case, code) for code, cases in FAULTS.items() for case in cases])
 def test_svmlight_faults(line, word, code):
     data, start, stop = lines(["1 1:1", line, "1 2:1"])
     rows = parse_svmlight(data, start, stop, 32)
@@ -235,7 +235,7 @@ def vowpal_lines(draw):
 def test_vowpal(texts, task):
     data, start, stop = lines(texts)
     rows = parse_vowpal(data, start, stop, as_bytes(task.encode()), bit_mask(18))
-    found = merged(rows.indptr, rows.indices, rows.values)
+    result = merged(rows.indptr, rows.indices, rows.values)
     for i, text in enumerate(texts):
         label, wanted_task, row = reference.vowpal_row(text, task, 18)
         if task and wanted_task is None:
@@ -244,7 +244,7 @@ def test_vowpal(texts, task):
         assert rows.fault[i] == fields.GOOD
         assert math.isnan(rows.label[i]) if label is None else rows.label[i] == label
         assert data[slice(*rows.task[i])].tobytes().decode() == (wanted_task or "")
-        assert same_row(found[i], row)
+        assert same_row(result[i], row)
 
 
 VOWPAL_FAULTS = {
@@ -261,7 +261,7 @@ VOWPAL_FAULTS = {
 
 
 @pytest.mark.parametrize(
-    ("line", "word", "code"), [(*each, code) for code, held in VOWPAL_FAULTS.items() for each in held]
+    ("line", "word", "code"), [(*case, code) for code, cases in VOWPAL_FAULTS.items() for case in cases]
 )
 def test_vowpal_faults(line, word, code):
     data, start, stop = lines(["1 |a b", line, "1 |a b"])
@@ -290,15 +290,19 @@ def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit():
         example = workspace.parse(line)
         spaces = [vw.NamespaceId(example, k) for k in range(example.num_namespaces())]
         places = [(space, j) for space in spaces for j in range(example.num_features_in(space))]
-        found = [(example.feature(*place) & 0x3FFFF, example.feature_weight(*place)) for place in places]
+        features = [(example.feature(*place) & 0x3FFFF, example.feature_weight(*place)) for place in places]
         workspace.finish_example(example)
         part = slice(rows.indptr[i], rows.indptr[i + 1])
         mine = list(zip(rows.indices[part].tolist(), rows.values[part].tolist(), strict=True))
-        assert sorted(value for _, value in found) == sorted(value for _, value in mine)
-        theirs.append(found)
+        assert sorted(value for _, value in features) == sorted(value for _, value in mine)
+        theirs.append(features)
         ours.append(mine)
-    assert [len(dict(found)) for found in theirs] == [len(dict(mine)) for mine in ours]
-    shared = [[len(dict(a).keys() & dict(b).keys()) for a in held] for held in (theirs, ours) for b in held]
+    assert [len(dict(theirs_row)) for theirs_row in theirs] == [len(dict(mine)) for mine in ours]
+    shared = [
+        [len(dict(a).keys() & dict(b).keys()) for a in rows_of_side]
+        for rows_of_side in (theirs, ours)
+        for b in rows_of_side
+    ]
     assert shared[: len(lines_of)] == shared[len(lines_of) :]
 
 
@@ -314,8 +318,8 @@ def test_csv_records(text, cut):
     wanted = [(line, len(row)) for line, row in reference.csv_records(text, ",")]
     whole, *_ = split_csv(as_bytes(text.encode()), ",", True)
     assert list(zip((whole.line + 1).tolist(), whole.fields.tolist(), strict=True)) == wanted
-    first, taken, breaks = split_csv(as_bytes(text[:cut].encode()), ",", False)
-    second, *_ = split_csv(as_bytes(text[taken:].encode()), ",", True)
+    first, n_taken, breaks = split_csv(as_bytes(text[:cut].encode()), ",", False)
+    second, *_ = split_csv(as_bytes(text[n_taken:].encode()), ",", True)
     line = np.concatenate([first.line, second.line + breaks]) + 1
     assert list(zip(line.tolist(), np.concatenate([first.fields, second.fields]).tolist(), strict=True)) == wanted
 
@@ -328,25 +332,25 @@ def test_repeats_are_added_up(rows):
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     indices = np.array([i for row in rows for i, _ in row], dtype=np.int32)
     values = np.array([v for row in rows for _, v in row], dtype=np.float64)
-    for found, row in zip(merged(indptr, indices, values), rows, strict=True):
+    for result, row in zip(merged(indptr, indices, values), rows, strict=True):
         wanted = {}
         for index, value in row:
             reference.add(wanted, index, float(value))
-        assert same_row(found, wanted)
+        assert same_row(result, wanted)
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-1000, 1000)), min_size=1, max_size=30))
 def test_running_scores(column):
     values = np.array([0.0 if value is None else float(value) for value in column])
     present = np.array([value is not None for value in column])
-    held, out = np.zeros((1, 7)), np.empty(len(column))
-    standardise(values, present, held, 0, True, out)
+    numbers, out = np.zeros((1, 7)), np.empty(len(column))
+    standardise(values, present, numbers, 0, True, out)
     np.testing.assert_allclose(out[present], moments.scores(values[present].tolist()), rtol=1e-9, atol=1e-9)
     assert not out[~present].any()
     again = np.empty(len(column))
-    before = held.copy()
-    standardise(values, present, held, 0, False, again)
-    assert (held == before).all()
+    before = numbers.copy()
+    standardise(values, present, numbers, 0, False, again)
+    assert (numbers == before).all()
 
 
 def test_unit_rows():

@@ -130,7 +130,10 @@ def matrix_of(case):
 def bounds(case, stream, trace, comparators):
     order = [case.tasks.index(task) for task in trace.tasks]
     q, c = ([np.vdot(U, matrix_of(case) @ U) for U in comparators], case.M.diagonal().max())
-    return [mistake_bound(trace, stream.X, U[order], each, c) for U, each in zip(comparators, q, strict=True)]
+    return [
+        mistake_bound(trace, stream.X, U[order], penalty_value, c)
+        for U, penalty_value in zip(comparators, q, strict=True)
+    ]
 
 
 def validated(case, stream):
@@ -172,7 +175,7 @@ def adversarial_stream(case, U, spite, n=150, seed=7):
         y = np.sign(sides[t]) if np.isfinite(wrong[t]) or spite == 0.0 else -np.sign(sides[t])
         records.append((X[t], y, task[t]))
         model.partial_fit(X[[t]], [y], [labels[t]], classes=[-1.0, 1.0], tasks=case.tasks)
-    return Stream(*(np.array(each) for each in zip(*records, strict=True)))
+    return Stream(*(np.array(column) for column in zip(*records, strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -223,8 +226,8 @@ def test_an_adversary_makes_everybody_wrong_however_related_the_tasks(model, sha
     assert trace.mistakes == len(worst.y) == shared + 4 * own
     rows = [names.index(task) for task in worst.task]
     np.testing.assert_array_equal(np.einsum("td,td->t", worst.U[rows], worst.X), worst.y)
-    apart = ((worst.U[:, None] - worst.U[None]) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(apart, 2.0 * own * (1 - np.eye(4)))
+    distances = ((worst.U[:, None] - worst.U[None]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(distances, 2.0 * own * (1 - np.eye(4)))
     M = (np.eye(4) + 1) / 5
     U = worst.U[[names.index(task) for task in trace.tasks]]
     bound = mistake_bound(trace, worst.X, U, penalty(U, M), M.diagonal().max())
@@ -269,10 +272,10 @@ def test_bound_and_order_of_the_relations_on_landmine():
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(data.y))
         X, y, task = data.X[order], data.y[order], data.task[order]
-        found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task)
+        comparison = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task)
         for name in mistakes:
-            mistakes[name] += found.traces[name].mistakes
-        assert_bound(found.traces["half"], found.models["half"], X)
+            mistakes[name] += comparison.traces[name].mistakes
+        assert_bound(comparison.traces["half"], comparison.models["half"], X)
     assert mistakes["half"] < 0.97 * min(mistakes["independent"], mistakes["pooled"])
 
 

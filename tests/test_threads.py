@@ -56,13 +56,17 @@ MODELS = {
 }
 #: Calls with records, their labels and, but for views, their tasks.
 VERBS = {
-    "learn_one": lambda model, xs, ys, *tasks: model.learn_one(xs[0], ys[0], *(each[0] for each in tasks)),
+    "learn_one": lambda model, xs, ys, *tasks: model.learn_one(
+        xs[0], ys[0], *(tasks_of_call[0] for tasks_of_call in tasks)
+    ),
     "partial_fit": lambda model, *records: model.partial_fit(*records),
     "learn_block": lambda model, xs, ys, *tasks: ct.progressive_validation(
         model, xs, ys, task=tasks[0] if tasks else None
     ),
     "fit": lambda model, *records: model.fit(*records),
-    "predict_one": lambda model, xs, ys, *tasks: model.predict_one(xs[1], *(each[1] for each in tasks)),
+    "predict_one": lambda model, xs, ys, *tasks: model.predict_one(
+        xs[1], *(tasks_of_call[1] for tasks_of_call in tasks)
+    ),
     "predict": lambda model, xs, ys, *tasks: model.predict(xs, *tasks),
     "coef_": lambda model, xs, ys, *tasks: model.coef_ if hasattr(model, "coef_") else model.predict(xs, *tasks),
     "save": lambda model, *records: model.__dump__(),
@@ -107,10 +111,10 @@ def test_nobody_learns_or_looks_while_another_thread_learns(name, verb):
     assert waits(model, VERBS[verb], records)
 
 
-@pytest.mark.parametrize("made", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m, 0))])  # noqa: S301
-def test_a_copy_waits_for_nobody(made):
+@pytest.mark.parametrize("copy_model", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m, 0))])  # noqa: S301
+def test_a_copy_waits_for_nobody(copy_model):
     model = ct.MultitaskLogistic().partial_fit(*RECORDS)
-    other = made(model)
+    other = copy_model(model)
     with model.__stream_model__().lock:
         thread = threading.Thread(target=other.learn_one, args=({"a": 1.0}, True, "ann"))
         thread.start()
@@ -133,10 +137,10 @@ def test_what_is_pickled_while_a_thread_learns_is_whole():
     thread = threading.Thread(target=learn)
     thread.start()
     while not done.is_set():
-        held = pickle.load(io.BytesIO(pickle.dumps(model)))  # noqa: S301
-        assert held.state_.rounds >= 1
-        assert len(held.tasks_) == len(held.coef_)
-        assert np.isfinite(held.coef_).all()
+        restored = pickle.load(io.BytesIO(pickle.dumps(model)))  # noqa: S301
+        assert restored.state_.rounds >= 1
+        assert len(restored.tasks_) == len(restored.coef_)
+        assert np.isfinite(restored.coef_).all()
     thread.join()
 
 

@@ -58,9 +58,9 @@ def test_patterns_find_files_by_url(memory):
         "week [1].csv": ["week [1].csv"],
         "c d.csv": ["c d.csv"],
     }.items():
-        found = sources.find_paths(f"memory://days/{pattern}")
-        assert found == [f"memory://days/{name}" for name in names], pattern
-        assert sources.total_size(found) == len(names)
+        paths = sources.find_paths(f"memory://days/{pattern}")
+        assert paths == [f"memory://days/{name}" for name in names], pattern
+        assert sources.total_size(paths) == len(names)
     assert sources.find_paths(Path("memory://days/a.csv")) == ["memory://days/a.csv"]  # a path takes a slash from a URL
 
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_told_in_one_sentence(memory, url):
 def test_errors_of_a_store_are_told_in_one_sentence(memory, monkeypatch, error, sentence):
     memory.pipe("/a.csv", b"user,click,price\nann,1,2\n")
 
-    def fail(*given, **options):
+    def fail(*arguments, **options):
         raise error
 
     for verb in ("info", "open"):
@@ -145,7 +145,7 @@ def test_errors_of_a_store_are_told_in_one_sentence(memory, monkeypatch, error, 
 def test_a_bug_of_the_reader_is_not_told_as_a_fault_of_the_file(memory, monkeypatch):
     memory.pipe("/a.csv", b"user,click,price\nann,1,2\n")
 
-    def fail(*given):
+    def fail(*arguments):
         raise KeyError("a bug")
 
     monkeypatch.setattr(CsvTable, "kinds", fail)
@@ -161,11 +161,11 @@ def test_commands_read_urls_as_they_read_files(memory, tmp_path):
     memory.pipe("/days/visits.csv", path.read_bytes())
     here, there = tmp_path / "here.coterie", tmp_path / "there.coterie"
     run("learn", path, *WHO, *QUICK, "--output", here, "-q")
-    predictions = run_json("learn", "memory://days/*.csv", *WHO, *QUICK, "--output", there)
-    assert predictions["reading"]["source"] == "memory://days/visits.csv"
+    result = run_json("learn", "memory://days/*.csv", *WHO, *QUICK, "--output", there)
+    assert result["reading"]["source"] == "memory://days/visits.csv"
     assert here.read_bytes() == there.read_bytes()
-    predictions = [run("predict", here, source).stdout for source in ("memory://days/visits.csv", path)]
-    assert predictions[0] == predictions[1]
+    result = [run("predict", here, source).stdout for source in ("memory://days/visits.csv", path)]
+    assert result[0] == result[1]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_the_system_is_that_of_the_definition(kernel, D):
     c = np.linalg.solve(G + 0.01 * np.eye(X.size), Y.ravel()).reshape(Y.shape)
     np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8, atol=1e-8)
     new = RNG.normal(size=(6, D))
-    expected = [sum(literal_block(kernel, x, z) @ each for z, each in zip(X, c, strict=True)) for x in new]
+    expected = [sum(literal_block(kernel, x, z) @ c_j for z, c_j in zip(X, c, strict=True)) for x in new]
     np.testing.assert_allclose(model.predict(new), expected, rtol=1e-8, atol=1e-8)
     assert np.linalg.eigvalsh(G)[0] > -1e-9
 

@@ -73,7 +73,7 @@ def test_the_resultof_known_cells():
     np.testing.assert_allclose(result.error_against, [0.5, 0.06, 0.5, 0.4])
     np.testing.assert_allclose(result.gain, [0.38, -0.29, 0, 0], atol=1e-15)
     assert result.average.gain == pytest.approx((0.38 - 0.29) / 4)
-    assert [(each.records, each.tasks) for each in result.sizes] == [("3 to 10", 1), ("11 to 50", 1), ("51 to 300", 2)]
+    assert [(size.records, size.tasks) for size in result.sizes] == [("3 to 10", 1), ("11 to 50", 1), ("51 to 300", 2)]
     assert result.n.tolist() == [100, 100, 12, 10]
     assert result.overall.n == 222
     assert result.overall.gain == pytest.approx((44 - 35) / 222)
@@ -85,7 +85,7 @@ def test_gains_are_log_losses_where_both_have_probabilities():
     given_ = samples.comparison(n=2000, n_tasks=20)
     ours, theirs = given_.traces["half-shared"], given_.traces["independent"]
     positive = ours.label == "yes"
-    lost = [-np.log(np.where(positive, each.probability, 1 - each.probability)) for each in (ours, theirs)]
+    lost = [-np.log(np.where(positive, trace.probability, 1 - trace.probability)) for trace in (ours, theirs)]
     result = verdict(ours, theirs)
     assert result.loss.error == "log loss"
     for i in range(20):
@@ -101,7 +101,7 @@ def test_calls_agree_with_intervals_and_the_surest_come_first():
     assert (result.high[result.outcome == "hurt"] < 0).all()
     assert result.helped
     assert result.hurt
-    low, high = (dict(zip(result.tasks, each, strict=True)) for each in (result.low, result.high))
+    low, high = (dict(zip(result.tasks, bound, strict=True)) for bound in (result.low, result.high))
     assert sorted(result.helped, key=low.get, reverse=True) == list(result.helped)
     assert sorted(result.hurt, key=high.get) == list(result.hurt)
 
@@ -135,10 +135,10 @@ def test_json_names_the_measure_of_each_error(kind, labels, error, loss):
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(200, 3)), rng.integers(4, size=200)
     comparison = ct.compare({"together": kind()}, X, labels(X), task=task)
-    found = comparison.verdict("together")
-    data, metrics = found.to_json(), summarize(comparison).to_json()
+    result = comparison.verdict("together")
+    data, metrics = result.to_json(), summarize(comparison).to_json()
     loss = loss or data["loss"]
-    assert (data["loss"], found.words.key) == (loss, error)
+    assert (data["loss"], result.words.key) == (loss, error)
     keys = {"n", "gain", "low", "high"}
     for names, key in ((("average", "constant"), loss), (("overall", "constant_error"), error)):
         assert all(set(data[name]) == keys | {key, f"{key}_against"} for name in names)
@@ -167,12 +167,12 @@ def test_sentences():
         )
     )
     assert "(0, 1, 2, 3, 4 and 1 more)" in verdict(*side_by_side(*[hurt] * 6, helped)).sentence()
-    kept = replace(verdict(*hurt), against="one model").sentence()
-    assert kept.startswith(
+    sentence = replace(verdict(*hurt), against="one model").sentence()
+    assert sentence.startswith(
         "Learning together raised the mean error by 29.0 points (95 % interval 27.4 to 30.0) against one"
     )
-    assert "The error over 1,000 examples rose from 6.0 % to" in kept
-    assert kept.endswith("Keep one model.")
+    assert "The error over 1,000 examples rose from 6.0 % to" in sentence
+    assert sentence.endswith("Keep one model.")
     assert verdict(*same).sentence() == (
         "Learning together did not clearly change mean error (gain 0.0 points, 95 % interval -1.6 to 1.6) "
         "against one model per task. The error over 1,000 examples is 6.0 % against 6.0 %; a constant guess has 50.0 %. "
@@ -190,20 +190,20 @@ def test_a_headline_is_one_sentence_of_25_words_with_one_number_and_its_interval
     for result in (verdict(*pair(*cell)), verdict(*side_by_side(pair(*cell), pair(*cell)))):
         pairs = [("learning together", SPOKEN[name]), (SPOKEN[name], "one model per task")]
         for one, other in pairs[: 1 if name == "intercepts" else 2]:  # which nobody asks of that baseline
-            said = replace(result, name=one, against=other).headline()
-            assert len(said.replace(" %", "%").split()) <= 25, said
-            assert said.count(". ") == 0
-            assert len(re.findall(r"-?\d+\.\d+", said)) == 3
-            assert said.count("95 % interval") == 1
+            headline = replace(result, name=one, against=other).headline()
+            assert len(headline.replace(" %", "%").split()) <= 25, headline
+            assert headline.count(". ") == 0
+            assert len(re.findall(r"-?\d+\.\d+", headline)) == 3
+            assert headline.count("95 % interval") == 1
 
 
 def test_the_best_baseline_is_named_and_judged_against():
     given_ = samples.comparison(n=30_000, n_tasks=50)
     traces = {name: given_.traces[name] for name in ("half-shared", "independent")}
     traces["pooled"] = replace(traces["half-shared"], probability=0.9 * traces["half-shared"].probability + 0.05)
-    found = ct.evaluation.Comparison(traces, dict.fromkeys(traces), {})
+    comparison = ct.evaluation.Comparison(traces, dict.fromkeys(traces), {})
     assert best_baseline(traces, "half-shared") == "pooled"
-    best, alone = found.verdict("half-shared", against="best"), found.verdict("half-shared")
+    best, alone = comparison.verdict("half-shared", against="best"), comparison.verdict("half-shared")
     assert best.against == "one model for all tasks"
     assert best.average.gain < alone.average.gain
     headline, remarks = conclusion(best, alone)
@@ -238,17 +238,19 @@ def test_better_probabilities_than_a_constants_are_said_where_errors_are_not_few
         samples.trace(np.log(p / (1 - p)), positive, task, "abc", probability=p)
         for p in (risk, np.clip(risk + 0.1 * rng.random(4000), 0, 1))
     )
-    said = verdict(ours, theirs).sentence()
-    assert "In its predictions a constant guess does as well; what is better are the probabilities." in said
-    assert said.endswith("Go by the probabilities of learning together, not by the labels it predicts.")
+    sentence = verdict(ours, theirs).sentence()
+    assert "In its predictions a constant guess does as well; what is better are the probabilities." in sentence
+    assert sentence.endswith("Go by the probabilities of learning together, not by the labels it predicts.")
 
 
 def judged(stream, **models):
-    found = ct.compare(models or {"together": ct.AdaptiveSharingClassifier()}, stream.X, stream.y, task=stream.task)
-    summary = summarize(found, "together")
-    p = {name: np.clip(trace.probability, 1e-9, 1 - 1e-9) for name, trace in found.traces.items()}
-    predictions = {name: stream.trace(np.log(each / (1 - each))) for name, each in p.items()}
-    return summary, {name: stream.gains(predictions["together"], predictions[name]) for name in summary.against}
+    comparison = ct.compare(
+        models or {"together": ct.AdaptiveSharingClassifier()}, stream.X, stream.y, task=stream.task
+    )
+    summary = summarize(comparison, "together")
+    p = {name: np.clip(trace.probability, 1e-9, 1 - 1e-9) for name, trace in comparison.traces.items()}
+    traces = {name: stream.trace(np.log(p_of_learner / (1 - p_of_learner))) for name, p_of_learner in p.items()}
+    return summary, {name: stream.gains(traces["together"], traces[name]) for name in summary.against}
 
 
 def test_what_is_said_of_streams_that_are_known_is_true():
@@ -261,19 +263,13 @@ def test_what_is_said_of_streams_that_are_known_is_true():
     for stream in streams.values():
         summary, expected = judged(stream)
         for name in ("independent", "pooled"):
-            predictions = summary.against[name]
-            assert predictions.average.low <= expected[name].mean() <= predictions.average.high
-            order = np.array(predictions.tasks)
-            assert (
-                (expected[name][order][predictions.outcome == "helped"] > 0).mean() >= 0.9
-                if predictions.helped
-                else True
-            )
-            assert (
-                (expected[name][order][predictions.outcome == "hurt"] < 0).mean() >= 0.9 if predictions.hurt else True
-            )
+            verdict = summary.against[name]
+            assert verdict.average.low <= expected[name].mean() <= verdict.average.high
+            order = np.array(verdict.tasks)
+            assert (expected[name][order][verdict.outcome == "helped"] > 0).mean() >= 0.9 if verdict.helped else True
+            assert (expected[name][order][verdict.outcome == "hurt"] < 0).mean() >= 0.9 if verdict.hurt else True
     assert "Of no single task can it be told whether it gains." in summary.sentences
-    assert [each.records for each in summary.verdict.sizes] == ["1 or 2"]
+    assert [size.records for size in summary.verdict.sizes] == ["1 or 2"]
     assert summary.verdict.average.low > 0
 
 
@@ -320,10 +316,10 @@ def serve_largest(folder):
         records = [{"task": k % 12, "x": {"a": k % 7}, "y": y} for k, y in enumerate(LARGEST)]
         assert client.post("/observe", json={"records": records}).json()["learned"] == 200
         service.engine.live.catch_up(service.engine.at)
-        predictions = client.get("/verdict")
-        assert predictions.status_code == 200
-        assert None not in predictions.json()["verdict"]["average"].values()
-        return [predictions.json()["sentence"]]
+        answer = client.get("/verdict")
+        assert answer.status_code == 200
+        assert None not in answer.json()["verdict"]["average"].values()
+        return [answer.json()["sentence"]]
 
 
 def learn_largest(folder):

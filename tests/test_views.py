@@ -133,16 +133,16 @@ def test_short_views_are_padded(how, form, average):
     fill = {"zeros": lambda x: np.pad(x, ((0, 0), (0, 5 - x.shape[1]))), "repeat": lambda x: np.tile(x, 3)[:, :5]}[how]
     expected = [fill(x) for x in X]
     run = reference.matrix_perceptron(records(expected), y, 2.0)
-    given = {name: form(x) for name, x in zip("abc", X, strict=True)}
-    padded = ct.views.pad_views(given, how)
-    for made, x in zip(padded.values(), expected, strict=True):
-        np.testing.assert_array_equal(made.toarray() if hasattr(made, "toarray") else made, x)
+    views_of_record = {name: form(x) for name, x in zip("abc", X, strict=True)}
+    padded = ct.views.pad_views(views_of_record, how)
+    for view, x in zip(padded.values(), expected, strict=True):
+        np.testing.assert_array_equal(view.toarray() if hasattr(view, "toarray") else view, x)
     assert_literal(Matrix(2.0, average=average), padded, y, run)
     here = np.random.default_rng(0).random(80) < 0.7
-    some = ct.views.pad_views([X[0], None, ct.views.PartialBlock(X[2], here)], how, width=6)
-    assert some[1] is None
-    np.testing.assert_array_equal(some[2].present, here)
-    assert [some[0].shape[1], some[2].block.shape[1]] == [6, 6]
+    padded_views = ct.views.pad_views([X[0], None, ct.views.PartialBlock(X[2], here)], how, width=6)
+    assert padded_views[1] is None
+    np.testing.assert_array_equal(padded_views[2].present, here)
+    assert [padded_views[0].shape[1], padded_views[2].block.shape[1]] == [6, 6]
 
 
 @spec.part
@@ -167,8 +167,8 @@ def test_gauges_of_singular_values_are_the_literal_ones(name, form, tmp_path):
     model, pieces = (Matrix(kernel=kernel, average=average, gauge=GAUGES[name]) for _ in range(2))
     assert_literal(model, prepare(X), y, run)
     margins = []
-    for some in (slice(0, 1), slice(1, 40), slice(40, 70)):
-        margins.append(pieces.__stream_model__().learn([block[some] for block in prepare(X)], y[some]).margin)
+    for chunk in (slice(0, 1), slice(1, 40), slice(40, 70)):
+        margins.append(pieces.__stream_model__().learn([block[chunk] for block in prepare(X)], y[chunk]).margin)
         pieces = reloaded(pieces, tmp_path / "model.coterie")
     np.testing.assert_allclose(np.concatenate(margins), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
@@ -202,11 +202,11 @@ def test_p_auto_is_the_log_of_the_number_of_singular_values(K, d, r, form, tmp_p
     assert model.p_ == p
     again = reloaded(model, tmp_path / "model.coterie").set_params(p=p).partial_fit(prepare(X), -y)
     assert digest(again)[1] == digest(model.partial_fit(prepare(X), -y))[1]
-    with pytest.raises(ValueError, match=r"p cannot change once .* to 7\.0: fit anew"):
+    with pytest.raises(ValueError, match=r"p cannot change once .* to 7\.0: fit a new model"):
         again.set_params(p=7.0).partial_fit(prepare(X), y)
     assert Matrix("auto", Gaussian(2.0)).fit(X, y).p_ == max(1.0, np.log(K))
-    apart = Orthogonal("auto").fit(X, y)
-    assert apart.p_ == max(1.0, np.log(K))
+    separate = Orthogonal("auto").fit(X, y)
+    assert separate.p_ == max(1.0, np.log(K))
 
 
 @pytest.mark.parametrize(("kernel", "average"), [slow(None, True), ("linear", False)])
@@ -222,9 +222,9 @@ def test_p_auto_grows_with_features_that_come_later(kernel, average):
         here, p = np.stack([x[t] for x in X], axis=1), np.log(6 if t < half else 10)
         W = reference.gradient(V, p)
         if t not in (0, half):  # before they are learned, new features are left out
-            predictions = past / t if average else W
+            weights = past / t if average else W
             np.testing.assert_allclose(
-                model.decision_function([record])[0], (predictions * here).sum(), rtol=1e-9, atol=1e-12
+                model.decision_function([record])[0], (weights * here).sum(), rtol=1e-9, atol=1e-12
             )
         past += W
         model.partial_fit([record], [label], classes=[-1, 1])
@@ -241,7 +241,7 @@ def test_gauges_that_are_none_are_refused():
         (
             {"gauge": PNorm(4.0), "rule": ct.rules.PassiveAggressive()},
             ValueError,
-            r"a gauge goes with the rule Perceptron\(\), how far PassiveAggressive",
+            r"a gauge needs the rule Perceptron\(\), got PassiveAggressive",
         ),
     ):
         with pytest.raises(kind, match=message):
@@ -250,7 +250,7 @@ def test_gauges_that_are_none_are_refused():
     with pytest.raises(AttributeError, match="takes the place of p"):
         _ = model.p_
     for gauge in (PNorm(6.0), None):
-        with pytest.raises(ValueError, match="gauge cannot change once something is learned: fit anew"):
+        with pytest.raises(ValueError, match="gauge cannot change once something is learned: fit a new model"):
             model.set_params(gauge=gauge).partial_fit(X, y)
         model.set_params(gauge=PNorm(4.0))
 
@@ -309,9 +309,9 @@ def test_the_kernel_of_a_pair_is_given_its_first_view_first(names, widths):
         blocks = {name: form(x) for name, x in zip("uvw", X, strict=True)}
         assert_literal(Matrix(2.5, pairs), blocks, y, run)
         halves = Matrix(kernel=pairs).set_params(p=2.5)
-        for some in (slice(0, 20), slice(20, 60)):
-            late = {name: None if name == "w" and some.start == 0 else block[some] for name, block in blocks.items()}
-            halves.partial_fit(late, y[some])
+        for chunk in (slice(0, 20), slice(20, 60)):
+            late = {name: None if name == "w" and chunk.start == 0 else block[chunk] for name, block in blocks.items()}
+            halves.partial_fit(late, y[chunk])
         assert halves.decision_function(blocks).shape == (60,)
 
 
@@ -393,7 +393,7 @@ def test_what_absent_rows_hold_does_not_matter(kernel):
     here = np.random.default_rng(0).random((200, 3)) < 0.7
     spoilt = [np.where(here[:, k : k + 1], block, np.nan) for k, block in enumerate(X)]
     for prepare, average in ((list, False), (as_csr, kernel is None)):
-        one, other = (Matrix(2, kernel, average).fit(partial(prepare(each), here), y) for each in (X, spoilt))
+        one, other = (Matrix(2, kernel, average).fit(partial(prepare(views), here), y) for views in (X, spoilt))
         predictions = one.decision_function(prepare(X))
         np.testing.assert_allclose(other.decision_function(prepare(X)), predictions, rtol=1e-12, atol=1e-12)
 
@@ -482,9 +482,9 @@ def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absen
     stepped = reference.mistake if rule is None else reference.passive_aggressive(0.3)
     functions = [np.dot, lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2]
     kernels = ["linear", Gaussian(2.0), Polynomial(2)]
-    for given, products in ((None, [np.dot] * 3), (kernels, functions)):
+    for own_kernels, products in ((None, [np.dot] * 3), (kernels, functions)):
         run = reference.in_parallel(records(X, here), y, products, stepped)
-        model = ct.views.ParallelPerceptrons(given, average, rule=rule)
+        model = ct.views.ParallelPerceptrons(own_kernels, average, rule=rule)
         assert_literal(model, partial(form(X), here), y, run)
     late = ct.progressive_validation(ct.views.ParallelPerceptrons(), X, y, delay=11).margin
     alone = [ct.progressive_validation(Orthogonal(1), [x], y, delay=11).margin for x in X]
@@ -498,7 +498,7 @@ def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
     assert learner.restore(data, arrays, Index([0, 1])).rounds == 30
     for altered, message in (
         (data | {"members": data["members"][:1]}, "1 learners are kept of 2 views"),
-        (data | {"rounds": 31}, "have learned so many rounds and others"),
+        (data | {"rounds": 31}, "have learned this many rounds and others"),
         (data | {"dense": False}, "views are kept in several forms"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -521,7 +521,7 @@ REFUSED = [
         [1, 0],
         "kernel has two for the views 'b' and 'a'",
     ),
-    (Matrix(kernel={"a": "linear"}), NAMED, [1, 0], "kernel names 'a': give one for each pair"),
+    (Matrix(kernel={"a": "linear"}), NAMED, [1, 0], "kernel has the key 'a'; expected pairs"),
     (
         *(Matrix(kernel=OWN | {("a", "b"): 9 * Gaussian(9.0)}), NAMED, [1, 0]),
         r"the kernels of pairs of views are none together: the record of round 0 \(from 0\) has no length",
@@ -538,7 +538,7 @@ REFUSED = [
     (Matrix(views=["a", "b"]), {"a": GOOD[0], "c": GOOD[1]}, [1, 0], "view 'c' is unknown: the views are 'a', 'b'"),
     (Matrix(0.5), GOOD, [1, 0], "p must be 'auto' or a finite number, at least 1, got 0.5"),
     (Orthogonal(inner=1), GOOD, [1, 0], "inner must be a finite number, at least 2, got 1"),
-    (Orthogonal(2, "linear", inner=3), GOOD, [1, 0], "kernels go with inner=2 only"),
+    (Orthogonal(2, "linear", inner=3), GOOD, [1, 0], "kernels need inner=2"),
     (Orthogonal(2, {"a": "linear", "z": "linear"}), NAMED, [1, 0], "kernels names the view 'z'"),
     (Orthogonal(2, ["linear"]), GOOD, [1, 0], "one a view: got 1 for 2 views"),
     (Matrix(2, "precomputed"), GOOD, [1, 0], "kernel cannot be precomputed"),
@@ -566,9 +566,9 @@ def test_records_of_views_have_no_tasks():
 @pytest.mark.slow
 def test_what_is_refused_changes_nothing():
     X, y = stream(23, 60)
-    given = dictionaries(X, np.ones((60, 3), bool))
+    complete = dictionaries(X, np.ones((60, 3), bool))
     for name, make in MODELS.items():
-        model = make().partial_fit(given, y)
+        model = make().partial_fit(complete, y)
         before = digest(model)
         for bad, label in (
             ({"v0": {"new": 1.0}, "v1": {"x": float("nan")}}, 1),
@@ -589,7 +589,8 @@ def test_a_record_without_any_view():
     here[[0, 20]] = False
     for name, make in MODELS.items():
         model, other = (
-            each.set_params(average=False) if hasattr(each, "average") else each for each in (make(), make())
+            estimator.set_params(average=False) if hasattr(estimator, "average") else estimator
+            for estimator in (make(), make())
         )
         trace = ct.progressive_validation(model, partial(X, here), y)
         rest = np.flatnonzero(here[:, 0])
@@ -632,14 +633,16 @@ def test_shares_are_those_of_the_weights():
         weights = ct.progressive_validation(model, views, y, delay=2).weights
         assert weights.rounds[-1] == 300
         assert (np.diff(weights.rounds) > 0).all()
-        own = [np.linalg.norm(each) for each in model.view_weights_.values()]
+        own = [np.linalg.norm(weights) for weights in model.view_weights_.values()]
         np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
         np.testing.assert_allclose(weights.shares[-1].sum(), 1.0)
     dual = ct.progressive_validation(ct.views.MultiviewPerceptron(3, "linear"), X, y, delay=2).weights
     np.testing.assert_allclose(dual.lengths[-1], own, rtol=1e-9)
     model = ct.views.OrthogonalMultiviewPerceptron(3, inner=4.0)
     weights = ct.progressive_validation(model, X, y).weights
-    own = [np.sum(np.abs(each) ** (4 / 3)) ** (3 / 4) for each in model.view_weights_.values()]  # the norm dual to 4
+    own = [
+        np.sum(np.abs(weights) ** (4 / 3)) ** (3 / 4) for weights in model.view_weights_.values()
+    ]  # the norm dual to 4
     np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
 
 
@@ -648,19 +651,19 @@ def test_compare_takes_views_and_gives_a_verdict():
     thing = rng.normal(size=(600, 5))
     y = np.where(thing[:, 0] > 0, "cat", "dog")
     X = {"left": thing + rng.normal(size=thing.shape), "right": thing + rng.normal(size=thing.shape)}
-    found = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, X, y)
-    assert list(found.models) == ["p=3", "left alone", "right alone", "in parallel", "side by side"]
+    comparison = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, X, y)
+    assert list(comparison.models) == ["p=3", "left alone", "right alone", "in parallel", "side by side"]
     for name, (model, records) in ct.views.view_baselines(X).items():
-        predictions = found.traces[f"{name} alone" if name in X else name]
-        np.testing.assert_array_equal(predictions.margin, ct.progressive_validation(model, records, y).margin)
-    best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
-    assert found.reference_names == (best, "side by side")
-    summary = summarize(found, "p=3")
-    assert summary.verdict.overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
+        trace = comparison.traces[f"{name} alone" if name in X else name]
+        np.testing.assert_array_equal(trace.margin, ct.progressive_validation(model, records, y).margin)
+    best = min(("left alone", "right alone"), key=lambda name: comparison.traces[name].error)
+    assert comparison.reference_names == (best, "side by side")
+    summary = summarize(comparison, "p=3")
+    assert summary.verdict.overall.gain == pytest.approx(comparison.traces[best].error - comparison.traces["p=3"].error)
     assert summary.verdict.against == f"the view {best.removesuffix(' alone')} by itself"
     assert summary.sentences[0].endswith(f"against {summary.against[summary.best].against}.")
-    assert summary.best in found.reference_names
+    assert summary.best in comparison.reference_names
     as_records = [{name: dict(enumerate(block[t])) for name, block in X.items()} for t in range(60)]
-    named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
+    named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in views.items()} for views in as_records]
     again = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
-    np.testing.assert_allclose(again.traces["p=3"].margin, found.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(again.traces["p=3"].margin, comparison.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)

@@ -85,9 +85,10 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
     ("budget", "definition"),
     [
         (ct.budgets.Unbounded(), budgets.unbounded),
-        slow(ct.budgets.Forgetron(10), lambda *given, weights: budgets.forgetron(*given, 10, weights=weights)),
+        slow(ct.budgets.Forgetron(10), lambda *arguments, weights: budgets.forgetron(*arguments, 10, weights=weights)),
         slow(
-            ct.budgets.Projection(10, 0.1), lambda *given, weights: budgets.projection(*given, 10, 0.1, weights=weights)
+            ct.budgets.Projection(10, 0.1),
+            lambda *arguments, weights: budgets.projection(*arguments, 10, 0.1, weights=weights),
         ),
     ],
     ids=["unbounded", "Forgetron", "projection"],
@@ -122,15 +123,17 @@ def test_records_one_by_one_are_the_block(model, tmp_path):
     labels = y.tolist() if isinstance(model(), ct.AdaptiveSharingRegressor) else (y > 0).tolist()
     records, w = as_records(X), drawn(len(y)).tolist()
     records = [{f"x{j}": value for j, value in record.items()} for record in records]
-    whole, apart, pieces = model(), model(), model()
+    whole, separate, pieces = model(), model(), model()
     whole.partial_fit(records, labels, task=task, sample_weight=w)
     for x, label, i, weight in zip(records, labels, task.tolist(), w, strict=True):
-        apart.learn_one(x, label, task=i, sample_weight=weight)
+        separate.learn_one(x, label, task=i, sample_weight=weight)
     for first in range(0, len(y), 50):
-        some = slice(first, first + 50)
-        pieces.partial_fit(records[some], labels[some], task=task[some], sample_weight=w[some])
+        rows = slice(first, first + 50)
+        pieces.partial_fit(records[rows], labels[rows], task=task[rows], sample_weight=w[rows])
     assert (
-        content(apart, tmp_path / "apart") == content(pieces, tmp_path / "pieces") == content(whole, tmp_path / "whole")
+        content(separate, tmp_path / "apart")
+        == content(pieces, tmp_path / "pieces")
+        == content(whole, tmp_path / "whole")
     )
 
 
@@ -216,7 +219,7 @@ def test_learners_that_weigh_nothing_say_so():
     X, y, task = np.eye(3), [0, 1, 0], [0, 0, 0]
     with pytest.raises(ValueError, match="weighs no records: leave out sample_weight"):
         ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="class_weight of a member is not used: give it to the mixture"):
+    with pytest.raises(ValueError, match="class_weight of a member is not used: set it on the ensemble"):
         raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y, task)
     with pytest.raises(ValueError, match="class_weight='balanced' counts all labels"):
         ct.SelectiveSampling(raw.MultitaskLogistic(class_weight="balanced")).fit(X, y, task)

@@ -46,14 +46,18 @@ def jsonl(path, records):
 
 def files(folder, role, numbers):
     """Files of each format with these numbers in one column."""
-    held = {"user": ["ann"] * N, "click": [i % 2 for i in range(N)], "shop": [1] * N, "price": PRICES} | {role: numbers}
-    yield jsonl(folder / "a.jsonl", [dict(zip(held, row, strict=True)) for row in zip(*held.values(), strict=True)])
+    columns = {"user": ["ann"] * N, "click": [i % 2 for i in range(N)], "shop": [1] * N, "price": PRICES} | {
+        role: numbers
+    }
+    yield jsonl(
+        folder / "a.jsonl", [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    )
     for kind in (pa.int64(), pa.uint64(), pa.decimal128(38, 0), pa.decimal128(38, 2), pa.decimal256(76, 0)):
         array = typed(numbers, kind)
         if array is not None:
-            parquet.write_table(pa.table(held | {role: array}), folder / f"{kind}.parquet")
+            parquet.write_table(pa.table(columns | {role: array}), folder / f"{kind}.parquet")
             yield folder / f"{kind}.parquet"
-            coded = pa.table(held | {role: array.dictionary_encode()})
+            coded = pa.table(columns | {role: array.dictionary_encode()})
             parquet.write_table(coded, folder / f"coded-{kind}.parquet")
             yield folder / f"coded-{kind}.parquet"
 
@@ -106,8 +110,8 @@ def test_numbers_of_features_weights_and_times_may_be_large(tmp_path):
 def test_a_model_of_one_format_knows_the_tasks_and_labels_of_others(tmp_path):
     users, clicks = column([LARGE, LARGE + 1, 5]), column([LARGE + 3, LARGE + 4])
     first, *others = files(tmp_path, "user", users)
-    held = {"user": users, "click": clicks, "shop": [1] * N, "price": PRICES}
-    jsonl(first, [dict(zip(held, row, strict=True)) for row in zip(*held.values(), strict=True)])
+    columns = {"user": users, "click": clicks, "shop": [1] * N, "price": PRICES}
+    jsonl(first, [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
     model = tmp_path / "m.coterie"
     run("learn", first, "--task", "user", "--label", "click", *QUICK, "-o", model)
     assert list(ct.load(model).tasks_) == [LARGE, LARGE + 1, 5]

@@ -25,10 +25,10 @@ def made_up(n=1200, n_tasks=12, seed=0):
 
 
 def test_the_four_algorithms():
-    made = {name: make(7, 3) for name, make in cc12.algorithms().items()}
-    assert list(made) == list(cc12.PRINTED["school"])
-    assert made["mtrbp"] == ct.budgets.RandomRemoval(7, seed=3)
-    assert made["mtbprj-2"] == ct.budgets.SharedProjection(7, eta=0.01)
+    results = {name: make(7, 3) for name, make in cc12.algorithms().items()}
+    assert list(results) == list(cc12.PRINTED["school"])
+    assert results["mtrbp"] == ct.budgets.RandomRemoval(7, seed=3)
+    assert results["mtbprj-2"] == ct.budgets.SharedProjection(7, eta=0.01)
 
 
 @pytest.mark.slow
@@ -66,9 +66,9 @@ def test_proposition_3_1_is_refuted_as_printed_and_holds_with_half_the_coefficie
 @pytest.mark.slow
 @pytest.mark.parametrize("of", [cc12.FIRST, cc12.SECOND, cc12.SHIFTING])
 def test_theorems_hold_quickly(of):
-    found = cc12.theorem(of, Rerun(1, quick=True))
-    assert found.claims[0].holds
-    assert len(found.tables[0].rows()[1]) == 4
+    claim = cc12.theorem(of, Rerun(1, quick=True))
+    assert claim.claims[0].holds
+    assert len(claim.tables[0].rows()[1]) == 4
 
 
 def test_a_bound_of_a_budget_that_is_too_low_is_told():

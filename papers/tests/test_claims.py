@@ -33,8 +33,8 @@ def test_two_standard_errors_tell_a_mean_from_a_limit(limit, verdict):
 
 def test_alike_within_a_limit_either_way():
     for sign in (1.0, -1.0):
-        found = [within("", sign * SPREAD, 0.0, most).verdict for most in (2.01, 1.99, 0.01)]
-        assert found == [HOLDS, TIE, TIE]
+        verdicts = [within("", sign * SPREAD, 0.0, most).verdict for most in (2.01, 1.99, 0.01)]
+        assert verdicts == [HOLDS, TIE, TIE]
         assert within("", sign * 3.0 * SPREAD, 0.0, 0.0).verdict is TIE
         assert within("", sign * (SPREAD + 1.0), 0.0, 0.99).verdict is FAILS
 
@@ -48,20 +48,20 @@ def test_runs_that_are_all_equal():
 
 
 @pytest.mark.parametrize(
-    "made", [above("", [9.0], [1.0]), at_most("", [9.0], [1.0], 2.0), within("", [1.0], [1.0], 2.0)]
+    "claim", [above("", [9.0], [1.0]), at_most("", [9.0], [1.0], 2.0), within("", [1.0], [1.0], 2.0)]
 )
-def test_one_run_is_no_test(made):
-    assert made.verdict is UNTESTED
-    assert not made.holds
-    assert "±" not in made.seen
-    assert made.seen
+def test_one_run_is_no_test(claim):
+    assert claim.verdict is UNTESTED
+    assert not claim.holds
+    assert "±" not in claim.seen
+    assert claim.seen
 
 
 def test_parts_are_judged_by_the_same_rule_and_the_worst_counts():
     yes, no, tie, none = (
-        above("", *each) for each in (([2, 2], [1, 1]), ([1, 1], [2, 2]), ([1, 1], [1, 1]), ([2], [1]))
+        above("", *pair) for pair in (([2, 2], [1, 1]), ([1, 1], [2, 2]), ([1, 1], [1, 1]), ([2], [1]))
     )
-    assert [together("", each, "ab").verdict for each in ((yes, yes), (yes, tie), (tie, none), (none, no), (no, yes))] == [
+    assert [together("", claims, "ab").verdict for claims in ((yes, yes), (yes, tie), (tie, none), (none, no), (no, yes))] == [
         HOLDS, TIE, UNTESTED, FAILS, FAILS
     ]  # fmt: skip
     assert together("", [yes, no, yes], "abc").shown == "does not hold (2 × holds, 1 × does not hold)"
@@ -89,10 +89,10 @@ def test_a_candidate_is_chosen_by_the_other_runs():
 
 
 def test_claims_have_their_number_of_runs():
-    some = [above("", [1.0, 2.0], 0.0), at_most("", [1.0] * 3, 0.0, 2.0), within("", [1.0] * 4, 0.0, 2.0)]
-    assert [claim.runs for claim in some] == [2, 3, 4]
-    assert together("", some, "abc").runs == 2
-    item = Item("a", "", lambda run: Result([], [*some, exact("", "", holds=True)]), 5, "1 s")
+    claims = [above("", [1.0, 2.0], 0.0), at_most("", [1.0] * 3, 0.0, 2.0), within("", [1.0] * 4, 0.0, 2.0)]
+    assert [claim.runs for claim in claims] == [2, 3, 4]
+    assert together("", claims, "abc").runs == 2
+    item = Item("a", "", lambda run: Result([], [*claims, exact("", "", holds=True)]), 5, "1 s")
     assert [claim.runs for claim in item.run(Rerun(7)).claims] == [2, 3, 4, 7]
 
 
@@ -123,7 +123,7 @@ def test_cells_of_cc12_are_judged_one_by_one(second, verdict, shown):
 def test_one_run_of_cc12_is_no_test():
     table = made_up((1.0, 1.0, 1.0))
     alone = cc12.ScoreTable(
-        "school", table.baseline[:1], table.support[:1], {at: each[:1] for at, each in table.cells.items()}
+        "school", table.baseline[:1], table.support[:1], {at: cell[:1] for at, cell in table.cells.items()}
     )
     claims = cc12.conclusions(alone)
     assert {claim.shown for claim in claims} == {"not tested"}

@@ -99,12 +99,12 @@ def test_published_test_part(name):
 def test_the_words_of_the_most_rows_as_zeros_and_ones(name):
     words, whole = datasets.load(name), datasets.load(WORDS[name])
     rows = (whole.X > 0).sum(axis=0)
-    for held, of in ((words, whole), (words.test, whole.test)):
-        assert held.name == name
-        assert held.X.shape == (len(of), 200)
-        assert set(np.unique(held.X)) == {0.0, 1.0}
-        np.testing.assert_array_equal(held.y, of.y)
-        np.testing.assert_array_equal(held.task, of.task)
+    for subset, of in ((words, whole), (words.test, whole.test)):
+        assert subset.name == name
+        assert subset.X.shape == (len(of), 200)
+        assert set(np.unique(subset.X)) == {0.0, 1.0}
+        np.testing.assert_array_equal(subset.y, of.y)
+        np.testing.assert_array_equal(subset.task, of.task)
     counts = words.X.sum(axis=0)
     np.testing.assert_array_equal(counts, np.sort(rows)[::-1][:200])
     first = np.argmax(rows)
@@ -222,9 +222,9 @@ def test_a_missing_file_is_named(name, tmp_path, monkeypatch):
 
 def altered():
     """A whole archive of which some bytes are others."""
-    held = io.BytesIO()
-    np.savez_compressed(held, X=np.arange(10000) % 251)
-    return held.getvalue()[:200] + bytes(100) + held.getvalue()[300:]
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, X=np.arange(10000) % 251)
+    return buffer.getvalue()[:200] + bytes(100) + buffer.getvalue()[300:]
 
 
 @pytest.mark.parametrize("content", [b"", b"no arrays at all", b"PK\x03\x04 cut short", altered()])
@@ -239,11 +239,11 @@ def _arrays_in_the_docs():
     """By file: the arrays of the table on the page, their types, shapes, and whether a loader reads them."""
     page = (Path(__file__).parents[1] / "data" / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\S+\.npz)` \| (\(?)`(\w+)`\)? \| (\w+) \| ([\d ×–]+) \| .+ \|$", page, flags=re.MULTILINE)
-    found = {}
+    digests = {}
     for file, unread, array, kind, shape in rows:
         sizes = tuple(int(size) for size in re.findall(r"\d+", shape))
-        found.setdefault(file, {})[array] = (kind, sizes, not unread)
-    return found
+        digests.setdefault(file, {})[array] = (kind, sizes, not unread)
+    return digests
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def _arrays_in_the_docs():
 @pytest.mark.parametrize("name", ["school", "landmine", "acl4", "eth80", "chem97"])
 def test_files_hold_what_the_docs_say(name, data_folder, monkeypatch):
     predictions = _arrays_in_the_docs()
-    assert set(predictions) == {FILES[each] for each in ("school", "landmine", "acl4", "eth80", "chem97")}
+    assert set(predictions) == {FILES[name] for name in ("school", "landmine", "acl4", "eth80", "chem97")}
     file, asked, read = predictions[FILES[name]], set(), folder.read
 
     class Watched(dict):
@@ -259,9 +259,11 @@ def test_files_hold_what_the_docs_say(name, data_folder, monkeypatch):
             asked.add(name)
             return super().__getitem__(name)
 
-    with np.load(data_folder / FILES[name], allow_pickle=False) as held:
-        kinds = {name: ("bytes" if held[name].dtype.kind == "S" else str(held[name].dtype)) for name in held.files}
-        assert {name: (kinds[name], held[name].shape) for name in held.files} == {
+    with np.load(data_folder / FILES[name], allow_pickle=False) as arrays:
+        kinds = {
+            name: ("bytes" if arrays[name].dtype.kind == "S" else str(arrays[name].dtype)) for name in arrays.files
+        }
+        assert {name: (kinds[name], arrays[name].shape) for name in arrays.files} == {
             name: (kind, shape) for name, (kind, shape, _) in file.items()
         }
     monkeypatch.setattr(folder, "read", lambda entry: Watched(read(entry)))
@@ -499,8 +501,8 @@ def posts(**texts):
     """An archive of posts in the order given: each group's as (part, number, text)."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as file:
-        for group, held in texts.items():
-            for part, number, text in held:
+        for group, documents in texts.items():
+            for part, number, text in documents:
                 member = tarfile.TarInfo(f"20news-bydate-{part}/{group.replace('_', '.')}/{number}")
                 member.size = len(text.encode("latin-1"))
                 file.addfile(member, io.BytesIO(text.encode("latin-1")))
@@ -546,8 +548,8 @@ def svmlight(arrays, prefix, first, positive, end):
     ],
 )
 def test_rebuilt_files_have_the_sums_and_give_the_arrays(tmp_path, file, original, prefixes, style):
-    with np.load(Path(os.environ["COTERIE_DATA"], file)) as held:
-        arrays = dict(held)
+    with np.load(Path(os.environ["COTERIE_DATA"], file)) as file_arrays:
+        arrays = dict(file_arrays)
     paths = [tmp_path / str(n) for n in range(len(prefixes))]
     for path, prefix, source in zip(paths, prefixes, original.sources, strict=True):
         path.write_bytes(svmlight(arrays, prefix, *style))

@@ -20,49 +20,50 @@ def made_up(n=300, seed=0):
 
 def test_curves_are_errors_of_one_pass():
     whole = made_up()
-    found = for09.curves("made up", whole, range(3), (1, 2.5))
+    curves = for09.curves("made up", whole, range(3), (1, 2.5))
     both = ["Perceptron, in parallel", "Perceptron, side by side"]
-    assert list(found.lines) == ["Perceptron, view 0", "Perceptron, view 1", *both, "MMP", "OMMP"]
-    held = whole.taken(np.random.default_rng(2).permutation(300))
-    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(2.5), held.X, held.y)
-    assert found.lines["MMP"][2, 1] == 100 * trace.error
-    assert np.array_equal(found.lines["MMP"][:, 0], found.lines["Perceptron, side by side"][:, 0])
-    gaps = found.lines["Perceptron, view 0"][:, 0] - found.lines["MMP"][:, 1]
-    claim = found.better("it is", "MMP", "Perceptron, view 0")
+    assert list(curves.lines) == ["Perceptron, view 0", "Perceptron, view 1", *both, "MMP", "OMMP"]
+    shuffled = whole.taken(np.random.default_rng(2).permutation(300))
+    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(2.5), shuffled.X, shuffled.y)
+    assert curves.lines["MMP"][2, 1] == 100 * trace.error
+    assert np.array_equal(curves.lines["MMP"][:, 0], curves.lines["Perceptron, side by side"][:, 0])
+    gaps = curves.lines["Perceptron, view 0"][:, 0] - curves.lines["MMP"][:, 1]
+    claim = curves.better("it is", "MMP", "Perceptron, view 0")
     assert (claim.said, claim.seen) == ("made up: it is", f"{gaps.mean():+.2f}±{gaps.std():.2f} points")
     assert claim.holds
-    assert not found.hardly_better("", "MMP", "Perceptron, view 0", 0.5).holds
-    heads, rows = found.table().rows()
+    assert not curves.hardly_better("", "MMP", "Perceptron, view 0", 0.5).holds
+    heads, rows = curves.table().rows()
     assert heads == ["made up: error in %", "chosen", "p=1"]
-    assert [row[0] for row in rows] == list(found.lines)
-    assert list(found.picture().curves) == list(found.lines)
+    assert [row[0] for row in rows] == list(curves.lines)
+    assert list(curves.picture().curves) == list(curves.lines)
 
 
 @pytest.mark.slow
 def test_at_p_of_1_an_algorithm_is_the_perceptron_and_does_not_count():
     """Each shuffle has the exponent above 1 that the others choose."""
     errors = np.array([[1.0, 5.0, 6.0], [1.0, 5.0, 4.0], [1.0, 7.0, 5.0]])
-    found = for09.Curves("made up", (1, 2, 3), {"MMP": errors, "Perceptron": np.full((3, 1), 4.5)})
-    assert found.best("MMP").tolist() == [6.0, 4.0, 7.0]
-    assert not found.better("", "MMP", "Perceptron").holds
+    curves = for09.Curves("made up", (1, 2, 3), {"MMP": errors, "Perceptron": np.full((3, 1), 4.5)})
+    assert curves.best("MMP").tolist() == [6.0, 4.0, 7.0]
+    assert not curves.better("", "MMP", "Perceptron").holds
 
 
 @pytest.mark.slow
 def test_the_risk_of_the_mean_hypothesis_is_bounded_quickly():
     """By losses of at most 1, and by the hinge loss, to which the thesis applies it."""
-    found = for09.mean_hypothesis(Rerun(3, quick=True))
-    assert [claim.holds for claim in found.claims] == [True, True]
-    assert found.claims[0].seen == "in 0 of 3"
+    result = for09.mean_hypothesis(Rerun(3, quick=True))
+    assert [claim.holds for claim in result.claims] == [True, True]
+    assert result.claims[0].seen == "in 0 of 3"
     on_the_way, risk = (
-        [cell.ours for cell in found.tables[0].cells if cell.of == of] for of in ("loss on the way", "risk of the mean")
+        [cell.ours for cell in result.tables[0].cells if cell.of == of]
+        for of in ("loss on the way", "risk of the mean")
     )
     assert risk[1] < on_the_way[1]
 
 
 def test_views_are_cut_from_columns():
     X = csr_array(np.array([[3.0, 4.0, 0.0, 2.0, 9.0]]))
-    made = data.split(X, 2, normalised=True)
-    assert [block.toarray().tolist() for block in made.values()] == [[[0.6, 0.8]], [[0.0, 1.0]]]
+    views = data.split(X, 2, normalised=True)
+    assert [block.toarray().tolist() for block in views.values()] == [[[0.6, 0.8]], [[0.0, 1.0]]]
 
 
 def test_a_kind_of_object_that_is_unknown():
@@ -93,9 +94,9 @@ def test_the_loaders():
 @pytest.mark.slow
 @pytest.mark.data
 def test_adult_quickly():
-    found = for09.adult(seeds=range(2), p=(1, 5), n=3000)
-    assert all(found.error(name) < found.error("Perceptron, view 1") - 2 for name in ("MMP", "OMMP"))
-    assert abs(found.error("MMP") - found.error("OMMP")) < 1
+    claim = for09.adult(seeds=range(2), p=(1, 5), n=3000)
+    assert all(claim.error(name) < claim.error("Perceptron, view 1") - 2 for name in ("MMP", "OMMP"))
+    assert abs(claim.error("MMP") - claim.error("OMMP")) < 1
 
 
 @pytest.mark.slow
@@ -112,9 +113,9 @@ def test_pictures_quickly():
 @pytest.mark.data
 def test_open_ends_quickly():
     halves, digits, photographs = for09.beyond(range(1), n=2000)
-    for found in (halves, digits):
-        assert found.error("OMMP p=2, aggressive") < found.error("OMMP p=2")
-        assert found.lines["OMMP p=2, aggressive"].shape == (1, len(for09.STEPS))
+    for claim in (halves, digits):
+        assert claim.error("OMMP p=2, aggressive") < claim.error("OMMP p=2")
+        assert claim.lines["OMMP p=2, aggressive"].shape == (1, len(for09.STEPS))
     assert photographs.title.startswith("eth80 cow/dog")
 
 

@@ -103,9 +103,9 @@ def test_a_result_is_printed_and_written(capsys, tmp_path):
 @pytest.mark.parametrize("name", [item.name for item in ccg08.ITEMS])
 def test_theorems_of_ccg08_quickly(name):
     ((_, item),) = runner.find(f"ccg08/{name}")
-    found = item.run(Rerun(1, quick=True))
-    assert found.claims[0].holds
-    ratios = [cell.ours for cell in found.tables[0].cells if cell.of.startswith("mistakes /")]
+    claim = item.run(Rerun(1, quick=True))
+    assert claim.claims[0].holds
+    ratios = [cell.ours for cell in claim.tables[0].cells if cell.of.startswith("mistakes /")]
     assert len(ratios) == 2
     assert all(0.5 < ratio <= 1 for ratio in ratios)
 
@@ -143,13 +143,13 @@ def test_the_separable_adversary_leaves_the_truth_without_loss():
 
 @pytest.mark.slow
 def test_ros11_quickly():
-    found = {}
+    claims = {}
     for _, item in runner.find("ros11"):
-        found |= {claim.said: claim for claim in item.run(Rerun(2, quick=True)).claims}
-    fails = {said[:22] for said, claim in found.items() if claim.verdict is ClaimVerdict.FAILS}
+        claims |= {claim.said: claim for claim in item.run(Rerun(2, quick=True)).claims}
+    fails = {sentence[:22] for sentence, claim in claims.items() if claim.verdict is ClaimVerdict.FAILS}
     assert fails == {"§5.1 as printed: A_ω (", "§5.2 as printed: (Q + ", "Tried: M that is not s"}
-    assert found["Tried: (Q + λnI) c = y does"].holds
-    assert all((claim.verdict is ClaimVerdict.UNTESTED) != claim.exact for claim in found.values())
+    assert claims["Tried: (Q + λnI) c = y does"].holds
+    assert all((claim.verdict is ClaimVerdict.UNTESTED) != claim.exact for claim in claims.values())
 
 
 def test_an_item_is_printed(capsys):

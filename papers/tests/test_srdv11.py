@@ -12,9 +12,9 @@ SEEDS = range(10)
 
 
 @pytest.fixture(scope="module")
-def found():
+def outcomes_by_relation():
     tried = srdv11.methods(srdv11.SYNTHETIC, short=0.5)
-    return {name: srdv11.outcome(name, each, srdv11.synthetic, SEEDS) for name, each in tried.items()}
+    return {name: srdv11.outcome(name, learner, srdv11.synthetic, SEEDS) for name, learner in tried.items()}
 
 
 def test_the_seven_methods():
@@ -63,9 +63,9 @@ def test_a_control_makes_the_steps_that_the_relation_came_to():
         relation = ct.relations.Primed(ct.relations.Covariance(0.1, start=start), 0.5)
         model, _ = srdv11.learn(relation, split)
         step = np.trace(model.relation_matrix_) / 3
-        beside = srdv11.control(relation, model)
-        np.testing.assert_allclose(beside.relation.relation_matrix(model.tasks_), 3 / before * step * np.eye(3))
-        assert beside.epoch == 0.5
+        control = srdv11.control(relation, model)
+        np.testing.assert_allclose(control.relation.relation_matrix(model.tasks_), 3 / before * step * np.eye(3))
+        assert control.epoch == 0.5
 
 
 def test_synthetic_is_as_described():
@@ -75,28 +75,31 @@ def test_synthetic_is_as_described():
 
 
 @pytest.mark.slow
-def test_orderings_of_table_2(found):
-    accuracy = {name: each.accuracy.mean() for name, each in found.items()}
+def test_orderings_of_table_2(outcomes_by_relation):
+    accuracy = {name: outcome.accuracy.mean() for name, outcome in outcomes_by_relation.items()}
     assert accuracy["STL"] < 60
     assert accuracy["CMTL"] < accuracy["IPL"]
-    pair = {name: each.correlations[:, 0, 1].mean() for name, each in found.items()}
+    pair = {name: outcome.correlations[:, 0, 1].mean() for name, outcome in outcomes_by_relation.items()}
     assert pair["STL"] == pytest.approx(1)
     assert pair["CMTL"] > -0.65
     assert pair["OMTLLOG"] < -0.7
     assert pair["OMTLVON"] < -0.7
-    third = {name: np.abs(each.correlations[:, :2, 2].mean(axis=0)).max() for name, each in found.items()}
+    third = {
+        name: np.abs(outcome.correlations[:, :2, 2].mean(axis=0)).max()
+        for name, outcome in outcomes_by_relation.items()
+    }
     assert third["OMTLLOG"] < 0.2
 
 
 @pytest.mark.slow
-def test_controls_only_where_there_is_an_epoch(found):
-    assert found["IPL"].control is None
-    assert found["OMTLLOG"].control.shape == (10,)
+def test_controls_only_where_there_is_an_epoch(outcomes_by_relation):
+    assert outcomes_by_relation["IPL"].control is None
+    assert outcomes_by_relation["OMTLLOG"].control.shape == (10,)
 
 
 @pytest.mark.slow
-def test_learned_relations_with_the_mean_step_find_the_mirror(found):
-    assert found["OMTLLOG, step kept"].correlations[:, 0, 1].mean() < -0.8
+def test_learned_relations_with_the_mean_step_find_the_mirror(outcomes_by_relation):
+    assert outcomes_by_relation["OMTLLOG, step kept"].correlations[:, 0, 1].mean() < -0.8
 
 
 @pytest.mark.slow
@@ -113,11 +116,11 @@ def test_correlations_of_mirrors_do_not_cancel(size, verdict):
     """Tasks 1 and 2 are opposite, so that task 3 is as much like one as unlike the other."""
     shape = np.array([[1.0, -0.9, -size], [-0.9, 1.0, size], [-size, size, 1.0]])
     names = list(srdv11.methods(srdv11.SYNTHETIC))
-    made = {name: srdv11.Outcome(name, np.zeros(3), np.zeros(3), np.stack([shape] * 3), None) for name in names}
-    claims = {claim.said: claim for claim in srdv11._claims_2(made)}
-    said = "and that task 3 is related to neither: both correlations below 0.15, whatever their sign"
-    assert claims[said].shown == verdict
-    assert f"OMTLLOG 13: +{size:.3f}±0.000; OMTLLOG 23: +{size:.3f}±0.000" in claims[said].seen
+    outcomes = {name: srdv11.Outcome(name, np.zeros(3), np.zeros(3), np.stack([shape] * 3), None) for name in names}
+    claims = {claim.said: claim for claim in srdv11._claims_2(outcomes)}
+    sentence = "and that task 3 is related to neither: both correlations below 0.15, whatever their sign"
+    assert claims[sentence].shown == verdict
+    assert f"OMTLLOG 13: +{size:.3f}±0.000; OMTLLOG 23: +{size:.3f}±0.000" in claims[sentence].seen
     assert claims["CMTL relates task 3 to the others more than OMTLLOG does, whatever the sign"].shown == "tie"
 
 

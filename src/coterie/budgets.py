@@ -37,7 +37,7 @@ class _BaseBudget:
     uses_diagonal: ClassVar[bool] = False
 
     def fit(self, memory: Any, capacity: int, paths: Paths, tasks: int) -> Any:
-        """Return the memory with room for so many support vectors and tasks."""
+        """Return the memory with room for this many support vectors and tasks."""
         return memory
 
 
@@ -130,7 +130,7 @@ class Forgetron(_BaseBudget):
         return eviction.EvictionQueue.empty(int(self.size), int(self.variant == "printed"))
 
     def fit(self, memory: eviction.EvictionQueue, capacity: int, paths: Paths, tasks: int) -> eviction.EvictionQueue:
-        """Return the memory with room for so many support vectors and tasks."""
+        """Return the memory with room for this many support vectors and tasks."""
         return memory.with_room(capacity, paths.shape[1])
 
 
@@ -208,7 +208,7 @@ class Projection(_BaseBudget):
         return projections.Projected.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Return the memory with room for so many support vectors and tasks."""
+        """Return the memory with room for this many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
@@ -222,7 +222,7 @@ class Projectron(_BaseBudget):
         tau = min(l / ‖P‖², 2 (l - d / eta) / ‖P‖², 1).
 
     From Orabona, Keshet and Caputo (ICML 2008); the baseline of FOR09. eta is a norm, not its square. The number of
-    support vectors is bounded by eta, though nobody says where. O(m²) a move for m support vectors.
+    support vectors is bounded by eta, though unknown where. O(m²) a move for m support vectors.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class Projectron(_BaseBudget):
         return projections.Projected.empty(NO_LIMIT, float(self.eta) ** 2, int(self.plus))
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Return the memory with room for so many support vectors and tasks."""
+        """Return the memory with room for this many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
@@ -293,7 +293,7 @@ class SharedProjection(_BaseBudget):
         return kind.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: SharedMemory, capacity: int, paths: Paths, tasks: int) -> SharedMemory:
-        """Return the memory with room for so many support vectors and tasks."""
+        """Return the memory with room for this many support vectors and tasks."""
         return memory.with_room(capacity, paths, tasks)
 
 

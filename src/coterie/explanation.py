@@ -24,10 +24,10 @@ from .wording import html_table, table
 #: A rest that is smaller than this, relative to all parts, is nothing but rounding.
 ROUNDING = 1e-12
 
-#: Of so many tasks the nearest to one are chosen.
+#: Of this many tasks the nearest to one are chosen.
 MOST = 2000
 
-#: So many values of one column are listed among the largest weights, for which so many times as many are looked at.
+#: This many values of one column are listed among the largest weights, for which this many times as many are looked at.
 OF_A_COLUMN, LOOKED_AT = 5, 20
 
 #: So many parts of an explanation are shown by notebooks.
@@ -231,7 +231,7 @@ def shown(name: Hashable) -> str:
 def explanation_of(names: Sequence[Hashable], values: Sequence[float], margins: Floats, rest_of: str) -> Explanation:
     """Explain a record by the margins of it, of one without features, and of each feature by itself.
 
-    A remainder beyond rounding is the part of ``rest_of``, that is no weighted sum.
+    If the parts do not add up to the margin, the remainder is attributed to ``rest_of``, which is not a weighted sum.
     """
     margin, base = margins[:2].tolist()
     contributions = (margins[2:] - margins[1]).tolist()

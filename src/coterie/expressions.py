@@ -198,7 +198,7 @@ class Expression:
             raise self.argument_error(error, node) from None
 
 
-#: The classes of services are saved like estimators, and are no learners.
+#: The classes of services are saved like estimators, and are not learners.
 _SERVICES = "coterie.serve."
 
 

@@ -46,7 +46,7 @@ class WholeNumbers(Sequence[int]):
 
 
 def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
-    """Return the labels as an array if there are at least so many and all are ints of 64 bits, else None."""
+    """Return the labels as an array if there are at least this many and all are ints of 64 bits, else None."""
     array = labels.array if hasattr(labels, "array") else labels
     if isinstance(array, np.ndarray):
         return np.ascontiguousarray(array, np.int64) if _is_whole(array) and len(array) >= least else None
@@ -272,7 +272,7 @@ def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable])
     for task in unseen:
         twin = _twin(task)
         if twin is not None and twin in known:
-            raise ValueError(f"task {task!r} is not known, and {twin!r} is: is it meant, and of another type? {TYPED}")
+            raise ValueError(f"task {task!r} is not known, but {twin!r} is: did you mean that type? {TYPED}")
 
 
 def _twin(task: Hashable) -> Hashable:

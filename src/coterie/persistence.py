@@ -193,7 +193,7 @@ def _check_types(kind: type, parameters: Json) -> None:
     hints = typing.get_type_hints(kind if dataclasses.is_dataclass(kind) else kind.__init__)  # type: ignore[misc]
     for name, value in parameters.items():
         if name not in hints or not _is_like(value, hints[name]):
-            raise ValueError(f"{name}={value!r} is no parameter of {kind.__name__}")
+            raise ValueError(f"{name}={value!r} is not a parameter of {kind.__name__}")
 
 
 def _is_like(value: object, hint: Any) -> bool:

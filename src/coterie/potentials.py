@@ -44,7 +44,7 @@ class Potential(Protocol):
         """Return ‖z‖, the norm in which Φ* is smooth."""
 
     def smoothness(self, size: int) -> float:
-        """Return the smoothness constant of Φ* for so many weights."""
+        """Return the smoothness constant of Φ* for this many weights."""
 
 
 @spec.part
@@ -75,7 +75,7 @@ class PNorm:
     p: float | Literal["auto"] = spec.field(default="auto", words=("auto",), at_least=2)
 
     def order(self, size: int) -> float:
-        """Return the p for so many weights."""
+        """Return the p for this many weights."""
         return max(2.0, 2.0 * math.log(max(size, 1))) if self.p == "auto" else float(self.p)
 
     def gradient(self, v: Numbers) -> Numbers:

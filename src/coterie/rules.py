@@ -62,7 +62,7 @@ class ConfidenceRule(Rule, Protocol):
 
 
 class _BaseRule:
-    """Defaults of rules: steps along a gradient, to margins that are no log-odds."""
+    """Defaults of rules: steps along a gradient, to margins that are not log-odds."""
 
     move: ClassVar[str] = "gradient"
     log_odds: ClassVar[float | None] = None

@@ -179,7 +179,7 @@ _PARAMETERS: dict[type, dict[str, inspect.Parameter]] = {}
 
 
 def check_parameters(cls: type, names: Iterable[str]) -> None:
-    """Refuse a name that is no parameter of a class: ValueError with those that are.
+    """Raise ValueError for a name that is not a parameter of a class; the message lists the parameters.
 
     >>> check_parameters(PARTS["MeanRegularized"], ["shar"])
     Traceback (most recent call last):
@@ -282,7 +282,7 @@ LABELS = (str, bool, int, float, bytes, tuple, datetime.date, uuid.UUID, decimal
 
 
 def labels_of(data: JsonValue) -> list[Label]:
-    """Check a list of labels from a file; ValueError if it is no list, or has a missing or an unhashable label."""
+    """Check a list of labels from a file; ValueError if it is not a list, or has a missing or an unhashable label."""
     if not isinstance(data, list):
         raise ValueError(f"{data!r} is no list of labels")
     for label in data:

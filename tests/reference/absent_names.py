@@ -32,7 +32,7 @@ def z_score(records: Sequence[Mapping[str, float | None]], name: str) -> float:
     moments = Moments()
     values = [float(record[name] or 0.0) for record in records if not is_missing(record.get(name))]
     for value in values:
-        moments.note(value)
+        moments.learn(value)
     return moments.score(values[-1], LIMIT)
 
 

@@ -28,12 +28,12 @@ class Gradient:
 
     def parts(self, task: Hashable, d: int) -> list[tuple[Vector, Vector, float]]:
         """Weights, squares and weight in M of the rows of a task."""
-        made = []
+        results = []
         for row, weight in ((("all",), self.share), (("own", task), 1.0 - self.share)):
             if weight:
                 w, Q = self.rows.setdefault(row, (np.zeros(d), np.zeros(d)))
-                made.append((w, Q, weight))
-        return made
+                results.append((w, Q, weight))
+        return results
 
     def margin(self, x: Vector, task: Hashable) -> float:
         """The sum of the margins of the rows."""
@@ -49,10 +49,10 @@ class Gradient:
 
 @dataclass
 class Weights:
-    """w ~ N(1/d, I) learns labels of unit noise; then covariances are divided by ``kept``, variances being 1 at most."""
+    """w ~ N(1/d, I) learns labels of unit noise; then covariances are divided by ``decay``, variances being 1 at most."""
 
     d: int
-    kept: float = 1.0
+    decay: float = 1.0
 
     def __post_init__(self) -> None:
         self.P: Vector = np.eye(self.d)
@@ -64,7 +64,7 @@ class Weights:
         b = A @ self.weights + v * z * x
         self.P = np.asarray(np.linalg.inv(A + v * np.outer(x, x)), float)
         self.weights = self.P @ b
-        s = np.sqrt(np.minimum(1.0 / self.kept, 1.0 / np.diag(self.P)))
+        s = np.sqrt(np.minimum(1.0 / self.decay, 1.0 / np.diag(self.P)))
         self.P = self.P * np.outer(s, s)
 
     def leave(self, members: int) -> None:
@@ -122,7 +122,7 @@ class AdaptiveRegression:
         if active < self.last.d:
             self.last.leave(active)
         if len(self.labels) >= START:
-            self.last = Weights(active, self.last.kept) if len(self.labels) == START else self.last
+            self.last = Weights(active, self.last.decay) if len(self.labels) == START else self.last
             self.last.learn(f[:active], z, v)
             self.count(task, known, z - margin, v)
         for gradient in self.gradients:
@@ -137,13 +137,13 @@ class AdaptiveRegression:
     def mean_square(self, age: int) -> float:
         """e, begun with ten residuals of the mean over all ages, and this with ten of 1."""
         every = [(v, v * r2) for _, _, r2, _, _, v in self.residuals]
-        mine = [(v, v * r2) for _, each, r2, _, _, v in self.residuals if each == age]
+        mine = [(v, v * r2) for _, round_age, r2, _, _, v in self.residuals if round_age == age]
         overall = (sum(r2 for _, r2 in every) + 10) / (sum(v for v, _ in every) + 10)
         return (sum(r2 for _, r2 in mine) + 10 * overall) / (sum(v for v, _ in mine) + 10)
 
     def spread(self, task: Hashable, known: int) -> float:
-        """s, of a prediction for a task of which so many labels are known."""
-        ratios = [(v, v * ratio) for each, _, _, ratio, _, v in self.residuals if each == task and known]
+        """s, of a prediction for a task of which this many labels are known."""
+        ratios = [(v, v * ratio) for name, _, _, ratio, _, v in self.residuals if name == task and known]
         scale = (sum(ratio for _, ratio in ratios) + 3) / (sum(v for v, _ in ratios) + 3)
         return math.sqrt(self.mean_square(known.bit_length()) * scale)
 

@@ -26,12 +26,12 @@ def uniform(seed: int, turn: int, stream: int = 0) -> float:
 
 @dataclass
 class Asking:
-    """``query_probability`` of the margin and of a row of A; at most ``total`` labels, ``each`` of a task, in ``window`` rounds."""
+    """``query_probability`` of the margin and of a row of A; at most ``total`` labels, ``per_task`` of a task, in ``window`` rounds."""
 
     query_probability: Callable[[float, Matrix], float]
     seed: int = 0
     total: float = np.inf
-    each: float = np.inf
+    per_task: float = np.inf
     window: float = np.inf
     tasks: list[int] = field(default_factory=list)
     asked: list[bool] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Asking:
         mine = [t for t in inside if self.tasks[t] == task]
         wanted = uniform(self.seed, now) < self.query_probability(margin, row) and len(inside) < self.total
         self.tasks.append(task)
-        self.asked.append(bool(wanted and len(mine) < self.each))
+        self.asked.append(bool(wanted and len(mine) < self.per_task))
         return self.asked[-1]
 
 
@@ -73,8 +73,8 @@ def selective_omtl(
     W, total = np.zeros((X.shape[1], len(A))), np.zeros((X.shape[1], len(A)))
     margins = np.zeros(len(y))
     for t, (x, label, i) in enumerate(zip(X, y, task, strict=True), start=1):
-        predictions = total / (t - 1) if average and t > 1 else W
-        margins[t - 1] = predictions[:, i] @ x
+        weights = total / (t - 1) if average and t > 1 else W
+        margins[t - 1] = weights[:, i] @ x
         total = total + W
         if asking(margins[t - 1], asked_by(A)[i], i) and label * (W[:, i] @ x) <= 0:
             before = W

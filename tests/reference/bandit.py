@@ -30,9 +30,9 @@ def squarecb(scores: Sequence[float], n: int, reward_range: float, gamma: float,
         return [1.0 / K] * K
     best = max(range(K), key=lambda a: (scores[a], -a))
     steepness = gamma * math.sqrt(n) / (reward_range or 1.0)
-    made = [1.0 / (K + steepness * (scores[best] - each)) for each in scores]
-    made[best] = 1.0 - sum(p for a, p in enumerate(made) if a != best)
-    return [(1.0 - floor) * p + floor / K for p in made]
+    weights = [1.0 / (K + steepness * (scores[best] - score)) for score in scores]
+    weights[best] = 1.0 - sum(p for a, p in enumerate(weights) if a != best)
+    return [(1.0 - floor) * p + floor / K for p in weights]
 
 
 def range_of(rewards: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
 """Kernel Perceptrons on a budget (CC12 Algorithms 1 to 3, section 4.3; FOR09 §4.2.3), straight from their definitions.
 
-The Gram matrix is made anew at every round and solved as it stands; nothing is carried on but the active set and its
+The Gram matrix is recomputed at every round and solved as it stands; nothing is carried on but the active set and its
 coefficients. The errata of the paper are put right: the budget is strict, candidates are judged by |beta|, the weights
 that are given away by mtbprj-2 are not multiplied with the inverse again, and phi is that of the Forgetron on K/c².
 """
@@ -262,7 +262,7 @@ def _give_away(G: Matrix, J: list[int], beta: dict[int, float], t: int) -> None:
     """Drop the element whose loss is smallest, its projection on the others being kept; ties go to the oldest."""
     cost = []
     for j in J:
-        others = [each for each in [*J, t] if each != j]
+        others = [j_other for j_other in [*J, t] if j_other != j]
         cost.append(abs(beta[j]) * residual(G[np.ix_(others, others)], G[others, j], G[j, j])[1])
     r = J[int(np.argmin(cost))]
     J.remove(r)
@@ -306,7 +306,7 @@ def shared_projection(
 def _give_away_shared(G: Matrix, J: list[int], beta: dict[int, Vector], t: int) -> None:
     cost = []
     for j in J:
-        others = [each for each in [*J, t] if each != j]
+        others = [j_other for j_other in [*J, t] if j_other != j]
         left = residual(G[np.ix_(others, others)], G[others, j], G[j, j])[1]
         cost.append(np.linalg.norm(beta[j] * left))
     r = J[int(np.argmin(cost))]

@@ -52,8 +52,8 @@ class Grouped:
 
     def vector(self, task: Hashable, d: int) -> Vector:
         """The weights of a task."""
-        held = {row: self.weight(row) for row in self.rows(task)}
-        return sum((held[m.row] * m.by for m in self.moves if m.row in held), np.zeros(d))
+        weights = {row: self.weight(row) for row in self.rows(task)}
+        return sum((weights[m.row] * m.by for m in self.moves if m.row in weights), np.zeros(d))
 
     def mean(self, task: Hashable, d: int) -> Vector:
         """The mean, over the rounds so far, of the weights before each that the moves not dropped make."""
@@ -72,7 +72,7 @@ class Grouped:
         margin, mean = float(self.vector(task, d) @ x), float(self.mean(task, d) @ x)
         norm = sum(self.weight(row) for row in rows) * float(x @ x)
         c = y * self.step(y * margin, norm)
-        self.weights.append({row: self.weight(row) for each in self.tasks for row in self.rows(each)})
+        self.weights.append({row: self.weight(row) for name in self.tasks for row in self.rows(name)})
         self.moves += [Move(row, t, c * x) for row in rows if c]
         return margin, mean
 
@@ -82,7 +82,7 @@ class Grouped:
         self.tasks.remove(task)
         gone -= {row for other in self.tasks for row in self.rows(other)}
         self.moves = [move for move in self.moves if move.row not in gone]
-        self.weights = [{row: w for row, w in each.items() if row not in gone} for each in self.weights]
+        self.weights = [{row: w for row, w in row_weights.items() if row not in gone} for row_weights in self.weights]
 
 
 class Named:
@@ -121,7 +121,7 @@ class Named:
 
 def forget_row(learner: Any, task: Hashable) -> None:
     """Drop the numbers of a task's own row in a learner of :mod:`reference.adalog`."""
-    for held in ("w", "Q", "S"):
-        kept: dict[Any, float] = getattr(learner, held, {})
-        for key in [key for key in kept if key[0] == ("own", task)]:
-            del kept[key]
+    for attribute in ("w", "Q", "S"):
+        weights: dict[Any, float] = getattr(learner, attribute, {})
+        for key in [key for key in weights if key[0] == ("own", task)]:
+            del weights[key]

@@ -30,8 +30,8 @@ def literal(views: Sequence[Matrix], y: Matrix, task: Tasks, b: float, interacti
     A, v, margins = np.eye(D), np.zeros(D), np.zeros(len(y))
     for t in range(len(y)):
         phis = block_diag(*(view[t][:, None] for view in views))
-        active, apart = phis[:, task[t]], phis @ S[task[t]]
-        now = A + b * K * np.outer(apart, apart)
+        active, own_inverse = phis[:, task[t]], phis @ S[task[t]]
+        now = A + b * K * np.outer(own_inverse, own_inverse)
         margins[t] = v @ np.linalg.inv(now) @ active
         if y[t] * margins[t] <= 0:
             A, v = now, v + y[t] * active
@@ -61,13 +61,13 @@ def dual(
         return np.asarray(scale[task[t]])
 
     for t in range(len(y)):
-        some = [*moved, t]
-        ZZ = np.array([[inner(r, z(r), s, z(s)) for s in some] for r in some])
-        Zphi = np.array([inner(r, z(r), t, phi(t)) for r in some])
-        ZS = np.array([[inner(r, z(r), s, phi(s)) for s in moved] for r in some]).reshape(len(some), len(moved))
+        union = [*moved, t]
+        ZZ = np.array([[inner(r, z(r), s, z(s)) for s in union] for r in union])
+        Zphi = np.array([inner(r, z(r), t, phi(t)) for r in union])
+        ZS = np.array([[inner(r, z(r), s, phi(s)) for s in moved] for r in union]).reshape(len(union), len(moved))
         labels = np.array([y[s] for s in moved])
         plain = sum(y[s] * inner(s, phi(s), t, phi(t)) for s in moved)
-        margins[t] = plain - labels @ ZS.T @ cho_solve(cho_factor(np.eye(len(some)) + ZZ), Zphi)
+        margins[t] = plain - labels @ ZS.T @ cho_solve(cho_factor(np.eye(len(union)) + ZZ), Zphi)
         if y[t] * margins[t] <= 0:
             moved.append(t)
     return margins

@@ -47,7 +47,7 @@ def clusters(groups: Sequence[Hashable], b: float) -> Matrix:
     """A = I + b (I - 11'/m) inside a group of m tasks, 0 across; ``groups[i]`` is the group of task i."""
     A = np.zeros((len(groups), len(groups)))
     for group in set(groups):
-        members = [i for i, each in enumerate(groups) if each == group]
+        members = [i for i, name in enumerate(groups) if name == group]
         A[np.ix_(members, members)] = mean_regularized(len(members), b)
     return A
 

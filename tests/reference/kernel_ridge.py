@@ -68,7 +68,7 @@ def nu_gain(steps: int, nu: float, largest: float) -> Gains:
     """(1 - r_t) / sigma, r_t the Jacobi polynomial of the weight x^(2nu-1/2) (1-x)^(-1/2) on [0, 1] with r_t(0) = 1."""
 
     def gains(sigma: Matrix) -> Matrix:
-        at = [eval_jacobi(steps, 2 * nu - 0.5, -0.5, 1 - 2 * each / largest) for each in (sigma, 0.0)]
+        at = [eval_jacobi(steps, 2 * nu - 0.5, -0.5, 1 - 2 * point / largest) for point in (sigma, 0.0)]
         return np.asarray((1 - at[0] / at[1]) / sigma)
 
     return gains
@@ -108,7 +108,7 @@ def cluster_penalty(F: Matrix, groups: Sequence[int], within: float, between: fl
     """within Σ_c Σ_(l in c) ‖f_l - mean_c‖² + between Σ_c m_c ‖mean_c‖²."""
     total = 0.0
     for group in set(groups):
-        members = F[[i for i, each in enumerate(groups) if each == group]]
+        members = F[[i for i, name in enumerate(groups) if name == group]]
         mean = members.mean(axis=0)
         total += within * float(np.sum((members - mean) ** 2)) + between * len(members) * float(mean @ mean)
     return total

@@ -17,10 +17,10 @@ def error(mistakes: Sequence[bool]) -> float:
 def f1(positive: Sequence[bool], predicted: Sequence[bool]) -> float:
     """2 TP / (2 TP + FP + FN)."""
     tp = fp = fn = 0
-    for truth, said in zip(positive, predicted, strict=True):
-        tp += truth and said
-        fp += said and not truth
-        fn += truth and not said
+    for truth, predicted_label in zip(positive, predicted, strict=True):
+        tp += truth and predicted_label
+        fp += predicted_label and not truth
+        fn += truth and not predicted_label
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else NAN
 
 

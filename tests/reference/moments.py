@@ -21,7 +21,7 @@ class Moments:
     high: tuple[float, float] | None = None
     others: list[tuple[float, float]] = field(default_factory=list)
 
-    def note(self, x: float, v: float = 1.0) -> None:
+    def learn(self, x: float, v: float = 1.0) -> None:
         """Count a value; of three, the one that is neither the least nor the largest joins the others."""
         came = (x, v)
         if self.low is None:
@@ -70,13 +70,13 @@ def weighted(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 def scales(y: Vector, weights: Vector | None = None) -> list[tuple[float, float]]:
     """Mean and standard deviation of the first 0, 1, ... labels; 0 and 1 where there are none or no difference."""
-    held, made = Moments(), [(0.0, 1.0)]
+    moments, examples = Moments(), [(0.0, 1.0)]
     for x, v in zip(y.tolist(), (np.ones(len(y)) if weights is None else weights).tolist(), strict=True):
         if v > 0.0:
-            held.note(x, v)
-        mean, deviation = held.scale()
-        made.append((mean, deviation or 1.0))
-    return made
+            moments.learn(x, v)
+        mean, deviation = moments.scale()
+        examples.append((mean, deviation or 1.0))
+    return examples
 
 
 def inside(y: float, scale: tuple[float, float]) -> float:
@@ -86,8 +86,8 @@ def inside(y: float, scale: tuple[float, float]) -> float:
 
 def scores(values: Sequence[float], limit: float = 5.0) -> list[float]:
     """The z-score of each value by the moments up to and with it."""
-    held, made = Moments(), []
+    moments, examples = Moments(), []
     for x in values:
-        held.note(x)
-        made.append(held.score(x, limit))
-    return made
+        moments.learn(x)
+        examples.append(moments.score(x, limit))
+    return examples

@@ -17,7 +17,7 @@ def mean(values: Numbers) -> float:
 
 def variance(values: Numbers) -> float:
     """The sample variance, over n - 1."""
-    return math.fsum((each - mean(values)) ** 2 for each in values) / (len(values) - 1)
+    return math.fsum((value - mean(values)) ** 2 for value in values) / (len(values) - 1)
 
 
 def weights(shown: Sequence[int], mu: Rows, pi: Rows) -> list[float]:
@@ -26,7 +26,7 @@ def weights(shown: Sequence[int], mu: Rows, pi: Rows) -> list[float]:
 
 
 def effective_n(w: Numbers) -> float:
-    return sum(w) ** 2 / sum(each**2 for each in w)
+    return sum(w) ** 2 / sum(weight_of_row**2 for weight_of_row in w)
 
 
 def numbers(
@@ -75,7 +75,7 @@ class Log:
     ) -> None:
         n, K = len(reward), len(mu[0])
         self.n, self.reward, self.gain = n, reward, against is not None
-        omega = [1.0] * n if weight is None else [each / mean(weight) for each in weight]
+        omega = [1.0] * n if weight is None else [weight_of_row / mean(weight) for weight_of_row in weight]
         d = [[pi[t][a] - (against[t][a] if against else 0.0) for a in range(K)] for t in range(n)]
         e = [reward[t] - q[t][shown[t]] for t in range(n)]
         w = [d[t][shown[t]] / mu[t][shown[t]] for t in range(n)]
@@ -84,7 +84,7 @@ class Log:
         self.phi = [self.value + omega[t] * (direct[t] + w[t] * e[t] - self.value) for t in range(n)]
         self.spread = variance([omega[t] * (direct[t] - self.value) for t in range(n)])
         if self.gain:
-            d, w = [[abs(each) for each in row] for row in d], [abs(each) for each in w]
+            d, w = [[abs(value) for value in row] for row in d], [abs(value) for value in w]
         w = [omega[t] * w[t] for t in range(n)]
         self.mass, self.h, self.h3, self.h4 = (
             mean(
@@ -99,27 +99,27 @@ class Log:
             self.v = max(self.v, sum(w[t] * e[t] ** 2 for t in range(n)) / sum(w))
             self.third = sum(w[t] * (abs(e[t]) if self.gain else e[t]) ** 3 for t in range(n)) / sum(w)
         large = [w[t] for t in range(n) if reward[t] != 0 and w[t]]
-        self.nonzero = sum(large) ** 2 / sum(each**2 for each in large) if large else 0.0
+        self.nonzero = sum(large) ** 2 / sum(value**2 for value in large) if large else 0.0
         self.positive = mean([omega[t] * sum(d[t][a] * q[t][a] for a in range(K)) + w[t] * e[t] for t in range(n)])
         self.e, self.w, self.d, self.mu, self.q, self.omega = e, w, d, mu, q, omega
 
     def ends(self, degrees: float, level: float, known: float) -> tuple[float, float]:
         """Hall's, with the larger of both variances and the farthest row once more."""
         third = self.third * self.h3
-        below = [self.value - each for each in self.phi]
-        above = [each - self.value for each in self.phi]
+        below = [self.value - p for p in self.phi]
+        above = [p - self.value for p in self.phi]
         down = self.end(below, known, third if self.gain else -third, degrees, level)
         return self.value - down, self.value + self.end(above, known, third, degrees, level)
 
-    def end(self, apart: Numbers, known: float, third: float, degrees: float, level: float) -> float:
+    def end(self, deviations: Numbers, known: float, third: float, degrees: float, level: float) -> float:
         """How far the upper end is from the value."""
-        n, c, z = self.n, max(0.0, *apart), float(stats.norm.ppf((1 + level) / 2))
-        most = max(variance(apart), known)
+        n, c, z = self.n, max(0.0, *deviations), float(stats.norm.ppf((1 + level) / 2))
+        most = max(variance(deviations), known)
         if most == 0.0:
             return 0.0
         se = math.sqrt(most / n)
         D = math.sqrt(n) * (math.sqrt(n) * se) ** 3
-        kappa = max((mean([each**3 for each in apart]) + c**3 / n) / D, min(third / D, 1.0), 0.0)
+        kappa = max((mean([value**3 for value in deviations]) + c**3 / n) / D, min(third / D, 1.0), 0.0)
         return quantile(level, degrees) * math.sqrt((most + c**2 / n) / n) + kappa * (2 * z**2 + 1) / 6 * se
 
     def variance_if(self, worth: float, least: float, most: float) -> float:
@@ -160,8 +160,8 @@ class Log:
                 return (low, high) if alike and reward_range != (0, 1) else cut(low, high, 0, 1)
             if self.mass:
                 score = self.score_ends(self.positive, level, 0, 1)
-                within = [min(max(each, 0.0), self.mass) for each in score]
-                known = max(known, *(self.variance_if(each, 0, 1) + self.spread for each in within))
+                within = [min(max(value, 0.0), self.mass) for value in score]
+                known = max(known, *(self.variance_if(value, 0, 1) + self.spread for value in within))
             return cut(*self.ends(n - 1, level, known), -1, 1)
         if reward_range is None:
             if self.mass and (self.rows < 5 or self.nonzero < 3):
@@ -172,8 +172,8 @@ class Log:
         if self.gain:
             if self.rows < 5:
                 score = self.score_ends(self.positive, level, least, most)
-                within = [min(max(each, least * self.mass), most * self.mass) for each in score]
-                known = max(known, *(self.variance_if(each, least, most) + self.spread for each in within))
+                within = [min(max(value, least * self.mass), most * self.mass) for value in score]
+                known = max(known, *(self.variance_if(value, least, most) + self.spread for value in within))
             return cut(*self.ends(degrees, level, known), -width, width)
         low, high = self.ends(degrees, level, known)
         if self.rows < 5:
@@ -192,6 +192,6 @@ def for_new_tasks(phi: Numbers, tasks: Sequence[object], low: float, high: float
     K, n, value = len(names), len(phi), mean(phi)
     if K < 10:
         return -math.inf, math.inf
-    sums = [math.fsum(each - value for each, task in zip(phi, tasks, strict=True) if task == name) for name in names]
-    half = quantile(level, K - 1) * math.sqrt(K / (K - 1) * math.fsum(each**2 for each in sums)) / n
+    sums = [math.fsum(p - value for p, task in zip(phi, tasks, strict=True) if task == name) for name in names]
+    half = quantile(level, K - 1) * math.sqrt(K / (K - 1) * math.fsum(total**2 for total in sums)) / n
     return min(low, value - half), max(high, value + half)

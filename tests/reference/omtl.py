@@ -113,19 +113,19 @@ def omtl(
 ) -> Batch:
     """Algorithm 1: rounds t from 1, A_0 = I/K, the update of A at moves in rounds t >= epoch.
 
-    With ``every`` A is updated at the end of every so many rounds instead (§5.4). The mean step is kept at that of A_0.
+    With ``every`` A is updated at the end of each such number of rounds instead (§5.4). The mean step is kept at that of A_0.
     ``tau`` gives the step for y·margin and the squared norm of the multitask instance.
     """
     K = n_tasks
     A = np.eye(K) / K if A is None else A
-    kept = float(np.trace(np.linalg.inv(A)))
+    trace_before = float(np.trace(np.linalg.inv(A)))
     W, total = np.zeros((X.shape[1], K)), np.zeros((X.shape[1], K))
     margins = np.zeros(len(y))
     for t, (x, label, i) in enumerate(zip(X, y, task, strict=True), start=1):
         total += W
         margins[t - 1] = W[:, i] @ x
         M = np.linalg.inv(A)
-        M = kept * M / np.trace(M) if step_norm else M
+        M = trace_before * M / np.trace(M) if step_norm else M
         step = tau(label * margins[t - 1], M[i, i] * (x @ x))
         if step > 0:
             before = W

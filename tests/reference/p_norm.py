@@ -14,8 +14,8 @@ Tasks = NDArray[np.int64]
 def transform_of(M: Matrix, transform: str) -> Matrix:
     """T for M = A⁻¹."""
     U, singular, V = np.linalg.svd(M)
-    found: dict[str, Matrix] = {"Ainv": M, "Ainvsqrt": U @ np.diag(np.sqrt(singular)) @ V, "none": np.eye(len(M))}
-    return found[transform]
+    factors: dict[str, Matrix] = {"Ainv": M, "Ainvsqrt": U @ np.diag(np.sqrt(singular)) @ V, "none": np.eye(len(M))}
+    return factors[transform]
 
 
 def gradient(v: Matrix, p: float) -> Matrix:

@@ -44,7 +44,7 @@ def put_back(model: Any, first: tuple[dict[str, Any], dict[str, Any]], honest: t
     inner = model.__stream_model__()
     data, arrays = dumped(model)
     changed = arrays | {
-        name: held.copy() for name, held in first[1].items() if any(part in f".{name}" for part in honest)
+        name: array.copy() for name, array in first[1].items() if any(part in f".{name}" for part in honest)
     }
     inner.population.restore(data, changed, inner.population.tasks)
 

@@ -19,12 +19,12 @@ def entropy_gradient(v: Matrix, total: float) -> Matrix:
 
 def by_differences(dual: Callable[[Matrix], float], v: Matrix, step: float = 1e-6) -> Matrix:
     """∇Φ* by central differences, from Φ* alone."""
-    found = np.zeros_like(v)
+    gradient = np.zeros_like(v)
     for at in np.ndindex(v.shape):
         e = np.zeros_like(v)
         e[at] = step
-        found[at] = (dual(v + e) - dual(v - e)) / (2 * step)
-    return found
+        gradient[at] = (dual(v + e) - dual(v - e)) / (2 * step)
+    return gradient
 
 
 def literal(

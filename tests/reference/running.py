@@ -36,10 +36,10 @@ def rates(y: Sequence[Any], task: Sequence[Hashable], delay: int, two: Sequence[
         come = [y[s] for s in range(max(t - delay, 0))]
         own = [y[s] for s in range(max(t - delay, 0)) if task[s] == task[t]]
         labels = two or dict.fromkeys(come)
-        mean = {each: (come.count(each) + 0.5) / (len(come) + 0.5 * len(labels)) for each in labels}
+        mean = {label: (come.count(label) + 0.5) / (len(come) + 0.5 * len(labels)) for label in labels}
         table.append(
             [
-                {each: shrunken(own.count(each), len(own), mean[each], strength) for each in labels}
+                {label: shrunken(own.count(label), len(own), mean[label], strength) for label in labels}
                 for strength in STRENGTHS
             ]
         )

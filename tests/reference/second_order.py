@@ -35,10 +35,10 @@ def dual(
     moved: list[int] = []
     margins = np.zeros(len(X))
     for t in range(len(X)):
-        some = [*moved, t]
-        G = np.array([[M[task[r], task[s]] * kernel(X[r], X[s]) for s in some] for r in some])
+        union = [*moved, t]
+        G = np.array([[M[task[r], task[s]] * kernel(X[r], X[s]) for s in union] for r in union])
         labels = np.array([*(y[s] for s in moved), 0.0])
-        margins[t] = labels @ np.linalg.inv(ridge * np.eye(len(some)) + G) @ G[:, -1]
+        margins[t] = labels @ np.linalg.inv(ridge * np.eye(len(union)) + G) @ G[:, -1]
         if y[t] * margins[t] <= 0:
             moved.append(t)
     return margins

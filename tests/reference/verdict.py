@@ -39,7 +39,7 @@ def called(p: Sequence[float], rate: float) -> list[bool]:
     for k in range(1, len(p) + 1):
         if ordered[k - 1] <= rate * k / len(p):
             most = k
-    return [each <= ordered[most - 1] if most else False for each in p]
+    return [p_value <= ordered[most - 1] if most else False for p_value in p]
 
 
 class NullSums:
@@ -109,6 +109,6 @@ def probability_to_gain(gains: Sequence[float]) -> float:
 
 def residual_moments(labels: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
     """The mean square and the mean cube of the residuals of the learner with the smaller ones."""
-    residuals = [[y - f for y, f in zip(labels, each, strict=True)] for each in (ours, theirs)]
-    better = min(residuals, key=lambda each: sum(r**2 for r in each))
+    residuals = [[y - f for y, f in zip(labels, margins, strict=True)] for margins in (ours, theirs)]
+    better = min(residuals, key=lambda errors: sum(r**2 for r in errors))
     return sum(r**2 for r in better) / len(better), sum(r**3 for r in better) / len(better)

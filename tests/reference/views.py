@@ -63,12 +63,12 @@ def group_norm(vs: Sequence[Vector], p: float, r: float) -> float:
 
 def group_gradient(vs: Sequence[Vector], p: float, r: float) -> list[Vector]:
     """∇ ½ (Σ_k ‖v_k‖_r^2p)^(1/p), view by view; 0 where a view is 0."""
-    whole, found = group_norm(vs, p, r), []
+    whole, gradients = group_norm(vs, p, r), []
     for v in vs:
         inside = float((np.abs(v) ** r).sum() ** (1 / r))
         scale = 0.0 if inside == 0 else whole ** (2 - 2 * p) * inside ** (2 * p - r)
-        found.append(scale * np.sign(v) * np.abs(v) ** (r - 1))
-    return found
+        gradients.append(scale * np.sign(v) * np.abs(v) ** (r - 1))
+    return gradients
 
 
 def mistake(signed_margin: float, squared: float) -> float:
@@ -92,19 +92,19 @@ def matrix_perceptron(
 ) -> Batch:
     """MMP (Figure 3.1): the columns of X_t are the views; ``gauge`` is another gradient of the singular values."""
     d = next(len(x) for x in X[0] if x is not None)
-    made, V = Batch(), np.zeros((d, len(X[0])))
+    batch, V = Batch(), np.zeros((d, len(X[0])))
     total = np.zeros_like(V)
     for t, record in enumerate(X):
         here = np.stack([np.zeros(d) if x is None else x for x in record], axis=1)
         W = gradient(V, p) if gauge is None else spectral_gradient(V, gauge)
-        made.margins.append(float(np.trace(W.T @ here)))
-        made.means.append(float(np.trace(total.T @ here)) / max(t, 1))
+        batch.margins.append(float(np.trace(W.T @ here)))
+        batch.means.append(float(np.trace(total.T @ here)) / max(t, 1))
         total += W
-        tau = rule(y[t] * made.margins[-1], (2 * p - 1) * schatten(here, 2 * p) ** 2)
+        tau = rule(y[t] * batch.margins[-1], (2 * p - 1) * schatten(here, 2 * p) ** 2)
         V = V + tau * y[t] * here
-        made.step_sizes.append(tau)
-    made.weights = gradient(V, p) if gauge is None else spectral_gradient(V, gauge)
-    return made
+        batch.step_sizes.append(tau)
+    batch.weights = gradient(V, p) if gauge is None else spectral_gradient(V, gauge)
+    return batch
 
 
 def orthogonal_perceptron(
@@ -117,7 +117,7 @@ def orthogonal_perceptron(
     if beyond:
         X = [[None if x is None else np.append(x, 0.0) for x in record] for record in X]
     widths = [max(0 if record[k] is None else len(record[k]) for record in X) for k in range(len(X[0]))]
-    made, vs = Batch(), [np.zeros(d) for d in widths]
+    batch, vs = Batch(), [np.zeros(d) for d in widths]
     if beyond:
         vs = [np.append(v[:-1], beyond) for v in vs]
     total = [np.zeros(d) for d in widths]
@@ -125,14 +125,14 @@ def orthogonal_perceptron(
     for t, record in enumerate(X):
         here = [np.zeros(d) if x is None else x for x, d in zip(record, widths, strict=True)]
         ws = group_gradient(vs, p, r)
-        made.margins.append(float(sum(w @ x for w, x in zip(ws, here, strict=True))))
-        made.means.append(float(sum(w @ x for w, x in zip(total, here, strict=True))) / max(t, 1))
+        batch.margins.append(float(sum(w @ x for w, x in zip(ws, here, strict=True))))
+        batch.means.append(float(sum(w @ x for w, x in zip(total, here, strict=True))) / max(t, 1))
         total = [before + w for before, w in zip(total, ws, strict=True)]
-        tau = rule(y[t] * made.margins[-1], smooth * group_norm(here, p, r) ** 2)
+        tau = rule(y[t] * batch.margins[-1], smooth * group_norm(here, p, r) ** 2)
         vs = [v + tau * y[t] * x for v, x in zip(vs, here, strict=True)]
-        made.step_sizes.append(tau)
-    made.weights = group_gradient(vs, p, r)
-    return made
+        batch.step_sizes.append(tau)
+    batch.weights = group_gradient(vs, p, r)
+    return batch
 
 
 def kernel_perceptron(
@@ -142,23 +142,23 @@ def kernel_perceptron(
 
     ``kernel(a, b, x, z)`` is that of view a with view b; OMMP is the kernel that is 0 where a and b differ.
     """
-    K, made = len(X[0]), Batch()
+    K, batch = len(X[0]), Batch()
     moved: list[tuple[float, Record]] = []
     factors: list[tuple[int, Matrix]] = []
     for t, record in enumerate(X):
         G = sum((c * e * cross(r, s, kernel) for c, r in moved for e, s in moved), np.zeros((K, K)))
         F = factor(G, p)
         products = [c * cross(s, record, kernel) for c, s in moved]
-        made.margins.append(float(np.trace(F.T @ sum(products, np.zeros((K, K))))))
+        batch.margins.append(float(np.trace(F.T @ sum(products, np.zeros((K, K))))))
         predictions = sum(np.trace(before.T @ sum(products[:n], np.zeros((K, K)))) for n, before in factors)
-        made.means.append(float(predictions) / max(t, 1))
+        batch.means.append(float(predictions) / max(t, 1))
         factors.append((len(moved), F))
         own = np.linalg.eigvalsh(cross(record, record, kernel)).clip(0)
-        tau = rule(y[t] * made.margins[-1], (2 * p - 1) * float((own**p).sum() ** (1 / p)))
-        made.step_sizes.append(tau)
+        tau = rule(y[t] * batch.margins[-1], (2 * p - 1) * float((own**p).sum() ** (1 / p)))
+        batch.step_sizes.append(tau)
         if tau > 0:
             moved.append((tau * y[t], record))
-    return made
+    return batch
 
 
 def cross(X: Record, Z: Record, kernel: Callable[[int, int, Any, Any], float]) -> Matrix:
@@ -189,7 +189,7 @@ def own_spaces(kernels: Sequence[Kernel]) -> Callable[[int, int, Any, Any], floa
 
 def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule: Rule = mistake) -> Batch:
     """A Perceptron a view, Σ_s c_s k(x_s, x), moving by its own margin; predictions by the sum of all (CCG08 §8)."""
-    K, made = len(kernels), Batch()
+    K, batch = len(kernels), Batch()
     moved: list[list[tuple[float, Any]]] = [[] for _ in range(K)]
     past: list[list[tuple[float, Any]]] = [[] for _ in range(K)]  # the weights before each round, added up
     for t, record in enumerate(X):
@@ -205,15 +205,15 @@ def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule:
                 if tau > 0:
                     moved[k].append((tau * y[t], x))
             past[k] += now
-        made.margins.append(margin)
-        made.means.append(mean)
-        made.step_sizes.append(steps)
-    return made
+        batch.margins.append(margin)
+        batch.means.append(mean)
+        batch.step_sizes.append(steps)
+    return batch
 
 
 def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: float, C: float) -> Batch:
     """OMCL for two classes (Jie, Orabona, Caputo 2009; FOR09 §4.2.3): Projectron++ a view, PA-I on their margins."""
-    K, made, omega = len(kernels), Batch(), np.zeros(len(kernels))
+    K, batch, omega = len(kernels), Batch(), np.zeros(len(kernels))
     active: list[list[Any]] = [[] for _ in range(K)]
     beta: list[list[float]] = [[] for _ in range(K)]
 
@@ -227,7 +227,7 @@ def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: fl
 
     for t, record in enumerate(X):
         h = margins(record)
-        made.margins.append(float(omega @ h))
+        batch.margins.append(float(omega @ h))
         for k, x in enumerate(record):
             if x is not None:
                 projectron(active[k], beta[k], x, y[t], h[k], kernels[k], eta)
@@ -235,9 +235,9 @@ def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: fl
         loss, length = 1 - y[t] * float(omega @ h), float(h @ h)
         tau = min(C, loss / length) if loss > 0 and length > 0 else 0.0
         omega = omega + tau * y[t] * h
-        made.step_sizes.append(tau)
-    made.weights = omega
-    return made
+        batch.step_sizes.append(tau)
+    batch.weights = omega
+    return batch
 
 
 def projectron(

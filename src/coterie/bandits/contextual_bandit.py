@@ -615,7 +615,7 @@ class Bandit(Parameters):
             known = self._checked_actions(None)
             featured = isinstance(action, Mapping)
             if featured != known.featured or not (featured or action in known.labels):
-                raise ValueError(f"action {action!r} is none of actions={list(self.actions)!r}")
+                raise ValueError(f"action {action!r} is not one of actions={list(self.actions)!r}")
         return action
 
     # -- what was learned -----------------------------------------------------------------------------------------
@@ -746,7 +746,7 @@ def _checked(values: AnyLabels) -> _Offered:
         raise ValueError("actions are labels, or dictionaries of features: got both")
     twice = _twice(actions)
     if twice is not None:
-        raise ValueError(f"action {twice!r} is there twice")
+        raise ValueError(f"action {twice!r} occurs twice")
     return _Offered(actions, featured, frozenset(() if featured else actions))
 
 

@@ -314,11 +314,11 @@ class CrossedForm(InputEncoder):
         labels = spec.labels_of(saved.labels)
         self.labels = {label: j for j, label in enumerate(labels)}
         vectors = len(self.actions.vocabulary)
-        require(len(self.labels) == len(labels), "an action is there twice")
+        require(len(self.labels) == len(labels), "an action occurs twice")
         require(not (labels and vectors), "actions are labels and dictionaries")
         pairs, first = own["pairs"], self._constant + 1
         sound = pairs.dtype == np.int32 and pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) <= MOST_FEATURES
-        require(sound and len(pairs) >= first and bool(np.all(pairs[:first] == -1)), "the columns are no pairs")
+        require(sound and len(pairs) >= first and bool(np.all(pairs[:first] == -1)), "the columns are not pairs")
         wide = np.array([len(self.contexts.vocabulary), len(labels) or vectors])
         within = bool(np.all((pairs[first:] >= 0) & (pairs[first:] < wide)))
         require(within and len(np.unique(pairs, axis=0)) == len(pairs), "the pairs are none of contexts and actions")
@@ -423,11 +423,11 @@ class CrossedInput(Input):
 
     @property
     def grows(self) -> bool:
-        """True: products get columns as they come."""
+        """True: new products of features get new columns."""
         return True
 
     def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
-        """Restore the form of the records of a model with so many features."""
+        """Restore the form of the records of a model with this many features."""
         self.form = CrossedForm(self.options)
         self.form.restore(data["crossing"], arrays)
         require(self.form.features <= features, f"records of {self.form.features} features do not fit")

@@ -11,7 +11,7 @@ import numpy as np
 from coterie import spec
 from coterie.types import Floats
 
-#: Points at which the densities of Thompson's scores are summed: midpoints of so many parts of ± 6 deviations.
+#: Points at which the densities of Thompson's scores are summed: midpoints of this many parts of ± 6 deviations.
 _POINTS, _REACH = 96, 6.0
 #: Draws of scores that are not independent.
 _DRAWS = 4096

@@ -471,7 +471,7 @@ def _with_actions(
         keys = tuple(map(_key, actions))
         if len(set(keys)) < len(keys):
             twice = next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
-            raise InputError(f"the action {twice!r} is there twice", *row.place)
+            raise InputError(f"the action {twice!r} occurs twice", *row.place)
         known.setdefault(keys, actions)
     return rows, [known[tuple(map(_key, actions))] for actions in lists]
 

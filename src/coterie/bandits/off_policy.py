@@ -282,7 +282,7 @@ def policy_value(
     total, direct, residual = w.sum(), (pi * q).sum(axis=1), reward - q[rows, shown]
     if not total > 0 and estimator != "dr*":
         raise ValueError(
-            f"the policy never chooses what was shown in {counted(n, 'row')}: nothing says what it is worth"
+            f"the policy never chooses what was shown in {counted(n, 'row')}: its reward cannot be estimated"
         )
     if estimator == "snips":
         value = float((w * reward).sum() / total)
@@ -446,7 +446,7 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
             i, a = map(int, np.argwhere(never)[0])
             raise ValueError(
                 f"row {i}: the policy may choose {visible(repr(log.actions[i][a]))}, which the log shows with the "
-                "probability 0: nothing says what it is worth"
+                "probability 0: its reward cannot be estimated"
             )
         return
     seen = {actions[a] for actions, a in zip(log.actions, log.shown, strict=True) if isinstance(actions[a], Hashable)}

@@ -41,7 +41,7 @@ class TrainingRows(NamedTuple):
     codes: Codes | None
 
     def one_task_each(self, tasks: Sequence[Hashable] | None) -> tuple[Index, Codes]:
-        """The tasks named beforehand and those of the rows, and the number of each row's among them."""
+        """Return all tasks (``tasks`` first, then those of the rows), and the number of each row's task."""
         if self.tasks is None or self.codes is None:
             raise ValueError("every row must have one task, given as task=")
         known = Index([*(() if tasks is None else labels_of(tasks)), *self.tasks.labels])
@@ -271,7 +271,7 @@ class BatchEstimator(_Reading):
         return data | noted | described, arrays | more | coded
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`.
+        """Restore the result of :meth:`__dump__`.
 
         Raises
         ------
@@ -281,7 +281,7 @@ class BatchEstimator(_Reading):
         kernel = self._kernel()
         relation_of(self.relation)
         if data:
-            require(self.dtype in tabular.LIMITS, f"dtype={self.dtype!r} is no parameter of {type(self).__name__}")
+            require(self.dtype in tabular.LIMITS, f"dtype={self.dtype!r} is not a parameter of {type(self).__name__}")
             expansion = KernelExpansion.restored(kernel, self.relation, data, arrays)
             self.input_ = Input()
             self.input_.restore_form(data, arrays, expansion.features)

@@ -88,7 +88,7 @@ class Tikhonov(Filter):
 
 @spec.part
 class IteratedTikhonov(Filter):
-    """g(sigma) = (1 - (alpha / (sigma + alpha))^steps) / sigma: ridge regression of the residuals, so many times.
+    """g(sigma) = (1 - (alpha / (sigma + alpha))^steps) / sigma: ridge regression of the residuals, this many times.
 
     Parameters
     ----------

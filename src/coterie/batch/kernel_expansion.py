@@ -54,7 +54,7 @@ class KernelExpansion:
     codes : ndarray of int64, shape (n,), or None
         The task of each row; None where every row holds the outputs of all tasks.
     C : ndarray, shape (n, p)
-        Coefficients: one column an output, or one a task where every row holds all.
+        Coefficients: one column per output, or one per task if every row holds all.
     M : ndarray, shape (T, T)
         The output kernel.
     flat : bool
@@ -155,7 +155,7 @@ class KernelExpansion:
 
     @classmethod
     def restored(cls, kernel: Kernel, relation: BatchRelation | None, data: Json, arrays: Arrays) -> KernelExpansion:
-        """Undo :meth:`dump`.
+        """Restore the result of :meth:`dump`.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class KernelExpansion:
         )
         rows = type(like)(*(_array(arrays, f"rows.{name}", like_array) for name, like_array in like._asdict().items()))
         tasks = Index(spec.labels_of(saved.tasks))
-        require(len(tasks) == len(saved.tasks), "a task is there twice")
+        require(len(tasks) == len(saved.tasks), "a task occurs twice")
         T, n = len(tasks), rows.n_records
         _check_rows(rows, saved.features)
         C, M = _array(arrays, "C", np.zeros((0, 0))), _array(arrays, "M", np.zeros((0, 0)))

@@ -26,7 +26,7 @@ def available_bytes() -> float:
 
 
 def fits(needed: float) -> bool:
-    """True if so many bytes are free."""
+    """True if this many bytes are free."""
     return needed <= PART * available_bytes()
 
 

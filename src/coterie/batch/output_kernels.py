@@ -131,12 +131,12 @@ def is_learned(relation: BatchRelation) -> bool:
 
 
 def output_kernel(relation: BatchRelation | None, tasks: Sequence[Hashable]) -> Matrix:
-    """M for these tasks, shape (T, T).
+    """Return the output kernel M of these tasks, shape (T, T).
 
     Raises
     ------
     OutOfMemoryError
-        If it would not fit, before it is made.
+        If M does not fit into memory; raised before it is allocated.
     """
     n = len(tasks)
     memory.require(3 * 8.0 * n**2, f"the output kernel of {n} x {n} tasks", "take fewer tasks, or an online learner")

@@ -255,7 +255,7 @@ def _counts(problem: Problem) -> Codes:
 def _values(used: Filter, values: Sequence[float] | None) -> list[float]:
     defaults: dict[str, list[float]] = {"alpha": np.logspace(-4, 4, 50).tolist(), "steps": [2**k for k in range(10)]}
     if values is None and used.varied not in defaults:
-        raise ValueError(f"give values of {used.varied} to try: it is in the units of the eigenvalues of Q")
+        raise ValueError(f"{used.varied} has no default values: pass values in the units of the eigenvalues of Q")
     along = _list_of("values", defaults[used.varied] if values is None else values)
     for value in along:
         used.with_value(value)  # refuses one out of range

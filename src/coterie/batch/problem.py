@@ -66,7 +66,7 @@ class Problem:
         return Separate(self.kernel, self.points, self.codes, weighted, self.dtype)
 
     def expansion(self, C: Array, M: Array) -> KernelExpansion:
-        """The functions that the coefficients of this weighted problem give."""
+        """Return the predictor with these coefficients."""
         c = np.asarray(C * self.row_roots, self.dtype)
         return KernelExpansion(self.kernel, self.relation, self.points, self.tasks, self.codes, c, M, self.flat)
 

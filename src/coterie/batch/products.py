@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Entries of the blocks in which kernel values are made where not all are kept.
 BLOCK_ENTRIES = 2**23
 
-#: Linear kernels go by features where the weights of all tasks are no more than so many.
+#: Linear kernels go by features where the weights of all tasks are no more than this many.
 MOST_WEIGHTS = 2**26
 
 

@@ -137,7 +137,7 @@ class Classes:
 
     @classmethod
     def restored(cls, data: Json, arrays: Arrays, outputs: int) -> Classes:
-        """Undo :meth:`dump` for functions of so many outputs.
+        """Restore the result of :meth:`dump` for functions of this many outputs.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Classes:
             If there is not one code per class, or not one number of each code an output.
         """
         classes, codes, middle = data["labels"], arrays.get("codes of classes"), data["middle"]
-        require(isinstance(classes, np.ndarray), "the classes are no array")
+        require(isinstance(classes, np.ndarray), "the classes are not an array")
         classes = classes if classes.dtype != object else np.array(spec.labels_of(classes.tolist()))
         require_shape("classes", classes, outputs if codes is None else None)
         require(type(middle) in (int, float) and math.isfinite(middle), f"the middle of outputs is {middle!r}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-#: The kernel matrix of pairs is made in blocks of so many entries when predicting.
+#: The kernel matrix of pairs is made in blocks of this many entries when predicting.
 BLOCK_ENTRIES = 2**22
 
 #: Arrays of the size of the kernel matrix that are held at once while it is made.
@@ -300,7 +300,7 @@ class VectorFieldRidge(Parameters):
         return data, {name: self.__dict__[name] for name in names}
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`.
+        """Restore the result of :meth:`__dump__`.
 
         Raises
         ------

@@ -68,7 +68,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
     Raises
     ------
     ValueError
-        If X has not one row per round, or U not one row per task and one column a feature.
+        If X has not one row per round, or U not one row per task and one column per feature.
 
     Examples
     --------

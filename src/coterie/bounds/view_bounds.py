@@ -79,7 +79,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     Raises
     ------
     ValueError
-        If X has not one row per round, or U not one row per view and one column a feature.
+        If X has not one row per round, or U not one row per view and one column per feature.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
     Raises
     ------
     ValueError
-        If X has not one row per round, or U not one row per task and one column a feature.
+        If X has not one row per round, or U not one row per task and one column per feature.
 
     Examples
     --------

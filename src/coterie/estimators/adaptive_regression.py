@@ -84,7 +84,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
     Raises
     ------
     ValueError
-        For a step that is not positive, or labels that are no finite numbers.
+        For a step that is not positive, or labels that are not finite numbers.
 
     Notes
     -----

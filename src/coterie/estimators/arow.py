@@ -57,7 +57,7 @@ class MultitaskAROW(LinearEstimator):
     -----
     Diagonal: O(nnz · levels) a record whatever the number of tasks, for relations of nested groups. Full: O((K d)²) a
     record that moves it, and memory for as many covariances; for any fixed relation, and for K d up to some thousands.
-    A new task costs O(d (K d)²); where M changes the covariance is made anew, O((K d)³).
+    A new task costs O(d (K d)²); where M changes the covariance is recomputed, O((K d)³).
 
     ``predict_proba`` is Φ(m / √(1/4 + v)) for a margin m of variance v = ``margin_variance``, in O(nnz · levels) more;
     so it does not rank records as margins do, which a check of scikit-learn's wants.

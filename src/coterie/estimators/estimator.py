@@ -210,7 +210,7 @@ class OnlineEstimator(Parameters):
         return saved(self._model) if self._fitted else ({}, {})
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`."""
+        """Restore the result of :meth:`__dump__`."""
         restore(self._model, data, arrays)
         return self
 
@@ -272,7 +272,7 @@ class OnlineEstimator(Parameters):
             How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. How
             learners use it is said in :mod:`coterie.estimators.weighing`.
         n_passes : int or "auto"
-            How many times to go through the records. A mixture of members, such as the default, goes at most so many
+            How many times to go through the records. A mixture of members, such as the default, goes at most this many
             times through the first nine tenths of them, in their order; it stops at the first pass after which it does
             not predict the last tenth better, and learns that tenth once. How members are mixed, and the intervals of
             numbers, come from the first pass and the last tenth: from predictions of records not yet learned. Fewer
@@ -480,7 +480,7 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task that was never seen, or a ``spread`` that is no array.
+            For a task that was never seen, or a ``spread`` that is not an array.
 
         Notes
         -----

@@ -108,7 +108,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         if not isinstance(self.b, (list, tuple)):
             return self._learner_for(self.b)
         if not self.b:
-            raise ValueError("b must be a number, or hold one at least, got none")
+            raise ValueError("b must be a number or a non-empty sequence of numbers, got an empty one")
         return Ensemble([self._learner_for(b) for b in self.b])
 
     def _learner_for(self, b: Any) -> HeterogeneousLearner:

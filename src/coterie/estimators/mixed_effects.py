@@ -114,8 +114,8 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     intercept_variance, slope_variance : float >= 0
         Prior variances of the shared intercept and of each shared slope, likewise. Features are z-scores by default.
     half_life : float, or two of them, optional
-        Forget: precisions beyond the prior count half after so many records, of shared weights, or with two numbers of
-        shared weights after so many records, and of a task's own after so many records of the task.
+        Forget: the number of records after which precisions beyond the prior count half. With two numbers, the
+        first is for shared weights, the second, in records of the task, for a task's own weights.
     many_features : {"raise", "gradient"}
         What happens if more than 127 features other than 0 were seen. ``"raise"`` refuses such records. ``"gradient"``
         predicts by :class:`MultitaskRegressor` with :class:`coterie.relations.Intercepts` from then on, which learns
@@ -137,7 +137,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     Raises
     ------
     ValueError
-        For a variance that is negative, labels that are no finite numbers, or more than 127 features: nothing is
+        For a variance that is negative, labels that are not finite numbers, or more than 127 features: nothing is
         learned then.
 
     Notes

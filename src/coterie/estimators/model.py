@@ -549,7 +549,7 @@ class OnlineModel:
     def _make_room(
         self, tasks: Sequence[Hashable], size: InputShape, length: int | None = None, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Make the state, or room in it, for tasks; those ``coming`` are only checked: ValueError for one refused."""
+        """Create or resize the state for tasks; only check those in ``coming``: ValueError if refused."""
         population = self.population
         if self.state is None:
             population.require_savable([*tasks, *coming] if len(tasks) else coming)
@@ -701,7 +701,7 @@ class OnlineModel:
 
     @exclusive
     def margins_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable] | None) -> Margins:
-        """The margins of records of one shape that :meth:`predict_waiting` read, as the model is now."""
+        """Recompute the margins of waiting rows of one shape under the current model."""
         rows, _ = joined_rows(waiting)
         whose = tabular.task_labels(tasks, len(waiting), self.population.labels)
         return ModelPredictions(self, Records(rows, rows.width, whose)).margins
@@ -885,7 +885,8 @@ def _require_alike(before: BaseLearner, learner: BaseLearner, population: TaskRe
         alike = False
     if not alike:
         learner.rebind(copy.deepcopy(population.state))  # may say more
-        raise ValueError(f"{' and '.join(names) or 'parameters'} cannot change once something is learned: fit anew")
+        changed = " and ".join(names) or "parameters"
+        raise ValueError(f"{changed} cannot change once something is learned: fit a new model")
 
 
 def _parts_of(learner: BaseLearner) -> list[Any]:

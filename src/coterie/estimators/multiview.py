@@ -276,7 +276,7 @@ class MultiCueClassifier(_OfViews):
     """A kernel learner for every view, and a linear learner that weighs their margins (OMCL; FOR09 §4.2.3).
 
     Below, a Projectron++ a view, f_k, learns by its own margin. Above, margin = ω · h with h = (f_1(x_1), …, f_K(x_K));
-    after the lower ones have learned the record, h is made anew and ω moves by a passive-aggressive step on it, so that
+    after the lower ones have learned the record, h is recomputed, and ω makes a passive-aggressive step on it, so that
     y·ω·h reaches 1 if C allows. ω begins at 0. An absent view has f_k = 0 and its Projectron does not learn.
 
     Parameters
@@ -536,7 +536,7 @@ def view_baselines(X: Any, kernels: Part = None, joint: Part = None) -> dict[Has
 
 def _side_by_side(blocks: list[Any]) -> Any:
     if any(block is None or hasattr(block, "present") for block in blocks):
-        raise ValueError("views side by side under one kernel must all be there: an absent view is no vector of zeros")
+        raise ValueError("views concatenated under one kernel must all be present: an absent view is not zeros")
     if any(hasattr(block, "indptr") for block in blocks):
         from scipy.sparse import csr_array, hstack
 

@@ -68,7 +68,7 @@ def learn_passes(
     if traits.mixes and model.population.recency is not None:
         raise ValueError(
             f"several passes cannot be had with max_tasks={model.settings.max_tasks}: members are mixed by the first "
-            "pass, and a task that was forgotten in it would begin anew; leave one of them out"
+            "pass, and a task that was forgotten in it would start again; leave one of them out"
         )
     block = model.as_block(X, y, task, weights, whole=True)
     length = length_of(block.y, block.weight)

@@ -60,7 +60,7 @@ class MultitaskPerceptron(LinearEstimator):
         as by :meth:`forget_task`. Not with relations that name all their tasks, or late labels. A task
         named beforehand (``tasks=``) is then known from its first record on, too.
     half_life : float, or two of them, optional
-        Forget: what was learned counts half after so many rounds, or what is shared and what is a task's own after so
+        Forget: what was learned counts half after this many rounds, or what is shared and what is a task's own after so
         many each; see :class:`coterie.wrappers.Forgetting`.
     class_weight : dict of label to weight, or "balanced", optional
         The weight of a record by its label, times its ``sample_weight``; 1 for a label that is not named.

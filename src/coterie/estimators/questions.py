@@ -132,7 +132,7 @@ class Questions:
         return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **saved}
 
     def restore(self, data: Json, arrays: Arrays) -> None:
-        """Undo :meth:`dump`.
+        """Restore the result of :meth:`dump`.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Questions:
         """
         tasks = spec.labels_of(data["tasks"])
         self.tasks = Index(tasks)
-        require(len(self.tasks) == len(tasks), "a task is there twice among those asked about")
+        require(len(self.tasks) == len(tasks), "a task occurs twice among those asked about")
         self.clock = array_of(arrays, "clock", self.clock)
         require_counts("the clock of questions", self.clock, 1)
         own = [name for name, like in self.limits._asdict().items() if isinstance(like, np.ndarray)]
@@ -151,7 +151,7 @@ class Questions:
 
 
 def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
-    """The limits with room to count so many tasks, and the labels of so many more rounds."""
+    """The limits with room to count this many tasks, and the labels of this many more rounds."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=enlarged(limits.held, tasks))
@@ -162,7 +162,7 @@ def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
 
 
 def _without_room(limits: Tree, tasks: int) -> Tree:
-    """The limits without unused room: so many tasks, and the labels in the window, the oldest first."""
+    """The limits without unused room: this many tasks, and the labels in the window, the oldest first."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=limits.held[:tasks])

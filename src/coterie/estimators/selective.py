@@ -72,11 +72,11 @@ class SelectiveSampling(Parameters):
         How likely a label is asked for: ``Margin`` (c = 0.3, without), ``RelationRow``,
         :class:`coterie.asking.Below`, :class:`coterie.asking.Randomly` or :class:`coterie.asking.Always`.
     budget : int >= 1, optional
-        At most so many labels in any ``window`` consecutive rounds.
+        At most this many labels in any ``window`` consecutive rounds.
     window : int >= 1, optional
         Rounds that the limits are for; without, all rounds there will ever be.
     per_task : int >= 1, or float in (0, 1], optional
-        At most so many labels of a task in the window, or at most that share of the budget (one label at least).
+        At most this many labels of a task in the window, or at most that share of the budget (one label at least).
     seed : int >= 0
         Of the uniform numbers.
 
@@ -188,7 +188,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(model.population.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
     def _chance(self, n_tasks: int | None = None) -> Tree:
-        """The chance of asking for the tasks known, or for so many, updated from a relation that is learned."""
+        """The chance of asking for the tasks known, or for this many, updated from a relation that is learned."""
         ask, model = self._ask, self._model
         known = len(model.population)
         query_probability = ask.compiled(known if n_tasks is None else n_tasks)
@@ -314,7 +314,7 @@ class SelectiveSampling(Parameters):
         return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, saved
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`.
+        """Restore the result of :meth:`__dump__`.
 
         Raises
         ------

@@ -27,7 +27,7 @@ Members = dict[str, Any]
 #: Sets of members by name.
 NamedSet = Literal["default", "cheap", "ensemble"]
 
-#: From so many records on, labels are so late that steps which suit labels in time do worse than a constant: a member
+#: From this many records on, labels are so late that steps which suit labels in time do worse than a constant: a member
 #: joins whose steps are so small.
 LATE, SLOW_STEP = 1000, 0.05
 #: What a coin better has to bet in the beginning for its rows together, so that each of two has as much as one alone.
@@ -212,7 +212,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
             if isinstance(member, OnlineEstimator) and member.__stream_model__().label_encoder.numeric:
                 raise TypeError(f"members must be classifiers, got {member!r}, which learns numbers")
             if getattr(member, "class_weight", None) is not None:
-                raise ValueError(f"class_weight of a member is not used: give it to the mixture, and not to {member!r}")
+                raise ValueError(f"class_weight of a member is not used: set it on the ensemble instead of {member!r}")
         described = [_learner_described(member) for member in self.members]
         for n, description in enumerate(described):
             if description in described[:n]:

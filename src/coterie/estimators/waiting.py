@@ -33,7 +33,7 @@ class SavedPredictions(msgspec.Struct, array_like=True):
         )
 
     def restored(self) -> Predictions:
-        """Undo :meth:`from_predictions`."""
+        """Restore the result of :meth:`from_predictions`."""
         margins = np.frombuffer(self.margins).copy()  # compiled code takes arrays that it may write to
         experts = None if self.experts is None else np.frombuffer(self.experts)[:, None].copy()
         members = tuple(member.restored() for member in self.members)
@@ -72,13 +72,13 @@ class WaitingRow(msgspec.Struct, array_like=True):
         return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
 
     def check(self, features: int, like: Predictions | None) -> None:
-        """Refuse a row of a file that a state of so many features, which predicts ``like`` this, cannot have made."""
+        """Refuse a row of a file that a state of this many features, which predicts ``like`` this, cannot have made."""
         require(self.predictions is None or is_like(self.predictions.restored(), like), "no model predicts so")
         if self.values is None or self.features is None:
             require({self.values, self.features} == {None}, "a record that waits has half a row")
             return
         values, columns = np.frombuffer(self.values), np.frombuffer(self.features, np.int32)
-        require(len(values) == len(columns) and bool(np.isfinite(values).all()), "a record that waits is no row")
+        require(len(values) == len(columns) and bool(np.isfinite(values).all()), "a waiting record is not a row")
         require(bool(((columns >= 0) & (columns < features)).all()), "a record that waits is too wide")
 
 

@@ -88,7 +88,7 @@ def check_class_weight_names(class_weight: ClassWeight, labels: Labels, complete
         The labels known so far.
     complete : bool
         True if there will be no others. If not, each weight may be that of a label to come, as long as the kind of
-        labels has room for so many.
+        labels has room for this many.
 
     Raises
     ------

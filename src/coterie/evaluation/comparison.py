@@ -54,8 +54,8 @@ class Comparison:
     spread : dict of str to ndarray
         By learner, the standard deviation of each feature over the first 10,000 records, as it learned them; of
         learners of several views there is none.
-    given : tuple of str
-        The learners that the caller asked for; the others were added to compare them with. Empty where nobody says.
+    requested : tuple of str
+        The learners that the caller asked for; the others were added to compare them with. Empty where unknown.
     """
 
     traces: dict[str, Trace]
@@ -63,7 +63,7 @@ class Comparison:
     seconds: dict[str, float]
     reference_names: tuple[str, str] = ("independent", "pooled")
     spread: dict[str, Floats] = field(default_factory=dict)
-    given: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
 
     @property
     def best(self) -> str:
@@ -157,7 +157,7 @@ def asked_for(comparison: Comparison, against: str | None = None) -> str:
     """
     traces, baselines = comparison.traces, (*comparison.reference_names, *BASELINES)
     names = [name for name in traces if name not in (CONSTANT, against)]
-    learners = [name for name in names if name in comparison.given] or names
+    learners = [name for name in names if name in comparison.requested] or names
     candidates = [name for name in learners if name not in baselines] or learners
     return min(candidates, key=lambda name: np.nan_to_num(traces[name].error), default=against or CONSTANT)
 
@@ -267,7 +267,7 @@ def side_by_side(
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
     label_baselines: LabelBaselines | None = None,
 ) -> Comparison:
-    """Let learners go along blocks of records, one each a round; see :func:`compare`, which adds the baselines.
+    """Let learners go along blocks of records, one each per round; see :func:`compare`, which adds the baselines.
 
     Parameters
     ----------

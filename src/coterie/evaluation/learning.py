@@ -354,7 +354,7 @@ class _CheckedStream:
 
     @property
     def has_one_label(self) -> bool:
-        """True if there was one label only so far, and labels are no numbers."""
+        """True if there was one label only so far, and labels are not numbers."""
         return not self._label_encoder.numeric and len(self._labels) < 2
 
     def require_labels(self, delay: int) -> None:
@@ -406,7 +406,7 @@ class _CheckedStream:
         except ValueError:
             labels = np.asarray(block.y)
             bad = np.array([not self._is_number(label) for label in labels])
-            message = f"{labels[np.argmax(bad)]!r} is no number that can be learned"
+            message = f"{labels[np.argmax(bad)]!r} is not a number that can be learned"
             raise self._error(message, "label", block, bad) from None
 
     def _is_number(self, label: Label) -> bool:

@@ -293,7 +293,7 @@ class RunningTotals:
         self._reported: dict[str, float] = {}
 
     def add(self, traces: Mapping[str, Trace]) -> Iterator[Totals]:
-        """Add the next stretch of every learner; yield the totals at each doubling within it.
+        """Add the next rounds of every learner; yield the totals each time the number of rounds doubles.
 
         Parameters
         ----------

@@ -134,7 +134,7 @@ class OfLabels(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Judge tasks with these gains; O(K) time."""
+        """Test the significance of each task's gain; O(K) time."""
         size = class_of_size(gains.n)
         observed, expected = (_sums(sums, size, len(SIZES) + 1)[size] for sums in (self.surprise, self.variance))
         raised = np.maximum(_ratio(observed, expected), 1.0)
@@ -168,7 +168,7 @@ class OfClasses(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Judge tasks with these gains; O(K) time."""
+        """Test the significance of each task's gain; O(K) time."""
         size, classes = class_of_size(gains.n), len(SIZES) + 1
         rounds = _sums(gains.n.astype(np.float64), size, classes)
         part = gains.n / np.maximum(gains.n + _GAINS, 1)
@@ -227,7 +227,7 @@ class OfNumbers(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in (twice**2, ours**2, theirs**2, *cubes, *sides)))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Judge tasks with these gains; O(K) time."""
+        """Test the significance of each task's gain; O(K) time."""
         from scipy.special import stdtrit
 
         n, at_least_one = gains.n, np.maximum(gains.n, 1)
@@ -276,7 +276,7 @@ class OfPredictions(NamedTuple):
         return cls(_sums(differ.astype(np.float64), task, tasks))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Judge tasks with these gains; O(K) time."""
+        """Test the significance of each task's gain; O(K) time."""
         from scipy.special import betainc, betaincinv
 
         differ, left = self.differ, (1.0 - confidence) / 2.0

@@ -52,7 +52,7 @@ def progressive_validation(
     tasks : sequence of labels, optional
         Tasks to know from the start; any other counts in M from its first record on.
     delay : int
-        The label of a record comes after so many further records have been predicted.
+        The label of a record comes after this many further records have been predicted.
     sample_weight : array, shape (n,), optional
         How much each record counts where it is learned, and in the error; blocks bring their own.
     on_round : callable, optional

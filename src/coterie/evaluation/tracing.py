@@ -16,7 +16,7 @@ from .trace import AmountTrace, ManyClassTrace, Trace
 def make_trace(labels: Labels, rows: Array, y: Array, log_odds: float | None, rounds: Json) -> Trace:
     """Make the trace of rounds from the rows of their predictions and other attributes, ``rounds``.
 
-    ``log_odds`` is the factor that makes log-odds of margins, None if they are no log-odds.
+    ``log_odds`` is the factor that makes log-odds of margins, None if they are not log-odds.
     """
     raise TypeError(f"no trace is made of {type(labels).__name__}")
 

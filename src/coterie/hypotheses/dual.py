@@ -47,7 +47,7 @@ class Dual:
         return Expansion(Support.empty(levels), self.budget.memory(form), sharing, store)
 
     def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:
-        """The model with room for so many more support vectors, as far as the budget goes, and for so many tasks."""
+        """The model with room for this many more support vectors, up to the budget, and for this many tasks."""
         rows, need = len(model.support.tasks), int(model.support.counts[SIZE]) + fresh
         most = need if self.budget.size is None else self.budget.size
         capacity = max(rows, min(roomy(rows, need), most))

@@ -60,7 +60,7 @@ class FullCovariance:
         return isinstance(self.kernel, PlainProduct) and self.kernel.plain
 
     def start(self, sharing: Any, features: int, dense: bool) -> FullPrimal | Bordered:
-        """A model of no task and no record."""
+        """Create a model without tasks and records."""
         if self.solver == "primal":
             return FullPrimal.empty(sharing, features)
         return Bordered.empty(sharing, empty_store(dense, features))

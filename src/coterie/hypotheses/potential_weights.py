@@ -56,7 +56,7 @@ class PotentialWeights:
         return Mirrored.empty(sharing, features)
 
     def resized(self, model: Mirrored, M: Matrix, features: int) -> Mirrored:
-        """Make the model of the same moves under M, with so many features: O(K² d + K³)."""
+        """Make the model of the same moves under M, with this many features: O(K² d + K³)."""
         gradient = partial(checked, self.potential)
         return model.resized(transformed(M, self.transform), float(self.rate), gradient, features)
 

@@ -8,9 +8,9 @@ from typing import Any
 from coterie import spec
 from coterie.numeric.weights.sections import MANY, TABLES
 
-#: A table of every weight may take so many bytes before "auto" stores only what was moved.
+#: A table of every weight may take this many bytes before "auto" stores only what was moved.
 DENSE_LIMIT = 2**28
-#: Groups are few and every record moves them: up to so many weights a plain vector is the fastest form.
+#: Groups are few and every record moves them: up to this many weights a plain vector is the fastest form.
 DENSE_GROUPS = 2**22
 
 STORAGE = spec.Setting(kind="text", choices=("auto", "dense", "sparse"))
@@ -18,7 +18,7 @@ STORAGE = spec.Setting(kind="text", choices=("auto", "dense", "sparse"))
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage that a user asked for, and the tables it makes, with so many ``numbers`` a weight."""
+    """The storage that a user asked for, and the tables it makes, with this many ``numbers`` a weight."""
 
     storage: str
     numbers: int = 1
@@ -40,14 +40,14 @@ class Storage:
         return dense_table.empty(rows, features, self.numbers)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
-        """Make room for so many rows and features, sparsely where a dense table would become too large."""
+        """Make room for this many rows and features, sparsely where a dense table would become too large."""
         # whether a dense table has room by chance, as one from a file has not, must not decide
         if table.dense and self.storage != "dense" and not dense and _too_large(table.numbers * rows * features):
             table = table.to_sparse()
         return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
 
     def make_pair(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
-        """Make empty tables of so many groups and of so many tasks."""
+        """Make empty tables of this many groups and of this many tasks."""
         return self.make_table(groups, features, dense, shared=True), self.make_table(tasks, features, dense)
 
 

@@ -70,7 +70,7 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
     >>> kind_of(pa.int32()), kind_of(pa.dictionary(pa.int8(), pa.string())), kind_of(pa.list_(pa.string()))
     (('numeric', ''), ('categorical', ''), ('items', ''))
     >>> kind_of(pa.date32()), kind_of(pa.time32("s"))
-    (('date', ''), (None, 'it holds time32[s], which is no number, string, date or list of strings'))
+    (('date', ''), (None, 'it holds time32[s], which is not a number, string, date or list of strings'))
     """
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_null(inner):
@@ -85,11 +85,11 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
     labels = pa.types.is_boolean, pa.types.is_integer, pa.types.is_null, is_string
     if item is not None and any(is_kind(item) for is_kind in labels):
         return "items", ""
-    return None, f"it holds {kind}, which is no number, string, date or list of strings"
+    return None, f"it holds {kind}, which is not a number, string, date or list of strings"
 
 
 def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
-    """Return the kinds of a table's columns, or None and the reason why a column is no feature; text may be dates."""
+    """Return the kinds of columns, or None and the reason why a column is not a feature; text may be dates."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
     nameless = [name for name in kinds if name == CONSTANT_KEY]

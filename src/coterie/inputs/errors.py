@@ -48,7 +48,7 @@ class FieldError(ValueError):
         return cls("{}{rest}", names[match[1]], rest=match[2])
 
     def worded(self, word: Callable[[str], str]) -> str:
-        """Return the sentence with another word for each argument."""
+        """Return the message with each argument name replaced by ``word(name)``."""
         return self.message.format(*map(word, self.fields), **self.values)
 
 
@@ -88,7 +88,7 @@ class InputError(ValueError):
         super().__init__(self.worded(str))
 
     def worded(self, word: Callable[[str], str]) -> str:
-        """Return the place and the message, with another word for each argument that the hint names."""
+        """Return the place and the message, with each argument name in the hint replaced by ``word(name)``."""
         place = ":".join(str(part) for part in (self.path, self.line) if part is not None)
         column = "" if self.column is None else f"column {self.column!r}"
         hint = "" if self.hint is None else f"; {self.hint.worded(word)}"

@@ -46,7 +46,7 @@ class Faults:
     skipped : int
         Records left out.
     unlabelled : int
-        Records left out because they have no label, which is no fault.
+        Records left out because they have no label, which is not an error.
     examples : list of str
         The first five messages.
     numeric : collection of str

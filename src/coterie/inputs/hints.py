@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: The most records and columns that hints are drawn from, and the fewest records.
 LOOKED, COLUMNS, FEWEST = 10_000, 200, 100
-#: A column of text holds ids if this share of its values are distinct, and texts if these have so many words.
+#: A column of text holds ids if this share of its values are distinct, and texts if these have this many words.
 NEW, WORDS = 0.9, 3.0
 #: A column is nearly the label from this AUC on, or this rank correlation with a label that is a number (normal ones
 #: then have 95 of 100 pairs in the same order); and the fewest records of either label for a hint.

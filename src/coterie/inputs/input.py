@@ -397,7 +397,7 @@ class Input:
         """Return the index of the tasks in the data of a file; ValueError for a repeated task."""
         labels = spec.labels_of(data["tasks"])
         index = Index(labels)
-        require(len(index) == len(labels), "a task is there twice")
+        require(len(index) == len(labels), "a task occurs twice")
         return index
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:

@@ -190,7 +190,7 @@ def _read_arrays(arrays: dict[Hashable, AnyRecords], known: Spaces | None) -> In
     arrays = {tabular.one_task(task): _dense(task, array) for task, array in arrays.items()}
     lengths = {task: len(array) for task, array in arrays.items()}
     if len(set(lengths.values())) != 1:
-        raise ValueError(f"every task must have one instance per round, got arrays of so many rows: {lengths}")
+        raise ValueError(f"every task must have one instance per round, got arrays of this many rows: {lengths}")
     spaces = Spaces(tuple(arrays), tuple(array.shape[1] for array in arrays.values()))
     if known is not None:
         if set(known.tasks) != set(arrays):

@@ -27,7 +27,7 @@ class Labels(ABC):
     """The labels of a stream, in order of appearance.
 
     A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` of the methods is the factor that makes
-    log-odds of decoded margins, None if they are no log-odds.
+    log-odds of decoded margins, None if they are not log-odds.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ class ManyLabels(Labels):
         """Refuse labels from a file unless they are numbered in their order, one for each model: ValueError."""
         spec.labels_of(self.seen)
         if list(self.inside.values()) != list(range(models)):
-            raise ValueError(f"{len(self.inside)} labels are not those of {models} models, in their order")
+            raise ValueError(f"{len(self.inside)} labels do not match {models} two-class models")
 
     def value(self, y: Hashable) -> Flags:
         """Encode one label as memberships of all classes."""

@@ -136,7 +136,7 @@ def frame_records(X: AnyRecords, gaps: bool) -> list[dict[Hashable, AnyRecords]]
 
 
 def has_numbers_only(X: AnyRecords) -> bool:
-    """Return True for a frame of numbers only; truth values are no numbers."""
+    """Return True for a frame of numbers only; booleans are not numbers."""
     if hasattr(X, "iloc"):
         return all(getattr(kind, "kind", "O") in "iuf" for kind in X.dtypes)
     if not hasattr(X, "column_names"):

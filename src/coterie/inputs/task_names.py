@@ -61,7 +61,7 @@ def forget_tasks_by_name(model: Estimator, names: Sequence[str], path: str) -> l
     """
     if not hasattr(model, "forget_tasks"):
         kind = type(model).__name__
-        raise InputError(f"holds a batch model ({kind}), which is fitted anew without the records of a task", path)
+        raise InputError(f"holds a batch model ({kind}), which is refitted without the records of a task", path)
     tasks = find_tasks(model, names, path)
     model.forget_tasks(tasks)
     known = set(getattr(model, "tasks_", ()))

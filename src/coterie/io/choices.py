@@ -325,7 +325,7 @@ class LogReader(Reader):
             keys = [name] if name in x else [key for key in x if key.rpartition(".")[2] == name]
             if len(keys) != 1 or not isinstance(x[keys[0]], (str, int)):
                 known = ", ".join(map(shown, list(x)[:20])) or "nothing"
-                raise InputError(f"it has no {name!r}, which holds the task, among {known}")
+                raise InputError(f"it has no column {name!r} for the task; it has {known}")
             task = x.pop(keys[0])
         index, probabilities = event.find_action(len(actions)), event.sort_probabilities(len(actions))
         p = _probability(event.probability, "_label_probability")
@@ -404,7 +404,7 @@ def _probability(value: object, column: str | None = None) -> float:
     if p is None:
         raise InputError("the probability is missing", column=column)
     if not 0.0 < p <= 1.0:
-        raise InputError(f"the probability {p:g} of what was shown is not above 0 and at most 1", column=column)
+        raise InputError(f"the probability {p:g} of the shown action must be above 0 and at most 1", column=column)
     return p
 
 

@@ -543,7 +543,7 @@ def read(
         Let running scales go on learning; with False they, and the names of features, stay as the encoder has them, and
         columns of features that a file lacks are missing values (``reader.lacking``).
     skip : int, default 0
-        Leave out so many records at the beginning, such as those that the encoder has seen: scales do not learn from
+        Leave out this many records at the beginning, such as those that the encoder has seen: scales do not learn from
         them. Bad records are not counted among them.
     ends : sequence of int
         `Reader.ends` of an earlier reading of these files: those files are not opened, for all their records are among

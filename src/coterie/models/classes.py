@@ -161,7 +161,7 @@ class OneAgainstRest(MetaLearner):
         return {"classes": list(data)}, join_numbered("classes", arrays)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ClassesState:
-        """Undo :meth:`dump`.
+        """Restore the result of :meth:`dump`.
 
         Raises
         ------

@@ -162,7 +162,7 @@ class UpdateResult(NamedTuple):
     stored, evicted : ndarray, shape (m,), or None
         With support vectors: True for each record that became one, and the task that lost one, -1 for none.
     views : tuple or None
-        Of several views: their names, counts of records, and the lengths of the views' weights after so many records.
+        Of several views: their names, counts of records, and the lengths of the views' weights after this many records.
     """
 
     predictions: Predictions
@@ -282,7 +282,7 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
-        """Predict records; nothing is written."""
+        """Predict records without changing the state."""
 
     @abstractmethod
     def learn(self, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
@@ -389,7 +389,7 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Undo :meth:`dump`: ValueError if the data do not fit together."""
+        """Restore the result of :meth:`dump`: ValueError if the data do not fit together."""
 
 
 class MetaLearner(BaseLearner):
@@ -509,7 +509,7 @@ class MemberLearner(MetaLearner):
         return saved, join_numbered("members", arrays)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Undo :meth:`dump`: ValueError if the data do not fit together or members are of different widths."""
+        """Restore the result of :meth:`dump`; ValueError for inconsistent data or members of different widths."""
         saved = msgspec.convert(data, SavedMembers)
         n, expected = len(saved.members), len(self.learners)
         require(n == expected, f"the file holds {n} members, and the parameters name {expected}")

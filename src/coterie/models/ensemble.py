@@ -294,7 +294,7 @@ class Ensemble(MemberLearner):
         return data, arrays | flatten(require_held(state.layer, "layer."), "layer.")[1]
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Undo :meth:`dump`.
+        """Restore the result of :meth:`dump`.
 
         Raises
         ------
@@ -539,7 +539,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         state.rounds += rounds
 
     def predict(self, state: CompiledEnsembleState, run: Batch) -> Predictions:
-        """Predict records; nothing is written."""
+        """Predict records without changing the state."""
         n, unseen = len(run.tasks), run.tasks < 0
         margins, experts = np.zeros(n), np.zeros((len(self.experts), n))
         if unseen.any() and not unseen.all():
@@ -581,7 +581,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return super().dump(state)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> CompiledEnsembleState:
-        """Undo :meth:`dump`."""
+        """Restore the result of :meth:`dump`."""
         return self._share_tables(super().restore(data, arrays, tasks))
 
 

@@ -55,7 +55,7 @@ class HeterogeneousLearner(BlockLearner):
         self.traits = Capabilities(
             fixed=True,
             cannot_drop="tasks with feature spaces of their own cannot be forgotten: every round has an instance of "
-            "each, and what was learned is of them together; learn anew without the task",
+            "each, and what was learned is of them together; train a new model without the task",
             cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
             beyond_features="" if hypothesis.kernels is None else "support vectors",
         )
@@ -114,7 +114,7 @@ class HeterogeneousLearner(BlockLearner):
         return np.where(np.arange(state.known)[:, None] == state.model.owner, w, 0.0)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Margins of the active tasks of rounds: O(D²) or O(m²) each; nothing is written."""
+        """Margins of the active tasks of rounds: O(D²) or O(m²) each; the state does not change."""
         margins, coupling = np.zeros(len(codes)), self._coupling(state)
         for first in range(0, len(codes), BLOCK):
             part = codes[first : first + BLOCK]

@@ -64,7 +64,7 @@ class KernelLearner(BoundLearner):
         return state
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first so many tasks of the index and for so many features; each counts at once."""
+        """Resize the state to exactly this many tasks and features."""
         known = state.known
         super().resize(state, tasks, size, counted)
         if state.known > known:
@@ -110,7 +110,7 @@ class KernelLearner(BoundLearner):
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Margins of records of known tasks: O(B) kernel values each; nothing is written."""
+        """Margins of records of known tasks: O(B) kernel values each; the state does not change."""
         return self._predict(state, state.model, rows, codes)
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -205,5 +205,5 @@ def _why_not_dropped(hypothesis: Dual, relation: Part) -> str:
         return ""
     return (
         f"a kernel model with {relation!r} and {hypothesis.budget!r} cannot forget a task: what its support vectors "
-        "have changed cannot be taken out; learn anew without it"
+        "have changed cannot be taken out; train a new model without it"
     )

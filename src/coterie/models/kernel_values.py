@@ -13,7 +13,7 @@ from .kernel_checks import check_values
 
 #: Records in a block. Dense: as many kernel values among themselves a record, so no more than make the product with the
 #: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
-#: support vectors is made anew for each.
+#: support vectors is recomputed for each.
 DENSE_BLOCK, SPARSE_BLOCK = 120, 512
 NONE = np.zeros((0, 0))
 

@@ -85,7 +85,7 @@ class Round(BaseLearner):
         self.adapter.refuse(state, tasks)
 
     def predict(self, state: State, run: Batch) -> Predictions:
-        """Predict records; nothing is written."""
+        """Predict records without changing the state."""
         margins = score_known_and_unseen(
             run,
             lambda rows, codes: self.score(state, rows, codes),
@@ -111,7 +111,7 @@ class Round(BaseLearner):
         return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
-        """Undo :meth:`dump`.
+        """Restore the result of :meth:`dump`.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class CompiledLearner(BaseLearner):
 
     @abstractmethod
     def make_room(self, state: LearnerState, i: int, entries: int) -> None:
-        """Make the room that compiled code lacked for a record of task i with so many entries."""
+        """Make the room that compiled code lacked for a record of task i with this many entries."""
 
     def learn_compiled(self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS) -> Moves:
         """Predict and learn in the compiled loop; if something stops it, the records before are learned."""
@@ -269,13 +269,13 @@ class LinearLearner(CompiledLearner, Round):
         state.known = dropped.left
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Make room for a record of task i with so many entries."""
+        """Make room for a record of task i with this many entries."""
         self.adapter.make_room(state, i, entries)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks: O(nnz · levels) each; nothing is written."""
+        """Return the margins of records of known tasks: O(nnz · levels) each; the state does not change."""
         margins = np.zeros(len(codes))
         predict(state.model, rows, codes, 0, len(codes), margins)
         return margins

@@ -136,7 +136,7 @@ class MixedEffectsLearner(CompiledLearner):
             )
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first so many tasks of the index, and note the number of features."""
+        """Make room for the first this many tasks of the index, and note the number of features."""
         model = state.model.with_constant(size.constant)
         require(
             model is state.model or len(model.columns) == 1,
@@ -164,7 +164,7 @@ class MixedEffectsLearner(CompiledLearner):
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def predict(self, state: State, run: Batch) -> Predictions:
-        """Predict records; nothing is written. Margins are NaN once the model has left."""
+        """Predict records without changing the state. Margins are NaN once the model has left."""
         margins = np.zeros(len(run.tasks))
         predict(state.model.lent(), run.rows, run.tasks, 0, len(margins), margins)
         return Predictions(margins)
@@ -273,7 +273,7 @@ class MixedEffectsLearner(CompiledLearner):
         return data, _own_arrays(model)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
-        """Undo :meth:`dump`.
+        """Restore the result of :meth:`dump`.
 
         Raises
         ------
@@ -337,7 +337,7 @@ class SuccessionLearner(MemberLearner):
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def predict(self, state: MembersState, run: Batch) -> Predictions:
-        """Predict records; nothing is written."""
+        """Predict records without changing the state."""
         return self._combine(self.predict_members(state, run))
 
     @staticmethod

@@ -21,7 +21,7 @@ from .contract import Batch, Codes, Margins
 
 
 class PotentialLearner(BoundLearner):
-    """A hypothesis with a potential and a fixed relation; the gradient is computed anew after every mistake.
+    """A hypothesis with a potential and a fixed relation; the gradient is recomputed after every mistake.
 
     The rule is the Perceptron's. Parameters are those of :class:`BoundLearner`.
     """
@@ -43,7 +43,7 @@ class PotentialLearner(BoundLearner):
         return np.array(state.model.weights)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Margins of records of known tasks: O(nnz) each; nothing is written."""
+        """Margins of records of known tasks: O(nnz) each; the state does not change."""
         margins = np.zeros(len(codes))
         self._predict(state.model, _within(rows, state.features), codes, margins)
         return margins

@@ -45,12 +45,12 @@ class Recency:
 
     @classmethod
     def restored(cls, order: Codes, known: int) -> Self:
-        """The order of so many tasks that a file has.
+        """Restore the order of this many tasks from a file.
 
         Raises
         ------
         ValueError
-            If it is no order of so many tasks.
+            If it is not an order of this many tasks.
         """
         if order.ndim != 1 or order.dtype.kind != "i" or not np.array_equal(np.sort(order), np.arange(known)):
             raise ValueError(f"the file holds no order in which its {known} tasks were seen")
@@ -62,19 +62,19 @@ class Recency:
         return np.argsort(self._seen[: self._known], kind="stable")
 
     def join(self, tasks: int) -> None:
-        """Add so many tasks, which are about to be seen."""
+        """Add this many tasks, which are about to be seen."""
         known = self._known + tasks
         self._seen = enlarged(self._seen, known)
         self._seen[self._known : known] = self._clock + np.arange(tasks)
         self._known, self._clock = known, self._clock + tasks
 
     def see(self, codes: Codes) -> None:
-        """See the tasks with these numbers, one after the other."""
+        """Mark the tasks with these numbers as seen, in order."""
         self._seen[codes] = self._clock + np.arange(len(codes))  # of several times the last one stays
         self._clock += len(codes)
 
     def see_one(self, number: int) -> None:
-        """See one task."""
+        """Mark a task as seen."""
         self._seen[number] = self._clock
         self._clock += 1
 
@@ -146,7 +146,7 @@ class Turnover:
         heapq.heapify(self._coming)
 
     def pieces(self, known: int) -> Iterator[Piece]:
-        """Yield the pieces, so many tasks being known before the first."""
+        """Yield the pieces, this many tasks being known before the first."""
         piece = Piece(0, 0, [], [])
         while piece.last < len(self._places) or not len(self._places):
             piece = self._piece(piece.last, known)

@@ -140,7 +140,7 @@ class RegressionLearner(MemberLearner):
     # -- predicting -----------------------------------------------------------------------------------------------
 
     def predict(self, state: RegressionState, run: Batch) -> Predictions:
-        """Predict records; nothing is written."""
+        """Predict records without changing the state."""
         return self._predict_with_spread(state, run)[0]
 
     def _predict_with_spread(self, state: RegressionState, run: Batch) -> tuple[Predictions, Floats]:
@@ -223,7 +223,7 @@ class RegressionLearner(MemberLearner):
         return data | {"shape": shape}, arrays | own
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> RegressionState:
-        """Undo :meth:`dump`.
+        """Restore the result of :meth:`dump`.
 
         Raises
         ------

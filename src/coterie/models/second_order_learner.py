@@ -129,7 +129,7 @@ class SecondOrderLearner(BoundLearner):
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Margins of records of known tasks; nothing is written."""
+        """Compute margins of records of known tasks without changing the state."""
         return self._margins(*self.moments(state, rows, codes, self.shrinks))
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:

@@ -187,7 +187,7 @@ class TaskRegistry:
         length: int | None = None,
         coming: Sequence[Hashable] = (),
     ) -> None:
-        """Make the state before the first round, of the tasks known from the start; those ``coming`` are checked only.
+        """Create the initial state with the tasks known at the start; only check those in ``coming``.
 
         Nothing is changed if one is refused.
         """
@@ -360,7 +360,7 @@ class TaskRegistry:
         return data, arrays if self.recency is None else arrays | {RECENCY: self.recency.order}
 
     def restore(self, data: Json, arrays: Arrays, index: Index) -> None:
-        """Undo :meth:`dump`; of records of several views the index numbers the names of these.
+        """Restore the result of :meth:`dump`; of records of several views the index numbers the names of these.
 
         Raises
         ------

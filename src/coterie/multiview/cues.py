@@ -57,7 +57,7 @@ class CueLearner(MembersRound):
         if [learner.hypothesis for learner in self._learners(state.names)] != [
             learner.hypothesis for learner in state.learners
         ]:
-            raise ValueError("kernels and eta cannot change once something is learned: fit anew")
+            raise ValueError("kernels and eta cannot change once something is learned: fit a new model")
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CueState:
         """The state before the first round: ValueError if views have not a kernel each."""
@@ -67,7 +67,7 @@ class CueLearner(MembersRound):
         return CueState(members, list(size.names), size.dense, learners, np.zeros(len(members)))
 
     def resize(self, state: CueState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for views so wide."""
+        """Resize the state to views of these widths."""
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, 1, InputShape(width, state.dense))
 
@@ -106,7 +106,7 @@ class CueLearner(MembersRound):
         state.rounds += 1
 
     def score(self, state: CueState, records: ViewRecords) -> Margins:
-        """Margins of records; nothing is written."""
+        """Compute margins of records without changing the state."""
         return np.asarray(self._margins(state, records) @ state.weights)
 
     def _margins(self, state: CueState, records: ViewRecords) -> Margins:
@@ -138,7 +138,7 @@ class CueLearner(MembersRound):
         return data, {"weights": state.weights.copy()} | arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> CueState:
-        """Undo :meth:`dump`; the index is of the names of the views."""
+        """Restore the result of :meth:`dump`; the index is of the names of the views."""
         learners = self._learners(tasks.labels)
         saved, members = self.restored(data, arrays, learners, [Index([0]) for _ in learners])
         require(all(member.dense == saved.dense for member in members), "views are kept in several forms")

@@ -111,7 +111,7 @@ class ViewRound(BaseLearner):
 
     @abstractmethod
     def score(self, state: LearnerState, records: ViewRecords) -> Margins:
-        """Margins of records; nothing is written."""
+        """Compute margins of records without changing the state."""
 
     @abstractmethod
     def _learn(self, state: LearnerState, records: ViewRecords, y: Margins) -> ViewMoves:
@@ -124,7 +124,7 @@ class ViewRound(BaseLearner):
         """Drop nothing: there are no tasks."""
 
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
-        """Predict records; nothing is written."""
+        """Predict records without changing the state."""
         return Predictions(self.score(state, run.rows))
 
     def learn(self, state: LearnerState, run: Batch, y: Margins) -> UpdateResult:
@@ -166,11 +166,11 @@ class _NormLearner(ViewRound):
         self._rule, self._mean = compiled_rule(rule), int(average)
         if not norm.compiled and not isinstance(self._rule, MistakeStep):
             raise ValueError(
-                f"a gauge goes with the rule Perceptron(), how far {rule!r} may go being known of p-norms only"
+                f"a gauge needs the rule Perceptron(), got {rule!r}: other steps are known for p-norms only"
             )
 
     def _rank(self, widths: Sequence[int]) -> int:
-        """The number of singular values of V, for views so wide."""
+        """The number of singular values of V, for views of these widths."""
         return self.norm.rank(tuple(widths))
 
     def _reshape(self, state: ViewState, widths: Sequence[int]) -> None:
@@ -201,7 +201,7 @@ class _NormLearner(ViewRound):
         return saved | {"rounds": state.rounds}, arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ViewState:
-        """Undo :meth:`dump`; the index is of the names of the views.
+        """Restore the result of :meth:`dump`; the index is of the names of the views.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class ViewLearner(_NormLearner):
         return ViewState(primal.Primal(store, potential, self._mean), list(size.names), size.widths, size.dense)
 
     def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for views so wide."""
+        """Resize the state to views of these widths."""
         if size.widths != state.widths:
             self._reshape(state, size.widths)
             state.model = state.model._replace(store=state.model.store.with_widths(size.widths))
@@ -282,7 +282,7 @@ class ViewLearner(_NormLearner):
         return np.asarray(state.model.store.lengths(state.model.potential))
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
-        """Margins of records; nothing is written."""
+        """Compute margins of records without changing the state."""
         margins = np.zeros(len(records))
         primal.predict(state.model._replace(mean=self._mean), _form(state, records), margins)
         return margins
@@ -314,7 +314,7 @@ class KernelViewLearner(_NormLearner):
 
     def __init__(self, norm: Norm, kernels: Part, rule: Part, average: bool) -> None:
         if norm.inner != 2.0:
-            raise ValueError(f"kernels go with inner=2 only, products being all they know, got inner={norm.inner!r}")
+            raise ValueError(f"kernels need inner=2, because they give only products, got inner={norm.inner!r}")
         super().__init__(norm, rule, average)
         self.kernels = kernels
 
@@ -332,7 +332,7 @@ class KernelViewLearner(_NormLearner):
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
         if list(state.kernels) != self._kernels_for(state.names):
-            raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
+            raise ValueError(f"kernels cannot change once learned, from {state.kernels!r}: fit a new model")
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
         """The state before the first round: ValueError if views have not a kernel each, or pairs of them."""
@@ -344,7 +344,7 @@ class KernelViewLearner(_NormLearner):
         return ViewState(model, list(size.names), widths, size.dense, kernels)
 
     def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for views so wide; all or nothing."""
+        """Resize the state to views of these widths; unchanged on an error."""
         if size.widths != state.widths:
             require_sizes(state.kernels, state.names, size.widths)
             self._reshape(state, size.widths)
@@ -408,7 +408,7 @@ class KernelViewLearner(_NormLearner):
         return values
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
-        """Margins of records; nothing is written."""
+        """Compute margins of records without changing the state."""
         supports, margins = state.model.supports, np.zeros(len(records))
         size = self._at_once(state, len(supports.births) + 1)
         for first in range(0, len(records), size):
@@ -449,7 +449,7 @@ def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[H
     by_names: dict[frozenset[Hashable], Part] = {}
     for key, kernel in kernels.items():
         if not (isinstance(key, tuple) and len(key) == 2 and frozenset(key) in known):
-            raise ValueError(f"kernel names {key!r}: give one for each pair of the views {', '.join(map(repr, names))}")
+            raise ValueError(f"kernel has the key {key!r}; expected pairs of the views {', '.join(map(repr, names))}")
         if frozenset(key) in by_names:
             raise ValueError(f"kernel has two for the views {key[0]!r} and {key[1]!r}")
         by_names[frozenset(key)] = kernel if key in pairs else Turned(kernel)
@@ -526,13 +526,13 @@ def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
     if isinstance(norm, SpectralNorm) or isinstance(potential, Spectral):
         both = isinstance(norm, SpectralNorm) and isinstance(potential, Spectral)
         if not both or not _is_shaped_by(norm, potential, r):
-            raise ValueError("gauge cannot change once something is learned: fit anew")
+            raise ValueError("gauge cannot change once something is learned: fit a new model")
         return
     learned = {"beyond_span": 0.0} | potential._asdict()
     for name, value in spec.values_of(norm).items():
         if learned[name] != (exponent_of(norm.p, r) if name == "p" else value):
             raise ValueError(
-                f"{name} cannot change once something is learned, from {learned[name]!r} to {value!r}: fit anew"
+                f"{name} cannot change once something is learned, from {learned[name]!r} to {value!r}: fit a new model"
             )
 
 

@@ -168,7 +168,7 @@ class GroupNorm:
 
     def __post_init__(self) -> None:
         if self.beyond_span > 0 and self.inner != 2.0:
-            raise ValueError(f"beyond_span goes with inner=2 only, got inner={self.inner!r}")
+            raise ValueError(f"beyond_span needs inner=2, got inner={self.inner!r}")
 
     def rank(self, widths: Widths) -> int:
         """The number of singular values of views at right angles, their lengths: that of views."""

@@ -66,7 +66,7 @@ class ParallelLearner(MembersRound):
         return ParallelState(members, list(size.names), size.dense)
 
     def resize(self, state: ParallelState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for views so wide."""
+        """Resize the state to views of these widths."""
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, tasks, _size_of(width, state.dense))
 
@@ -89,7 +89,7 @@ class ParallelLearner(MembersRound):
         return ViewMoves(Moves(margins, own, steps), ends, lengths)
 
     def score(self, state: ParallelState, records: ViewRecords) -> Margins:
-        """Margins of records; nothing is written."""
+        """Compute margins of records without changing the state."""
         margins = [learner.score(member, own) for learner, member, own in self._by_view(state, records)]
         return np.asarray(np.sum(margins, axis=0))
 
@@ -108,7 +108,7 @@ class ParallelLearner(MembersRound):
         return [learner.weights(member)[0] for learner, member in self.pairs(state)]
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ParallelState:
-        """Undo :meth:`dump`; the index is of the names of the views.
+        """Restore the result of :meth:`dump`; the index is of the names of the views.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class ParallelLearner(MembersRound):
         names = tasks.labels
         saved, members = self.restored(data, arrays, self._learners(names), [Index([name]) for name in names])
         alike = all(member.dense == saved.dense and member.rounds == saved.rounds for member in members)
-        require(alike, "views are kept in several forms, or have learned so many rounds and others")
+        require(alike, "views are kept in several forms, or have learned this many rounds and others")
         return ParallelState(members, list(names), saved.dense)
 
 

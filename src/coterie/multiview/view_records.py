@@ -145,13 +145,13 @@ def views_from_json(data: Json) -> Views:
     Raises
     ------
     ValueError
-        If none did: there is not one width per view, or not one name a feature, or one twice.
+        If none did: there is not one width per view, or not one name per feature, or one twice.
     """
     saved = msgspec.convert(data, _Saved)
     spec.labels_of(saved.views)
     words = [Vocabulary(spec.labels_of(names)) for names in saved.words]
     if any(len(vocabulary) != len(names) for vocabulary, names in zip(words, saved.words, strict=True)):
-        raise ValueError("the name of a feature is there twice")
+        raise ValueError("a feature name occurs twice")
     words = words * len(saved.views) if saved.shared else words
     if len(saved.widths) != len(saved.views) or len(words) not in (0, len(saved.views)):
         raise ValueError(

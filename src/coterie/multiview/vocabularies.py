@@ -48,7 +48,7 @@ class Vocabulary:
         return len(self.numbers)
 
     def shorten(self, names: int) -> None:
-        """Forget the names after the first so many."""
+        """Forget all names after the first ones."""
         while len(self.numbers) > names:
             self.numbers.popitem()
 
@@ -118,12 +118,12 @@ def vocabulary_from_json(data: Json) -> Vocabulary:
     Raises
     ------
     ValueError
-        If none did: a name is there twice, or can be none.
+        If none did: a name occurs twice, or can be none.
     """
     names = spec.labels_of(msgspec.convert(data, _Named).names)
     vocabulary = Vocabulary(names)
     if len(vocabulary) != len(names):
-        raise ValueError("the name of a feature is there twice")
+        raise ValueError("a feature name occurs twice")
     return vocabulary
 
 

@@ -64,7 +64,7 @@ def read_groups(path: str | Path, task_type: TaskType | None = None) -> Json:
 
 
 def read_parents(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return the parent of each node from lines ``node,parent``; nodes that are no tasks stay text."""
+    """Return the parent of each node from lines ``node,parent``; nodes that are not tasks stay text."""
 
     def label(text: str) -> Hashable:
         try:

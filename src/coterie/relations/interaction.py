@@ -40,7 +40,7 @@ Column = tuple[Ints, Floats]
 #: Diagonal entries of a pseudo-inverse are zero below so much of the largest.
 EXCLUDED = 1e-12
 
-#: Cached columns may take so many bytes; beyond that the oldest are replaced.
+#: Cached columns may take this many bytes; beyond that the oldest are replaced.
 CACHE_BYTES = 2**26
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_TASKS = 4000
 #: The number of tasks from which on the cost is warned of.
 MANY_TASKS = 1000
-#: Priming with ``epoch="auto"`` first compares correlations after so many moves a task, then at each doubling,
+#: Priming with ``epoch="auto"`` first compares correlations after this many moves a task, then at each doubling,
 FIRST_LOOK = 4
 #: and ends when the correlations of the task vectors changed by less than this part of their norm since the last look.
 SETTLED = 0.5
@@ -83,7 +83,7 @@ class LearnedRelation(ABC):
         """The compiled update of A⁻¹ for these numbers of tasks and features."""
 
     def first(self, n_tasks: int) -> float:
-        """The diagonal entry of A_0⁻¹ for so many tasks."""
+        """The diagonal entry of A_0⁻¹ for this many tasks."""
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
     def check_size(self, n_tasks: int, before: int | None = None) -> None:
@@ -117,7 +117,7 @@ class LearnedRelation(ABC):
         return self.kind.begin(update, int(self.weights == "new"), mean_step, start, len(tasks), first)
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """The state with room for all these tasks, the old ones first, and so many features."""
+        """The state with room for all these tasks, the old ones first, and this many features."""
         self.check_size(len(tasks), before=len(state.inverse))
         return state.resized(len(tasks), features, self.first(len(tasks)))
 
@@ -469,7 +469,7 @@ class Primed:
         number of rounds, counted from 1, or "auto": the first look, after 4 moves a task and at each doubling from
         there, that finds the correlations of the task vectors changed by less than half of their norm.
     every : int >= 1, optional
-        Revise A at the end of every so many rounds, from EPOCH on, and at no mistake; with the number of records, once
+        Update A after every this many rounds, from EPOCH on, and not at mistakes; with the number of records, once
         a pass, as in §5.4: tasks are independent in the first pass, and each further pass has the A that the weights
         at its start make. Not with ``epoch="auto"``.
 
@@ -509,7 +509,7 @@ class Primed:
         if self.every is not None:
             spec.check_count("every", self.every)
             if self.epoch == "auto":
-                raise ValueError("every goes with an epoch in rounds or as a fraction, got epoch='auto'")
+                raise ValueError("every needs an epoch in rounds or as a fraction, got epoch='auto'")
 
     @property
     def remedy(self) -> str:
@@ -531,7 +531,7 @@ class Primed:
         self._inner.check_size(n_tasks)
 
     def first(self, n_tasks: int) -> float:
-        """The diagonal entry of A_0⁻¹ for so many tasks."""
+        """The diagonal entry of A_0⁻¹ for this many tasks."""
         return self._inner.first(n_tasks)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
@@ -545,7 +545,7 @@ class Primed:
         return self._inner.begin_at((), 1, self._start(0, 1.0))
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """The state with room for all these tasks, the old ones first, and so many features."""
+        """The state with room for all these tasks, the old ones first, and this many features."""
         larger = self._inner.resize(state, tasks, features)
         if self.epoch == "auto":
             larger.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))

@@ -60,11 +60,11 @@ class LevelRelation(ABC):
 
     @abstractmethod
     def own(self, depth: int) -> float:
-        """Weight of a task's own moves, for a task in so many groups."""
+        """Weight of a task's own moves, for a task in this many groups."""
 
     @abstractmethod
     def shared(self, level: int, members: int) -> float:
-        """Weight of the moves made in a group of that level with so many tasks known."""
+        """Weight of the moves made in a group of that level with this many tasks known."""
 
     @property
     def counts_tasks(self) -> bool:
@@ -79,7 +79,7 @@ class LevelRelation(ABC):
         return any(self.own(depth) != 0.0 for depth in range(self.depth + 1))
 
     def scale(self, members: int) -> float:
-        """Return the factor between the streamed M and A⁻¹, for a group of so many tasks."""
+        """Return the factor between the streamed M and A⁻¹, for a group of this many tasks."""
         return 1.0
 
     def relation_matrix(self, tasks: Sequence[Hashable], among: Sequence[int] | None = None) -> Matrix:

@@ -154,7 +154,7 @@ def learn(
     common_start : int, default 10,000
         Records that are learned once for all shards; with 0 the first hundred, or until two labels are known.
     save_every : str, default "5m"
-        How often each shard is saved: after so many records, seconds, minutes or hours (``"100000"``, ``"30s"``).
+        How often each shard is saved: after this many records, seconds, minutes or hours (``"100000"``, ``"30s"``).
     on_progress : callable, optional
         Called with :class:`Progress`.
     **reading

@@ -43,7 +43,7 @@ from .service_errors import ServiceError, in_one_line
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
 LATER, RETRY = (429, 503), "1"
-#: Up to so many records are predicted, or chosen for, by the event loop itself, which is faster than another thread.
+#: Up to this many records are predicted, or chosen for, by the event loop itself, which is faster than another thread.
 AT_ONCE, CHOSEN_AT_ONCE = 64, 8
 ALARMS = ("error", "silence", "snapshot", "folder")
 #: Seconds within which a body has to come.
@@ -294,7 +294,7 @@ class App:
         return json_response(await self._learn(request, "reward", "rewarded", events.decode_rewards))
 
     async def _learn(self, request: Request, verb: str, kind: Kind, decode: Decode) -> Any:
-        """Return the outcome of the event that a request brings, once it is on the disk."""
+        """Submit the records of a request; return the outcome after they are flushed to disk."""
         began = time.perf_counter()
         records = await self._records(request, decode)
         outcome = await self._submit(kind, records)
@@ -317,7 +317,7 @@ class App:
         return await waiter
 
     async def _at_once(self, is_small: bool, work: Callable[[], T]) -> T:
-        """Work in the event loop if that is little, and need not wait until the model has learned a block."""
+        """Run small work in the event loop if the model is not locked, otherwise in a thread."""
         lock = self.service.engine.model_lock
         if is_small and lock.acquire(blocking=False):
             try:

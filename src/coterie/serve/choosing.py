@@ -236,7 +236,7 @@ class PolicyEvaluator(LiveEvaluator):
         return saved, arrays
 
     def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Undo :meth:`to_saved`."""
+        """Restore the result of :meth:`to_saved`."""
         super().restore(saved, arrays)
         self.values = msgspec.convert(saved["values"], dict[str, PolicySums])
         self.gain = msgspec.convert(saved["gain"], PolicySums)
@@ -491,7 +491,7 @@ class BanditEngine(Engine):
 
     def require_declared(self, labels: Sequence[Scalar]) -> None:
         """Raise ValueError: there are no labels."""
-        raise ValueError("a service that chooses has no labels to declare")
+        raise ValueError("a bandit has no labels to declare")
 
     def compile(self) -> None:
         """Choose and learn by a bandit of the same kind, so that the code is compiled when records come."""
@@ -506,7 +506,7 @@ class BanditEngine(Engine):
             spare.apply([Event("rewarded", float(at), rewards)])
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`; ValueError for data that no engine can have saved."""
+        """Restore the result of :meth:`__dump__`; ValueError for data that no engine can have saved."""
         super().__restore__(data, arrays)
         if isinstance(self.live, PolicyEvaluator):
             self.live.counts = self.counts

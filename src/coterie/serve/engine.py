@@ -37,7 +37,7 @@ from .service_errors import LabelledRecord, RefusedError, UnknownError, describe
 
 #: From how many records on they are predicted as a block.
 BLOCK = 16
-#: Up to so many requests of a record each are learned one by one, which takes less time than a block of so few.
+#: Up to this many requests of a record each are learned one by one, which takes less time than a block of so few.
 ONE_BY_ONE = 8
 
 #: By name a text, and a number, or a label and numbers by its values.
@@ -113,7 +113,7 @@ class Engine(Parameters):
     model : estimator
         Learns online; changed in place.
     remember : int >= 1
-        An id is learned at most once among the last so many.
+        An id is learned at most once among the last this many.
     expire : float > 0
         Seconds after which a record that waits for its label is given up, by the times of events.
     compared : bool
@@ -255,7 +255,7 @@ class Engine(Parameters):
         if self._stream.label_encoder.numeric:
             raise ValueError("a model of numbers has no labels to declare")
         if len(set(labels)) < 2:
-            raise ValueError("there are two labels or more, each declared once")
+            raise ValueError("expected two or more different labels")
         if len(labels) > 2 and self._stream.label_encoder.most == 2:
             raise ValueError(f"the model learns two labels, and {len(labels)} are declared")
         for label in self._classes:
@@ -574,7 +574,7 @@ class Engine(Parameters):
         return {"model": model, "live": live}, arrays | {"engine": np.frombuffer(saved, np.uint8)}
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Undo :meth:`__dump__`; ValueError for data that no engine can have saved."""
+        """Restore the result of :meth:`__dump__`; ValueError for data that no engine can have saved."""
         self.model.__restore__(data["model"], strip_prefix(arrays, "model."))
         saved = msgspec.msgpack.decode(arrays["engine"].tobytes(), type=self._saved)
         times = saved.at, saved.observed_at, saved.began_at

@@ -109,7 +109,7 @@ class LiveEvaluator(ABC):
         return {"curve": self._curve, "step": self._step, "passed": self._passed}, {}
 
     def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Undo :meth:`to_saved`; ValueError for data that it cannot have returned."""
+        """Restore the result of :meth:`to_saved`; ValueError for data that it cannot have returned."""
         self._curve = [list(point) for point in saved["curve"]]
         self._step, self._passed = int(saved["step"]), int(saved["passed"])
 
@@ -380,7 +380,7 @@ class LiveComparison(LiveEvaluator):
         return saved, arrays
 
     def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Undo :meth:`to_saved`; ValueError for data that it cannot have returned."""
+        """Restore the result of :meth:`to_saved`; ValueError for data that it cannot have returned."""
         super().restore(saved, arrays)
         for name, model, data in saved["models"]:
             spec.require_instance(name, model)

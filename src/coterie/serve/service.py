@@ -95,7 +95,7 @@ class Service:
     waiting : int
         Records that may wait to be written.
     every_records, every_seconds : int or float, optional
-        A snapshot is written after so many records, or so many seconds if there was a record since, whichever is first.
+        A snapshot is written after this many records or this many seconds (if there was a record since).
     segment : int
         Bytes of a file of the journal.
     limits : Limits, optional
@@ -255,7 +255,7 @@ class Service:
             self.folder.rmdir()
 
     def _read(self, make: Callable[[], Engine], segment: int) -> None:
-        """Read the folder, or begin a model for a new one; nothing is written."""
+        """Read the folder, or create a model for a new folder; write nothing."""
         snapshots = self.snapshots()
         self.lacks_journal = bool(snapshots) and not (firsts_in(self.folder) or (self.folder / FLUSHED).exists())
         if has_frames(self.folder):
@@ -420,7 +420,7 @@ class Service:
         )
 
     def declare(self, labels: Sequence[Scalar]) -> None:
-        """Refuse all other labels from now on; ValueError if the model has learned others, or cannot learn so many."""
+        """Refuse all other labels from now on; ValueError if the model has learned others or cannot have that many."""
         self.engine.require_declared(labels)
         self.labels = list(labels)
 

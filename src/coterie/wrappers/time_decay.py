@@ -16,7 +16,7 @@ _HALF_LIFE = spec.Setting(above=0, infinite=True, must="be a positive half-life"
 class Forgetting(HypothesisWrapper):
     """Weights that fade: after every round shared ones shrink by 2^(-1/``shared``), those of a task by 2^(-1/``own``).
 
-    A move counts half when so many rounds of the stream have passed, whatever their tasks and whether they moved
+    A move counts half when this many rounds of the stream have passed, whatever their tasks and whether they moved
     anything. For ``AdaptiveGradient`` the sums of squared gradients fade with the weights, so that rates
     grow again; for :class:`coterie.hypotheses.DiagonalAROW` the precision that was gained, so that variances do; for
     ``CoinBetting`` weights, sums and rewards, not the scales of features. A task that is seldom seen falls back to what
