@@ -468,7 +468,7 @@ OBJECTS = {
 }
 TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | change), message) for name, (change, message) in OBJECTS.items()}
 TEXTS["no namespace"] = ("log.vw --task u", FINE, "log.vw:1: the namespace 'u', which holds the task, is")
-TEXTS["no field"] = ("log.dsjson --task u", json.dumps(OBJECT), "log.dsjson:1: it has no 'u' for the task")
+TEXTS["no field"] = ("log.dsjson --task u", json.dumps(OBJECT), "log.dsjson:1: it has no column 'u' for the task")
 
 
 @pytest.mark.parametrize("name", TEXTS)

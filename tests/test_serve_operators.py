@@ -288,7 +288,7 @@ TOO_LATE = {
     "--expire 1h": "--expire is 86400s since the service began: leave it out, or begin a new folder",
     "--remember 9": "--remember is 1000000 since the service began: leave it out",
     "--no-verdict": "--no-verdict cannot be given: the service in this folder has baselines",
-    "--labels 1,true": "--labels: there are two labels or more",
+    "--labels 1,true": "--labels: expected two or more different labels",
 }
 
 

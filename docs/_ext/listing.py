@@ -14,7 +14,7 @@ import coterie
 
 FOLDER = Path(__file__).resolve().parents[1] / "api"
 KINDS = {
-    "Online estimators": ("online", "round", "geometries", "views"),
+    "Online estimators": ("estimators", "models", "geometries", "views"),
     "Bandits": ("bandits",),
     "Batch estimators": ("batch",),
     "Relations": ("relations",),

@@ -465,7 +465,7 @@ class PreparedDictEncoder(DictEncoder):
         require(constant, "the first feature is not the constant")
         restored = cls(words, prepared)
         restored.dates = dict.fromkeys(names)
-        require(len(restored.dates) == len(names), "the names of dates are there twice")
+        require(len(restored.dates) == len(names), "the name of a date occurs twice")
         return restored
 
 

@@ -216,7 +216,7 @@ class MixedEffects(NamedTuple):
         columns = self.columns
         require_within("columns of features seen", columns[1:], 0, features - 1)
         require_within("column of the constant", columns[:1], -1, features - 1)
-        require(len(set(columns.tolist())) == len(columns), "a column of features seen is there twice")
+        require(len(set(columns.tolist())) == len(columns), "a column of features seen occurs twice")
         width = 0 if self.has_left else int(self.clock[0])
         self.shared.check("the shared weights", width)
         for name, numbers, low in (("weights", self.weights, -LARGEST), ("precisions", self.precisions, 0.0)):
