@@ -540,6 +540,10 @@ def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch,
     monkeypatch.setattr("coterie.serve.service.KEPT", 100)  # the whole journal
     name = "write" if call == "half a write" else call
     real, rng, calls_made = getattr(os, name), np.random.default_rng(5), set()
+    with Service(tmp_path / "compiled", make) as service:  # compiling writes files of its own, which are not to fail
+        for attempt in range(20):
+            service.observe([record(rng, f"{attempt}")])
+        service.snapshot()
     for k in range(12):  # the k-th call fails, and from then on the disk is well again
         folder, acknowledged = tmp_path / str(k), []
         failing, calls = failing_once(real, k, error, half=call == "half a write")
