@@ -111,7 +111,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CrossedForm(InputEncoder):
-    """How contexts and actions become rows.
+    """Encoder of contexts and actions as rows of products.
 
     Attributes
     ----------

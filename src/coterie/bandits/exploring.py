@@ -1,4 +1,4 @@
-"""How a bandit explores: the probability of each action by the scores, all of which is plain arithmetic."""
+"""Strategies of exploration: the probability of each action, computed from the predicted rewards."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class BanditOutcome:
 
     @property
     def counts(self) -> str:
-        """How many rows of which there were, and how many were left out."""
+        """The numbers of rows, actions and tasks, and of rows left out, as a sentence."""
         sizes = {len(offered) for offered in self.log.actions}
         among = counted(max(sizes), "action") if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} actions"
         tasks = self.log.tasks

@@ -304,7 +304,7 @@ def policy_value(
 
 
 class PolicyGain(NamedTuple):
-    """How much more a policy is worth than another one, and the interval of that.
+    """The difference between the values of two policies, with its interval.
 
     Attributes
     ----------

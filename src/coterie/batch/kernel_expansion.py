@@ -189,7 +189,7 @@ class KernelExpansion:
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`KernelExpansion.dump` returns beside the arrays."""
+    """The data that :meth:`KernelExpansion.dump` returns in addition to the arrays."""
 
     tasks: list[Label]
     features: Annotated[int, msgspec.Meta(ge=1, le=MOST_FEATURES)]

@@ -221,7 +221,7 @@ def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], l
 
 
 def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[Json]:
-    """Read the rows at these places, text as text and types as they are, and JSON with all its keys."""
+    """Read the rows at these places; values keep the types of the file, and JSON objects all their keys."""
     import numpy as np
 
     from coterie.inputs.faults import Faults

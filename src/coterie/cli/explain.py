@@ -285,7 +285,7 @@ def _read_json(model: Estimator, record: str) -> tuple[Json, Hashable]:
 
 
 def _read_place(model: Estimator, record: str) -> tuple[Any, Hashable, Json]:
-    """Return a record of a file, its task, and its numbers and dates as they are written there."""
+    """Read one record of a file; return it, its task, and the original text of its numbers and dates."""
     from coterie.io.readers import read
 
     path, colon, place = record.rpartition(":")

@@ -206,7 +206,7 @@ class OnlineEstimator(Parameters):
         return self._model.predict(block).of_block(level, all_labels)
 
     def __dump__(self) -> tuple[Json, Arrays]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
+        """Return the learned state as data with a JSON form and named arrays."""
         return saved(self._model) if self._fitted else ({}, {})
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
@@ -215,7 +215,7 @@ class OnlineEstimator(Parameters):
         return self
 
     def __getstate__(self) -> Json:
-        """The state for :mod:`pickle`: parameters as they are, and the inner model, which copies itself."""
+        """Return the parameters and the inner model, for :mod:`pickle`."""
         parameters = spec.values_of(self)
         return {"parameters": parameters, "inner": self._inner, "passed_on": dict(self._passed_on)}
 

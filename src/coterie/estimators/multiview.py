@@ -64,7 +64,7 @@ class _PerceptronsOfViews(_OfViews):
 
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
+        """The current weights of every view by its name, on the scale of the labels, not averaged."""
         model = self._fitted_model()
         with model.lock:
             factor, lengths = model.label_encoder.factor, model.learner.weights(model.state)
@@ -456,19 +456,19 @@ class _ShownOneView:
         return self._model.as_block(self._only(X), y, task, weights)
 
     def learn(self, block: Block, **options: Any) -> Any:
-        """As that of the model."""
+        """Learn a block of the one view."""
         return self._model.learn(block, **options)
 
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
-        """As a block of one record."""
+        """Learn a block of one record; return the margin before."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
 
     def predict_pending(self, block: Block) -> Any:
-        """As that of the model."""
+        """Predict a block of the one view with delayed labels."""
         return self._model.predict_pending(block)
 
     def predict(self, block: Block) -> Any:
-        """As that of the model."""
+        """Predict a block of the one view."""
         return self._model.predict(block)
 
     def __getattr__(self, name: str) -> Any:

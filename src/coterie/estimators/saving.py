@@ -12,7 +12,7 @@ from .weighing import BALANCED, Weighing
 
 
 def saved(model: OnlineModel) -> tuple[Json, Arrays]:
-    """Everything there is to keep, as data with a JSON form and named arrays."""
+    """Return the learned state as data with a JSON form and named arrays."""
     with model.lock:
         if model.state is None:
             return {}, {}

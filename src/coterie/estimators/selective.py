@@ -306,7 +306,7 @@ class SelectiveSampling(Parameters):
         persistence.save(self, path, self._lock)
 
     def __dump__(self) -> tuple[Json, Arrays]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
+        """Return the learned state as data with a JSON form and named arrays."""
         model, arrays = self.model.__dump__()
         questions, counts = self._questions().dump()
         saved = {f"model.{name}": array for name, array in arrays.items()}
@@ -514,7 +514,7 @@ class _AskingModel:
         return float(margin[0]), asked
 
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
-        """As a block of one record."""
+        """Learn a block of one record; return the margin before."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:

@@ -100,7 +100,7 @@ class LoggedChoice(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LogColumns(ReadOptions):
-    """How to read a log; of Vowpal Wabbit's texts only ``task``, ``ignore``, ``format`` and ``on_error`` are used.
+    """Options for reading a log; ``vw`` uses only ``task``, ``ignore``, ``format`` and ``on_error``.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ def _as_names(names: Iterable[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How to read records from files; checked before a file is opened.
+    """Options for reading records from files; checked before a file is opened.
 
     Attributes
     ----------

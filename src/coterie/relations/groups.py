@@ -79,7 +79,7 @@ class GroupIndex:
         return levels
 
     def expect(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> tuple[Levels, Arrivals]:
-        """As :meth:`extend`, but count each new task from its first record on, by the ``Arrivals`` returned."""
+        """Extend the levels, but count each new task from its first record on, by the ``Arrivals`` returned."""
         if not self.relation.counts_tasks:
             return self.extend(levels, known, new, rounds), NO_ARRIVALS
         levels, _ = self._enter(levels, known, new)

@@ -237,12 +237,9 @@ class Service:
                 self._read(make, segment)
             check(self.engine)
             refused.pop_all()
-            forgotten, snapshots = (
-                self.engine.forgotten,
-                self.snapshots(),
-            )  # older files hold records of forgotten tasks
-            is_older = self.journal.first < forgotten or any(offset_of(path) < forgotten for path in snapshots)
-            self._purged = -1 if is_older else forgotten
+            forgotten = self.engine.forgotten  # older files hold records of forgotten tasks
+            offsets = [self.journal.first, *map(offset_of, self.snapshots())]
+            self._purged = -1 if min(offsets) < forgotten else forgotten
             self.new = self.snapshot_offset < 0
             failed.callback(self.journal.close)
             self.journal.begin()
