@@ -10,6 +10,8 @@ import errno
 import json
 import os
 import pickle
+import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -480,7 +482,11 @@ def test_each_call_in_turn_fails_and_the_file_is_whole(code, path, monkeypatch):
     assert path.read_bytes() == content(copy.deepcopy(model), path) != new
 
 
-def save_again_and_again(models, path):
+def save_again_and_again(models, path, largest_file):
+    """End, as if killed, within the write that makes a file larger than this."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
     while True:
         for model in models:
             model.save(path)
@@ -488,26 +494,29 @@ def save_again_and_again(models, path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_file(path):
-    """At some moment, as often as COTERIE_KILLS says."""
-    rng, models, contents, partial_files = np.random.default_rng(0), [], [], 0
+    """At some byte or at some moment in turn, as often as COTERIE_KILLS says."""
+    rng, models, contents = np.random.default_rng(0), [], []
     for _ in range(2):
         models.append(ct.MultitaskPerceptron())
         models[-1].partial_fit(rng.standard_normal((40, 2000)), np.arange(40) % 2, np.arange(40))
         begin = time.perf_counter()
         contents.append(content(models[-1], path))
     seconds = time.perf_counter() - begin
-    for _ in range(int(os.environ.get("COTERIE_KILLS", "12"))):
-        process = fork(save_again_and_again, models, path)
-        time.sleep(4.0 * seconds * rng.random())
-        process.kill()
-        process.wait()
+    for kill in range(int(os.environ.get("COTERIE_KILLS", "12"))):
+        at_a_byte = kill % 2 == 0
+        largest_file = int(rng.integers(1, len(contents[0]))) if at_a_byte else resource.RLIM_INFINITY
+        process = fork(save_again_and_again, models, path, largest_file)
+        if not at_a_byte:
+            time.sleep(4.0 * seconds * rng.random())
+            process.kill()
+        assert process.wait() == -(signal.SIGXFSZ if at_a_byte else signal.SIGKILL)
         assert path.read_bytes() in contents
         ct.load(path)
-        for other in set(path.parent.iterdir()) - {path}:
+        partial_files = set(path.parent.iterdir()) - {path}
+        assert len(partial_files) == 1 or not at_a_byte
+        for other in partial_files:
             assert other.name.startswith(f".{path.name}."), other
             other.unlink()
-            partial_files += 1
-    assert partial_files > 0, "no process was killed while it wrote"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
