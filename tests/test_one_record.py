@@ -1,10 +1,13 @@
 """Records one at a time: the quick way of calling compiled code gives what blocks give, whatever happens in between."""
 
 import copy
+import math
 import pickle
 import sys
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 from types import MappingProxyType
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 
 import coterie as ct
 import raw
+from coterie.numeric.core import dictionaries
 from coterie.numeric.weights.dense import RowMajorPairs
 from coterie.numeric.weights.table import second
 from slow import slow
@@ -262,6 +266,42 @@ class Text(str):
 
     def __format__(self, code):
         return "red"
+
+
+NAMES = ["a", "b", "ö", 3, -1, True, 2.5, (1, "a"), None, np.str_("a"), Text("b"), "unknown"]
+VALUES = [
+    1,
+    -1,
+    True,
+    0.5,
+    -1.0,
+    -0.0,
+    2**62,
+    -(10**400),
+    np.float64(-1),
+    np.float32(0.1),
+    np.int64(3),
+    1e200,
+    math.inf,
+]
+VALUES += [math.nan, "red", "c=d", "ö", "", Text("red"), b"red", None, [1.0], Decimal(1), Fraction(1, 3), Raising(1.0)]
+
+
+@pytest.mark.parametrize("plain", [dictionaries.PLAIN, dictionaries.WITHOUT_TRUTH_VALUES])
+def test_compiled_code_reads_dictionaries_as_python_does(plain):
+    named = [*NAMES, "a=red", "ö=ö", "b=c=d", Text("b=red"), "a="]
+    numbers = {name: 7 * column for column, name in enumerate(dict.fromkeys(named)) if name != "unknown"}
+    records = [{}] + [{"b": 2.0, name: value, "a": "red"} for name in NAMES for value in VALUES]
+    plain_records = 0
+    for record in records:
+        read = dictionaries.read_dictionary(record, numbers, plain)
+        expected = dictionaries.read_in_python(record, numbers, plain)
+        assert (read is None) == (expected is None), record
+        if read is not None:
+            assert [array.dtype for array in read] == [np.float64, np.int32]
+            assert [array.tobytes() for array in read] == [array.tobytes() for array in expected], record
+            plain_records += 1
+    assert 50 < plain_records < len(records)
 
 
 LONG_WAY = [

@@ -204,3 +204,11 @@ def cached(function: F, **options: Any) -> F:
         dispatcher.linked = called  # numba's types of functions refer to them weakly
         dispatcher.get_call_template, dispatcher.get_overload = called.get_call_template, called.get_overload
     return cast(F, dispatcher)
+
+
+# -- code of Python ----------------------------------------------------------------------------------------------------
+
+
+def python_function(name: str, result: Any, *arguments: Any) -> Any:
+    """Declare a function of Python's C API for compiled code that keeps Python's lock."""
+    return types.ExternalFunction(name, result(*arguments))

@@ -1,13 +1,21 @@
-"""Records given as dictionaries of numbers and strings, read without Python code for each number."""
+"""Records given as dictionaries of numbers and strings, read by compiled code that calls Python's C API.
+
+With COTERIE_STOCK_NUMBA=1, and for mappings and names of unusual types, Python reads them: the result is the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from numba import float64, int32, intp, void
 from numpy.typing import NDArray
 
+from coterie.numeric._numba import STOCK, python_function
+
+from .generic import compiled, holds_gil
 from .text_fields import LARGEST_VALUE
 
 #: The types of numbers and of values that are read here; values of derived types may need their own code.
@@ -16,18 +24,36 @@ PLAIN = NUMBERS | {str}
 #: The same without truth values, where these are categories.
 WITHOUT_TRUTH_VALUES = PLAIN - {bool}
 
+#: A record, and the columns of its features.
+AnyRecord: TypeAlias = Mapping[Any, Any]
+Columns: TypeAlias = Mapping[Any, int]
+
 #: Values and columns of the features of a record.
 Entries: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32]]
 
+_NOT_PLAIN, _UNUSUAL_NAME = -1, -2
+_EQUAL_SIGN = "="
 
-def read_dictionary(
-    record: Mapping[Any, Any], numbers: Mapping[Any, int], plain: frozenset[type] = PLAIN
-) -> Entries | None:
+
+def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] = PLAIN) -> Entries | None:
     """Return the values and the columns of the features that have one.
 
     A number is the feature of its name, a string the feature ``name=string`` of value 1. None is returned if values are
     neither strings of some letters nor finite numbers of a type in ``plain``, not too large in sum.
     """
+    if STOCK or type(record) is not dict or type(numbers) is not dict:
+        return read_in_python(record, numbers, plain)
+    values, columns = np.empty(len(record)), np.empty(len(record), np.int32)
+    count = _read(id(record), id(numbers), _addresses(plain), values, columns)
+    if count == len(record):
+        return values, columns
+    if count == _UNUSUAL_NAME:
+        return read_in_python(record, numbers, plain)
+    return None if count < 0 else (values[:count], columns[:count])
+
+
+def read_in_python(record: AnyRecord, numbers: Columns, plain: frozenset[type]) -> Entries | None:
+    """Do the same for any mappings, with names of any type."""
     names: Any = record
     values: Any = record.values()
     try:
@@ -55,6 +81,76 @@ def read_dictionary(
     except KeyError:  # a name without a column
         columns = np.array([numbers.get(name, -1) for name in names], np.int32)
         return values[columns >= 0], columns[columns >= 0]
+
+
+@cache
+def _addresses(plain: frozenset[type]) -> tuple[int, ...]:
+    """Return the addresses of ``str``, ``int``, the other types of numbers, and of the sign between name and string."""
+    numbers = (int, float, np.float64, np.float32, bool if bool in plain else int)
+    return (id(str), *map(id, numbers), id(_EQUAL_SIGN))
+
+
+# Python's C API (docs.python.org/3/c-api): objects are passed by their addresses. Names and values of a dictionary
+# are borrowed, and none of these functions runs code of the user for the types that are let through.
+_next_entry = python_function("PyDict_Next", int32, intp, intp, intp, intp)
+_find = python_function("PyDict_GetItem", intp, intp, intp)
+_new_type = python_function("PyObject_Type", intp, intp)
+_release = python_function("Py_DecRef", void, intp)
+_float_of = python_function("PyFloat_AsDouble", float64, intp)
+_whole_number_of = python_function("PyLong_AsSsize_t", intp, intp)
+_failed = python_function("PyErr_Occurred", intp)
+_forget_failure = python_function("PyErr_Clear", void)
+_length = python_function("PyUnicode_GetLength", intp, intp)
+_new_joined = python_function("PyUnicode_Concat", intp, intp, intp)
+
+
+@compiled
+def _type_of(address):
+    kind = _new_type(address)
+    _release(kind)  # every object has a reference to its type
+    return kind
+
+
+@compiled
+def _find_text(numbers, name, text, equal_sign):
+    """Return the entry of the feature ``name=text``, 0 if there is none."""
+    start = _new_joined(name, equal_sign)
+    joined = _new_joined(start, text)
+    entry = _find(numbers, joined)
+    _release(start)
+    _release(joined)
+    return entry
+
+
+@holds_gil
+def _read(record, numbers, addresses, values, columns):
+    """Write values and columns; return their number, or a negative one if the record is not plain."""
+    text, whole, equal_sign = addresses[0], addresses[1], addresses[-1]
+    cursor = np.zeros(3, np.intp)  # a position in the dictionary, the name and the value there
+    position = cursor.ctypes.data
+    count, total = 0, 0.0
+    while _next_entry(record, position, position + cursor.itemsize, position + 2 * cursor.itemsize):
+        name, value = cursor[1], cursor[2]
+        type_of_name, type_of_value = _type_of(name), _type_of(value)
+        if type_of_value == text:
+            if type_of_name != text or _length(value) == 0:
+                return _NOT_PLAIN
+            number, entry = 1.0, _find_text(numbers, name, value, equal_sign)
+        elif type_of_value in addresses[1:-1]:
+            if type_of_name != text and type_of_name != whole:
+                return _UNUSUAL_NAME
+            number = _float_of(value)
+            if number == -1.0 and _failed():  # an integer that no float can hold
+                _forget_failure()
+                return _NOT_PLAIN
+            entry = _find(numbers, name)
+        else:
+            return _NOT_PLAIN
+        total += abs(number)
+        if entry:
+            values[count], columns[count] = number, _whole_number_of(entry)
+            count += 1
+    return count if total <= LARGEST_VALUE else _NOT_PLAIN
 
 
 def with_space(values: NDArray[np.float64], columns: NDArray[np.int32]) -> Entries:
