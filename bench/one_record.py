@@ -17,8 +17,9 @@ from river import compose, linear_model, preprocessing
 import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
 from coterie.numeric.core.dictionaries import read_dictionary
-from coterie.numeric.primal.calls import RecordCalls
+from coterie.numeric.primal.calls import RecordCalls, prepared
 from coterie.numeric.primal.preparation import UNPREPARED
+from coterie.numeric.primal.stream import learn_one, predict_one
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100
 NUMBERS, STRINGS, VALUES = 15, 5, 20
@@ -73,7 +74,11 @@ def dictionary_of_theirs(models: Any, stream: list) -> None:
 def least(model: Any, stream: list) -> None:
     """The compiled round of a model that has learned the stream: nothing is checked or told in Python."""
     state, tasks = model.state_, model.state_.tasks.numbers
-    numbers, calls, rule = model.__stream_model__().input.vocabulary.numbers, RecordCalls(), model.rule.compiled()
+    numbers, calls, rule = (
+        model.__stream_model__().input.vocabulary.numbers,
+        RecordCalls(prepared(predict_one), prepared(learn_one)),
+        model.rule.compiled(),
+    )
     for x, y, task in stream:
         i, entries = tasks[task], read_dictionary(x, numbers)
         calls.predict(state.model, *entries, UNPREPARED, i)

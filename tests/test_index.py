@@ -67,10 +67,13 @@ def test_an_index_numbers_as_a_dictionary(name, asked):
 
 def test_what_is_known_is_found_at_once():
     index = Index(range(1000))
-    assert index.codes_of_known(DRAWN) is None  # some are negative
-    np.testing.assert_array_equal(index.codes_of_known(np.abs(DRAWN)), np.abs(DRAWN))
-    assert index.codes_of_known(np.abs(DRAWN).astype(float)) is None
-    assert index.codes_of_known(np.abs(DRAWN)[: MANY - 1]) is None
+    codes, new = index.number(DRAWN)
+    assert list(new) == list(dict.fromkeys(DRAWN[DRAWN < 0].tolist()))
+    expected = {label: len(index) + n for n, label in enumerate(new)}
+    assert codes.tolist() == [expected.get(label, label) for label in DRAWN.tolist()]
+    for known in (np.abs(DRAWN), np.abs(DRAWN).astype(float), np.abs(DRAWN)[: MANY - 1]):
+        codes, new = index.number(known)
+        assert (codes.tolist(), len(new)) == (known.tolist(), 0)
 
 
 def blocks(tasks, seed=3):

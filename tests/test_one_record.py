@@ -157,7 +157,7 @@ def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
     plain = [(x, y, task) for x, y, task in tests if x["colour"]]  # nothing is missing
     for x, y, task in plain:
         assert fast.score(x, task) == fast.score(x, task)  # not NaN: read by compiled code
-        assert fast.learn(x, y, task, single.__stream_model__().labels) is not None
+        assert fast.learn(x, y, task, single.__stream_model__().label_encoder) is not None
     assert single.state_.rounds == rounds + len(plain) > rounds
 
 

@@ -121,7 +121,7 @@ def test_labels_are_counted_once_whatever_the_number_of_passes():
     balanced = ct.AdaptiveSharingClassifier(class_weight="balanced").fit(X, y, task, n_passes=5)
     assert sum(balanced.__stream_model__().weighing.counts.values()) == len(y)
     once, several = (ct.AdaptiveSharingRegressor().fit(X, z, task, n_passes=k) for k in (1, 5))
-    assert once.__stream_model__().labels.inside == several.__stream_model__().labels.inside
+    assert once.__stream_model__().label_encoder.inside == several.__stream_model__().label_encoder.inside
 
 
 def test_a_model_of_several_passes_goes_on_is_saved_and_is_searched(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import overload
 
 import numpy as np
@@ -49,17 +50,14 @@ def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
     """Return the labels as an array if there are at least this many and all are ints of 64 bits, else None."""
     array = labels.array if hasattr(labels, "array") else labels
     if isinstance(array, np.ndarray):
-        return np.ascontiguousarray(array, np.int64) if _is_whole(array) and len(array) >= least else None
+        is_whole = array.ndim == 1 and array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
+        return np.ascontiguousarray(array, np.int64) if is_whole and len(array) >= least else None
     if not isinstance(labels, (list, tuple, range)) or len(labels) < least or not set(map(type, labels)) <= {int}:
         return None
     try:
         return np.array(labels, np.int64)
     except OverflowError:  # a number of more than 64 bits
         return None
-
-
-def _is_whole(array: Array) -> bool:
-    return array.ndim == 1 and array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
 
 
 class Index:
@@ -83,6 +81,12 @@ class Index:
 
     def __len__(self) -> int:
         return len(self._labels) if self._table is None else len(self._table)
+
+    def __contains__(self, label: Hashable) -> bool:
+        return label in self.numbers
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.labels)
 
     @property
     def labels(self) -> list[Hashable]:
@@ -147,8 +151,8 @@ class Index:
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
             return table.find(whole)
-        numbers = self.numbers
-        return np.array([numbers.get(label, -1) for label in labels], np.int64)
+        numbers = self._numbers if table is None else self.numbers
+        return np.fromiter(map(numbers.get, labels, repeat(-1)), np.int64, len(labels))
 
     def new_among(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
         """Return the labels that have no number, once each, in their order."""
@@ -166,17 +170,26 @@ class Index:
         distinct, places = occurring(labels)
         return self.find(distinct)[places]
 
-    def codes_of_known(self, labels: Array) -> Ints | None:
-        """Return the number of each label if all are known and quick to find, else None."""
+    def number(self, labels: Array) -> tuple[Ints, Sequence[Hashable]]:
+        """Return the number of each label, and the new labels, which have the numbers behind those known."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
-        codes = None if table is None or whole is None else table.find(whole)
-        return codes if codes is not None and codes.min() >= 0 else None
+        if table is not None and whole is not None:
+            codes = table.find(whole)
+            if codes.min() >= 0:
+                return codes, ()
+        distinct, places = occurring(labels)
+        numbers = self.find(distinct)
+        fresh = np.flatnonzero(numbers < 0)
+        if not len(fresh):
+            return numbers[places], ()
+        numbers[fresh] = len(self) + np.arange(len(fresh))
+        return numbers[places], distinct if len(fresh) == len(distinct) else self.new_among(distinct)
 
 
 def occurring(labels: Sequence[Hashable] | Array) -> tuple[Sequence[Hashable], Ints]:
     """Find the distinct labels as :func:`distinct_labels` does, but return whole numbers as an array."""
-    whole = whole_numbers(labels) if isinstance(labels, np.ndarray) else None
+    whole = whole_numbers(labels) if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" else None
     if whole is None:
         return distinct_labels(labels)
     table = NumberTable()
@@ -248,7 +261,7 @@ def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hasha
     if not set(map(type, distinct)) <= {str, int, bool} and any(map(is_nothing, distinct)):
         t, label = next((t, label) for t, label in enumerate(values) if is_nothing(label))
         raise ValueError(f"{role} of record {t} (from 0) is missing: {label!r}")
-    numbers = {label: n for n, label in enumerate(distinct)}
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
     return distinct, np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
 
 

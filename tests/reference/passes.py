@@ -19,12 +19,12 @@ def fit(
     weight = np.ones(len(y)) if weight is None else weight
     model.partial_fit(X[:n], y[:n], task[:n], sample_weight=weight[:n])
     first = dumped(model)
-    counts = model.__stream_model__().labels, model.__stream_model__().weighing
+    counts = model.__stream_model__().label_encoder, model.__stream_model__().weighing
     best, least = tried(model, X[n:], y[n:], task[n:], weight[n:])
     for k in range(2, most + 1):
         model.partial_fit(X[:n], y[:n], task[:n], sample_weight=weight[:n])
         put_back(model, first, honest)
-        model.__stream_model__().labels, model.__stream_model__().weighing = counts
+        model.__stream_model__().label_encoder, model.__stream_model__().weighing = counts
         after, loss = tried(model, X[n:], y[n:], task[n:], weight[n:])
         if not loss < least:
             return best, k - 1

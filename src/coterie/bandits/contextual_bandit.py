@@ -417,7 +417,7 @@ class Bandit(Parameters):
             source: Any = model.input
             if not isinstance(x, Mapping):
                 raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
-            _, task = source.split_one(x, task, model.population.labels if model.fitted else ())
+            _, task = source.split_one(x, task, model.population.tasks if model.fitted else ())
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
                 return np.zeros(K), np.zeros((K, K)), None
@@ -543,7 +543,7 @@ class Bandit(Parameters):
                 model.learn_one(records[0], labels[0], shown[0][4], weights)
                 if model.fast_path is None and model.population.recency is None:
                     source: Any = model.input
-                    model.fast_path = CrossedFastPath(model.version, model.population, source.form)
+                    model.fast_path = CrossedFastPath(model.population, source.form)
             else:
                 tasks = [row[4] for row in shown]
                 named = None if all(task is None for task in tasks) else tasks

@@ -32,7 +32,7 @@ from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.dictionaries import read_dictionary, with_space
 from coterie.numeric.core.records import Csr
-from coterie.numeric.primal.calls import PreparedCall
+from coterie.numeric.primal.calls import prepared
 from coterie.numeric.text.crossing import Pairs, cross
 from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Fields, Floats, Json, Label, Learning, Record
@@ -134,7 +134,7 @@ class CrossedForm(InputEncoder):
         # the pair of the constant of all records is one that no features have
         self._constant = 0 if options.intercept else -1
         self.pairs = Pairs.from_known(np.full((1 if options.intercept else 0, 2), -1, np.int32))
-        self._cross = PreparedCall(cross)
+        self._cross = prepared(cross)
         self._one = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
     def __getstate__(self) -> Json:
@@ -143,7 +143,7 @@ class CrossedForm(InputEncoder):
 
     def __setstate__(self, state: Json) -> None:
         self.__dict__.update(state)
-        self._cross = PreparedCall(cross)
+        self._cross = prepared(cross)
 
     @property
     def constant_column(self) -> int | None:
@@ -353,10 +353,10 @@ def _followed(rows: Csr, values: Sequence[Floats]) -> Csr:
 
 
 class CrossedFastPath:
-    """Learning of choices in which nothing is new, good while the model's version is the same."""
+    """Learning of choices in which nothing is new, dropped by every other change of the model."""
 
-    def __init__(self, version: int, population: TaskRegistry, form: CrossedForm) -> None:
-        self.version, self._population, self._form = version, population, form
+    def __init__(self, population: TaskRegistry, form: CrossedForm) -> None:
+        self._population, self._form = population, form
 
     def score(self, x: Taken, task: Hashable) -> float:
         """NaN: actions are scored together."""
@@ -365,7 +365,7 @@ class CrossedFastPath:
     def learn(self, x: Taken, y: Hashable, task: Hashable, labels: Labels) -> Labels | None:
         """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
         population = self._population
-        number = population.tasks.numbers.get(tabular.only_task(population.labels) if task is None else task)
+        number = population.tasks.numbers.get(tabular.only_task(population.tasks) if task is None else task)
         row = None if number is None else self._form.known_row(x)
         if number is None or row is None:
             return None
@@ -401,11 +401,12 @@ class CrossedInput(Input):
         return x, tabular.only_task(known) if task is None else tabular.one_task(task)
 
     def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
-    ) -> tuple[Records, AnyLabels]:
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    ) -> Records:
         """Read records to learn and their labels."""
         rows, width = self.form.read(X, learning)
-        return Records(rows, width, task), y
+        values, task = labels.values(y), tabular.task_labels(task, rows.n_records, known.tasks)
+        return Records(rows, width, task, y=y, labels=labels, values=values)
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:
         """Return a function that restores the current form, for records that are refused."""

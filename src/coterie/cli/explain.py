@@ -242,7 +242,7 @@ def explain_record(
     else:
         x, task, values = _read_place(model, record)
     task = task if name is None else _find_task(model, name, path)
-    if task is None and len(stream_model_of(model).population.labels) > 1:
+    if task is None and len(stream_model_of(model).population.tasks.labels) > 1:
         raise InputError("the record does not name its task: give --task")
     result: Explanation | dict[Hashable, Explanation] = model.explain(x, task)
     if values is None:

@@ -595,7 +595,7 @@ class OnlineEstimator(Parameters):
         model = self._fitted_model()
         if not model.learner.traits.has_tasks:
             raise AttributeError(f"{type(self).__name__} has no tasks: its records have several views")
-        return list(model.population.labels)
+        return list(model.population.tasks.labels)
 
     @property
     def coef_(self) -> Any:

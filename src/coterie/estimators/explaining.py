@@ -96,10 +96,10 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
     record: Record | None
     if isinstance(x, Mapping):
         record, original = x, x
-        rows, _, task = source.read_one(x, task, model.population.labels, learning=False)
+        rows, _, task = source.read_one(x, task, model.population.tasks, learning=False)
     else:
         x = tabular.one_row(x)
-        records = source.read(x, None if task is None else [task], model.population.labels)
+        records = source.read(x, None if task is None else [task], model.population.tasks)
         rows, task = records.rows.to_csr(), records.task[0]
         record, original = tabular.record_of(x), {}
         if record is not None:

@@ -18,13 +18,13 @@ from coterie.types import Record
 class FastPath:
     """Rounds of single records in which nothing is new, everything else being looked up once.
 
-    Valid while the model's version is the same; anything else that may be new is noticed here.
+    Any other change of the model drops it; what may be new in a record is noticed here.
     """
 
-    __slots__ = ("_calls", "_learner", "_recency", "_records", "_state", "_tasks", "version")
+    __slots__ = ("_calls", "_learner", "_recency", "_records", "_state", "_tasks")
 
-    def __init__(self, version: int, population: TaskRegistry, calls: RecordCalls, records: PlainRecords) -> None:
-        self.version, self._recency = version, population.recency
+    def __init__(self, population: TaskRegistry, calls: RecordCalls, records: PlainRecords) -> None:
+        self._recency = population.recency
         self._learner = cast(CompiledLearner, population.learner)
         self._state: Any = population.state
         self._tasks, self._calls, self._records = population.tasks.numbers, calls, records
@@ -49,7 +49,8 @@ class FastPath:
         state.rounds += 1
         if self._recency is not None:
             self._recency.see_one(i)
-        self._learner.warn(state)
+        if self._learner.warns:
+            self._learner.warn(state)
         return labels
 
     def _number(self, x: Record, task: Hashable) -> int | None:

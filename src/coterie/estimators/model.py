@@ -26,15 +26,15 @@ from coterie.evaluation.trace import ViewWeights
 from coterie.index import Index, check_no_collisions, distinct_labels, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.inputs.input import AnyInput, Input, InputOptions, Records
+from coterie.inputs.input import AnyInput, InputOptions, Records
 from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preprocessing import runs_of
-from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions, UpdateResult
+from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions
 from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.query_decisions import QUERY_ALL
-from coterie.types import Inputs, Json, Learning, Record, Tasks, Tree
+from coterie.types import AnyLabels, AnyRecords, Array, Floats, Inputs, Json, Learning, Record, Tasks, Tree
 
 from .fast_path import FastPath
 from .predictions import ModelPredictions
@@ -49,8 +49,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _UNWEIGHED = "a learner such as {} weighs no records: leave out {}"
 
 
-def _locking(versions: int) -> Callable[[F], F]:
-    """Return a decorator that makes a method hold the model's lock, and raise its version by this number.
+def _locking(changes: bool) -> Callable[[F], F]:
+    """Return a decorator that makes a method hold the model's lock, and drop its fast path if it changes the model.
 
     Compiled code holds no interpreter lock, and learning replaces tables when they grow; a concurrent call would
     read and write memory that was released. Each model has a lock of its own, so several learn in parallel.
@@ -60,7 +60,8 @@ def _locking(versions: int) -> Callable[[F], F]:
         @wraps(method)
         def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
             with self.lock:
-                self.version += versions
+                if changes:
+                    self.fast_path = None
                 return method(self, *args, **kwargs)
 
         return cast(F, locked)
@@ -69,30 +70,34 @@ def _locking(versions: int) -> Callable[[F], F]:
 
 
 #: For methods that change nothing, and for those after which the fast path is outdated.
-exclusive, changing = _locking(0), _locking(1)
+exclusive, changing = _locking(False), _locking(True)
 
 
 @contextmanager
 def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
-    """Restore everything if records are refused; the value forgets the form of records that are not learned.
+    """Lock the model, and restore everything if records are refused; the value forgets the form of those unlearned.
 
     If records were already learned, as when a warning is an error, everything that they need stays.
     """
-    first, labels, weighing = not model.fitted, model.labels, model.weighing
-    rounds = 0 if first else model.state.rounds
-    undo_reading, restore = model.input.snapshot(model.fitted), model.population.checkpoint()
-    try:
-        yield undo_reading
-    except BaseException as error:
-        if restore is not None and not isinstance(error, Warning):
-            restore()
-        if not model.fitted or model.state.rounds == rounds:
-            undo_reading()
-            if first:
-                model.population.forget_all()
-            if first or restore is not None:
-                model.labels, model.weighing = labels, weighing
-        raise
+    with model.lock:
+        model.fast_path = None
+        population, labels, weighing = model.population, model.label_encoder, model.weighing
+        first = population.state is None
+        rounds = 0 if first else population.state.rounds
+        undo_reading = model.input.snapshot(not first)
+        restore = population.checkpoint() if population.learner.traits.can_refuse and not first else None
+        try:
+            yield undo_reading
+        except BaseException as error:
+            if restore is not None and not isinstance(error, Warning):
+                restore()
+            if population.state is None or population.state.rounds == rounds:
+                undo_reading()
+                if first:
+                    population.forget_all()
+                if first or restore is not None:
+                    model.label_encoder, model.weighing = labels, weighing
+            raise
 
 
 @dataclass(frozen=True)
@@ -126,40 +131,6 @@ class Settings:
     class_weight: Any = None
 
 
-@dataclass(frozen=True)
-class _Labelled:
-    """Records that have been read, with their labels.
-
-    Attributes
-    ----------
-    records : Records
-        The records, without their weights.
-    y, weights
-        Their labels, and the weights given with them; None without.
-    learned : ndarray of bool, or None
-        The records that are learned, the others having weight 0; None if all are.
-    labels, values : Labels and ndarray, or None
-        The labels known with these, and these encoded; None until they are learned.
-    """
-
-    records: Records
-    y: Any
-    weights: NDArray[np.float64] | None
-    learned: NDArray[np.bool_] | None = None
-    labels: Labels | None = None
-    values: Any = None
-
-    def __len__(self) -> int:
-        return len(self.y if self.values is None else self.values)
-
-    def select(self, part: slice | NDArray[np.int64]) -> _Labelled:
-        """Return the records at some places, all of which are learned."""
-        records, weights = self.records, self.weights
-        rows = records.rows.cut(part.start, part.stop) if isinstance(part, slice) else records.rows.take(part)
-        records = records._replace(rows=rows, task=records.task[part])
-        return _Labelled(records, self.y[part], None if weights is None else weights[part])
-
-
 class OnlineModel:
     """A learner with its tasks, its labels and the form of its records, shared by threads one call at a time.
 
@@ -167,13 +138,11 @@ class OnlineModel:
     ----------
     lock : RLock
         Held by what learns, predicts, copies or saves; neither copied, nor pickled, nor saved.
-    version : int
-        Raised by every change but a round of the fast path, which is valid while its version is the model's.
     fast_path : FastPath or None
-        Rounds of single dictionaries in which nothing is new, ready to be called while the versions are equal.
+        Rounds of single dictionaries in which nothing is new; every other change drops it.
     parameters, settings
         The estimator's parameters for which the settings were made, and these.
-    population, labels, input
+    population, label_encoder, input
         The tasks and the learner's state, the labels so far, and the form of records.
     weighing : Weighing
         The weights of records by their labels.
@@ -181,12 +150,12 @@ class OnlineModel:
 
     settings: Settings
     population: TaskRegistry
+    label_encoder: Labels
 
     def __init__(self, source: AnyInput) -> None:
         self.lock = RLock()
         self.parameters: tuple[Any, ...] | None = None
-        self.version, self.fast_path = 0, cast("FastPath | Any", None)
-        self.labels: Labels | None = None
+        self.fast_path = cast("FastPath | Any", None)
         self.input = source
         self.weighing = Weighing()
 
@@ -195,14 +164,14 @@ class OnlineModel:
         learner = settings.learner
         if settings.class_weight is not None and not learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
-        if self.labels is not None:
-            check_class_weight_names(settings.class_weight, self.labels, complete=False)
+        known = self.__dict__.get("label_encoder")
+        labels = settings.labels(None if known is None else known.inside)
+        check_class_weight_names(settings.class_weight, labels, complete=False)
         population = self.__dict__.get("population", TaskRegistry(learner))
         before = population.learner
         if population.state is not None:
             if names or _parts_of(before) != _parts_of(learner):
                 _require_alike(before, learner, population, names)
-            population.release()
             learner.rebind(population.state)
         population.learner = learner
         try:
@@ -210,7 +179,7 @@ class OnlineModel:
         except ValueError:
             population.learner = before
             raise
-        self.version += 1
+        self.fast_path, self.label_encoder = None, labels
         population.new_task = settings.new_task
         self.parameters, self.settings, self.population = parameters, settings, population
         self.weighing = self.weighing.under(settings.class_weight)
@@ -238,7 +207,7 @@ class OnlineModel:
     def replace(self, other: OnlineModel) -> None:
         """Take over the state of another model."""
         self.parameters, self.settings = other.parameters, other.settings
-        self.population, self.labels, self.input = other.population, other.labels, other.input
+        self.population, self.input, self.label_encoder = other.population, other.input, other.label_encoder
         self.weighing = other.weighing
 
     # -- facts ----------------------------------------------------------------------------------------------------
@@ -260,11 +229,6 @@ class OnlineModel:
         return self.population.learner
 
     @property
-    def label_encoder(self) -> Labels:
-        """The labels known, or those there may be before any came."""
-        return self.settings.labels(None) if self.labels is None else self.labels
-
-    @property
     def encoder(self) -> Any:
         """The encoder of records of files; None if no file was read."""
         return self.input.encoder
@@ -272,12 +236,11 @@ class OnlineModel:
     @encoder.setter
     def encoder(self, encoder: Any) -> None:
         with self.lock:
-            self.version += 1
+            self.fast_path = None
             self.input.encoder = encoder
 
     # -- learning -------------------------------------------------------------------------------------------------
 
-    @changing
     def learn(
         self,
         X: Inputs | Records | Block,
@@ -326,17 +289,18 @@ class OnlineModel:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
         tasks = () if tasks is None else tasks
         with transaction(self) as undo_reading:
-            batch = self._read(X, y, task, classes, weights, whole)
-            if not len(batch) and batch.learned is not None:
+            records = self._read(X, y, task, classes, weights, whole)
+            n = len(records.task)
+            if not n and records.learned is not None:
                 undo_reading()
                 return BatchResult(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
-            length = passes * len(batch) if whole else length
-            if batch.learned is None or asking is not None:  # every round of a query strategy counts
-                return self._learn(batch, tasks, late, length, asking, predictions)
+            length = passes * n if whole else length
+            if records.learned is None or asking is not None:  # every round of a query strategy counts
+                return self._learn(records, tasks, late, length, asking, predictions)
             for check in self.population.checks():  # all are refused or none
-                check(distinct_labels(batch.records.task)[0])
+                check(distinct_labels(records.task)[0])
             learn = self._learn_some_late if late else self._learn_some
-            return learn(batch, tasks, late, length, predictions)
+            return learn(records, tasks, late, length, predictions)
 
     def _read(
         self,
@@ -346,50 +310,49 @@ class OnlineModel:
         classes: types.Labels | None,
         weights: ArrayLike | None,
         whole: bool,
-    ) -> _Labelled:
+    ) -> Records:
         """Read records to learn: ValueError if they are refused."""
-        labels, is_validated = self._labels_copied(), isinstance(X, Records | Block)
-        if isinstance(X, Records):
-            records = X
-        elif isinstance(X, Block):
-            records, y, weights = self._read_block(X, y, task, weights)
+        labels, population = copy.copy(self.label_encoder), self.population
+        if classes is not None:
+            labels.values(classes)
+        if isinstance(X, Block):
+            y, weights = _unpack_block(X, y, task, weights)
+        is_validated, learned = isinstance(X, Records | Block), cast(Learning, True)
+        is_weighted = weights is not None or isinstance(self.settings.class_weight, Mapping)
+        if is_weighted:
+            learned = self.learned_records(y if is_validated else X, y, weights)
+        if isinstance(X, Records | Block):
+            records = X if isinstance(X, Records) else self.input.read_block(X, population.state is None)
+            records = records._replace(y=y, labels=labels, values=labels.values(y))
         else:
-            learned = self.learned_records(X, y, weights)
-            records, y = self.input.read_labelled(X, y, task, labels, not self.fitted, learned)
-            if classes is not None:
-                labels.values(classes)
-        values = labels.values(y)
-        if not is_validated:
-            records = self.input.with_tasks(records, self.population.labels)
-        weights = sample_weights(weights, len(values), whole)
-        check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
-        if weights is not None and not self.learner.traits.weighs:
-            raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
-        learned = self.learned_records(values, y, weights)
-        if np.all(learned):
-            batch = _Labelled(records, y, weights, None, labels, values)
-        else:
-            batch = _Labelled(records, labels.array(y), weights, np.asarray(learned))
-            places = np.flatnonzero(learned)
-            if is_validated or not len(places):  # predictions of all are asked for, or none is learned
-                return batch if is_validated else replace(batch.select(places), learned=batch.learned)
-            batch, labels = batch.select(places), self._labels_copied()
-            batch = replace(batch, labels=labels, values=labels.values(batch.y))
-        if whole:
-            labels.require_whole()
-        return batch
+            records = self.input.read_labelled(X, y, task, labels, population, learned)
+        if is_weighted:
+            checked = sample_weights(weights, len(records.task), whole)
+            check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
+            if checked is not None and not self.learner.traits.weighs:
+                raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
+            records = self._mark_learned(records._replace(weights=checked), labels, np.asarray(learned), is_validated)
+        if whole and records.labels is not None:
+            records.labels.require_whole()
+        return records
 
-    def _read_block(
-        self, block: Block, y: types.Labels | None, task: Tasks | None, weights: ArrayLike | None
-    ) -> tuple[Records, Any, Any]:
-        """Return records, labels and weights of a block: ValueError without labels, or with other arguments."""
-        if block.y is None:
-            raise ValueError("records without labels can be predicted, not learned")
-        if any(argument is not None for argument in (y, task, weights)):
-            raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
-        return self.input.read_block(block, not self.fitted), block.y, block.weight
+    def _mark_learned(
+        self, records: Records, labels: Labels, learned: NDArray[np.bool_], is_validated: bool
+    ) -> Records:
+        """Return records with flags of the learned ones; only the learned ones if predictions of all are not asked."""
+        if learned.all():
+            return records
+        places = np.flatnonzero(learned)
+        records = records._replace(y=labels.array(records.y), learned=learned, labels=None, values=None)
+        if is_validated:
+            return records
+        records = records.select(places)
+        if not len(places):
+            return records._replace(learned=learned)
+        labels = copy.copy(self.label_encoder)
+        return records._replace(labels=labels, values=labels.values(records.y))
 
-    def learned_records(self, X: Inputs, y: types.Labels | None, weights: ArrayLike | None) -> Learning:
+    def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
         """Flag the records that are learned: those with both their own weight and their label's weight above 0."""
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
@@ -399,17 +362,13 @@ class OnlineModel:
 
     def know_labels(self, y: types.Labels | None) -> None:
         """Register the labels of records, of which some may not be asked for; ValueError for a third of two."""
-        labels = self._labels_copied()
+        labels = copy.copy(self.label_encoder)
         labels.values(y)
-        self.labels = labels
-
-    def _labels_copied(self) -> Labels:
-        """Return the labels known, as a copy."""
-        return self.settings.labels(None if self.labels is None else self.labels.inside)
+        self.label_encoder = labels
 
     def _learn(
         self,
-        batch: _Labelled,
+        records: Records,
         tasks: Sequence[Hashable],
         late: int,
         length: int | None,
@@ -417,33 +376,45 @@ class OnlineModel:
         predictions: Predictions | None,
     ) -> BatchResult:
         """Learn all records of a batch: number the tasks, weigh the records, encode the labels, update."""
-        labels, values, n, population = batch.labels, batch.values, len(batch), self.population
-        if labels is None:
-            labels = self._labels_copied()
-            values = labels.values(batch.y)
-        last, weighing = max(n - late, 0), self.weighing.under(self.settings.class_weight)
-        weights, records = weighing.weigh(batch.y, batch.weights, last), batch.records
-        if weights is not None:
-            records = records._replace(rows=with_weights(records.rows, weights))
+        labels, values, n, population = records.labels, records.values, len(records.task), self.population
+        if labels is None or values is None:
+            labels = copy.copy(self.label_encoder)
+            values = labels.values(records.y)
+        last, weighing, weights = max(n - late, 0), self.weighing, records.weights
+        if self.settings.class_weight is not None:
+            weighing = weighing.under(self.settings.class_weight)
+            weights = weighing.weigh(records.y, weights, last)
+        rows = records.rows if weights is None else with_weights(records.rows, weights)
         is_bounded = population.recency is not None
         if is_bounded and (late or asking is not None):
             feature = "labels that come late" if late else "selective sampling"
             raise ValueError(f"max_tasks={self.settings.max_tasks} cannot be had with {feature}: leave one of them out")
         codes, new = self._number(tasks, records, length)
-        self.learner.refuse_rows(self.state, records.rows)
-        self.labels, self.weighing = labels, weighing  # nothing is refused any more
+        population.learner.refuse_rows(population.state, rows)
+        self.label_encoder, self.weighing = labels, weighing  # nothing is refused any more
         encoded = labels.learn(values, last, weights)
         strategy: Tree = QUERY_ALL if asking is None else asking(len(population) + len(new))
-        run = Batch(records.rows, codes, (), predictions, strategy)
+        run = Batch(rows, codes, (), predictions, strategy)
         if is_bounded:
             update = population.learn_bounded(run, encoded.y, records.task, self.input.size(records))
         else:
             update = population.learn(run, encoded.y[:last], new)
-        return self._rounds(labels, encoded, update, np.ones(n, bool) if asking is None else strategy.answer > 0)
+        updated, asked = np.zeros(n, bool), np.ones(n, bool) if asking is None else strategy.answer > 0
+        updated[: len(update.steps)] = update.steps > 0
+        return BatchResult(
+            labels.predictions(update.predictions.margins, encoded),
+            updated,
+            asked,
+            update.stored,
+            update.evicted,
+            None if update.views is None else ViewWeights(*update.views),
+            update.predictions,
+            labels.predictions(update.own, encoded) if len(update.own) == n else None,
+        )
 
     def _learn_some(
         self,
-        batch: _Labelled,
+        records: Records,
         tasks: Sequence[Hashable],
         late: int,
         length: int | None,
@@ -451,40 +422,40 @@ class OnlineModel:
     ) -> BatchResult:
         """Learn some of the records; the others are predicted in their turn, and change nothing."""
         pieces = []
-        for first, last, learning in runs_of(cast("NDArray[np.bool_]", batch.learned), len(batch)):
-            piece = batch.select(slice(first, last))
+        for first, last, learning in runs_of(cast("NDArray[np.bool_]", records.learned), len(records.task)):
+            piece = records.select(slice(first, last))
             earlier = None if predictions is None else predictions.cut(first, last)
             if learning:
                 pieces.append(self._learn(piece, tasks, 0, length, None, earlier))
                 tasks = ()
             else:
-                pieces.append(self._predict_unlearned(piece.records, earlier))
+                pieces.append(self._predict_unlearned(piece, earlier))
         return concatenate_results(pieces)
 
     def _learn_some_late(
         self,
-        batch: _Labelled,
+        records: Records,
         tasks: Sequence[Hashable],
         late: int,
         length: int | None,
         predictions: Predictions | None,
     ) -> BatchResult:
         """Learn as :meth:`_learn_some` does, each label ``late`` rounds after its record was predicted."""
-        n, learned = len(batch), cast("NDArray[np.bool_]", batch.learned)
+        n, learned = len(records.task), cast("NDArray[np.bool_]", records.learned)
         if learned.any():
-            self._number(tasks, batch.select(np.flatnonzero(learned)).records, length)
+            self._number(tasks, records.select(np.flatnonzero(learned)), length)
         n_predicted = 0 if predictions is None else len(predictions.margins)
         predicted: list[BatchResult] = []
         updates: list[BatchResult] = []
         for t in range(n):
-            records = batch.select(slice(t, t + 1)).records
+            record = records.select(slice(t, t + 1))
             if learned[t] and not self.learner.traits.tasks_independent:  # a task counts from its prediction on
-                self.population.validate_and_register(records.task.tolist(), InputShape(self.state.features))
+                self.population.validate_and_register(record.task.tolist(), InputShape(self.state.features))
             earlier = predictions.cut(t, t + 1) if predictions is not None and t < n_predicted else None
-            predicted.append(self._predict_unlearned(records, earlier))
+            predicted.append(self._predict_unlearned(record, earlier))
             s = t - late
             if s >= 0 and learned[s]:
-                piece = batch.select(slice(s, s + 1))
+                piece = records.select(slice(s, s + 1))
                 updates.append(self._learn(piece, (), 0, length, None, predicted[s].predictions))
             elif s >= 0:
                 updates.append(predicted[s])
@@ -512,15 +483,6 @@ class OnlineModel:
         own = margins if own is None else own
         return BatchResult(margins, np.zeros(n, bool), np.ones(n, bool), predictions=predictions, own=own)
 
-    def _rounds(self, labels: Labels, encoded: Any, update: UpdateResult, asked: NDArray[np.bool_]) -> BatchResult:
-        """Return the result of a batch on the scale of the labels."""
-        weights, n = None if update.views is None else ViewWeights(*update.views), len(asked)
-        updated = np.zeros(n, bool)
-        updated[: len(update.steps)] = update.steps > 0
-        own = labels.predictions(update.own, encoded) if len(update.own) == n else None
-        margins = labels.predictions(update.predictions.margins, encoded)
-        return BatchResult(margins, updated, asked, update.stored, update.evicted, weights, update.predictions, own)
-
     def _number(
         self, tasks: Sequence[Hashable], records: Records, length: int | None
     ) -> tuple[NDArray[np.int64], Sequence[Hashable]]:
@@ -528,23 +490,19 @@ class OnlineModel:
 
         New tasks of the records are only checked: they get room as they come. Under ``max_tasks`` none is numbered.
         """
-        population, size, is_bounded = self.population, self.input.size(records), self.population.recency is not None
-        has_room = self.fitted and not len(tasks) and population.has_room(size) and not is_bounded
-        codes = population.tasks.codes_of_known(records.task) if has_room else None
-        if codes is not None:
-            return codes, ()
-        distinct, places = occurring(records.task)
-        if has_room:
-            codes, new = population.number(distinct, places)
-            if not len(new):
-                return codes, new
-        if is_bounded:
-            self._make_room((), size, length, distinct)
-            return np.zeros(len(places), np.int64), ()
-        if self.learner.traits.feature_changes_all and self.input.grows and len(distinct):
-            size = size._replace(features=self.state.features if self.fitted else 1)
-        self._make_room(tasks, size, length, distinct)
-        return population.number(distinct, places)
+        population, size = self.population, self.input.size(records)
+        if population.recency is not None:
+            self._make_room((), size, length, occurring(records.task)[0])
+            return np.zeros(len(records.task), np.int64), ()
+        codes, new = population.tasks.number(records.task)
+        is_fitted = population.state is not None
+        if is_fitted and not len(new) and not len(tasks) and population.has_room(size):
+            return codes, new
+        if self.learner.traits.feature_changes_all and self.input.grows and len(codes):
+            size = size._replace(features=population.state.features if is_fitted else 1)
+        known = len(population.tasks)
+        self._make_room(tasks, size, length, new)
+        return (codes, new) if len(population.tasks) == known else population.tasks.number(records.task)
 
     def _make_room(
         self, tasks: Sequence[Hashable], size: InputShape, length: int | None = None, coming: Sequence[Hashable] = ()
@@ -572,17 +530,14 @@ class OnlineModel:
     ) -> Block:
         """Validate records given in any form, for :meth:`learn`; ``whole`` as there."""
         with transaction(self):
-            labels = self._labels_copied()
+            labels = copy.copy(self.label_encoder)
             learned = self.learned_records(X, y, weights)
-            records, y = self.input.read_labelled(X, y, task, labels, not self.fitted, learned)
-            labels.values(y)
+            records = self.input.read_labelled(X, y, task, labels, self.population, learned)
             if whole:
                 labels.require_whole()
-            records = self.input.with_tasks(records, self.population.labels)
             if self.fitted and not self.population.has_room(self.input.size(records)):
-                self.version += 1  # names that are new have columns now, and predictions may come to them
                 self.population.validate_and_register((), self.input.size(records))
-            block = self.input.as_block(records, labels.array(y))
+            block = self.input.as_block(records, labels.array(records.y))
             return block if weights is None else replace(block, weight=sample_weights(weights, len(block), whole))
 
     @changing
@@ -601,7 +556,7 @@ class OnlineModel:
     @exclusive
     def predict(self, X: Inputs | Block, task: Tasks | None = None) -> ModelPredictions:
         """The predictions of records, or of a validated block: margins, labels, probabilities and others are views."""
-        return ModelPredictions(self, self.input.read(X, task, self.population.labels))
+        return ModelPredictions(self, self.input.read(X, task, self.population.tasks))
 
     @exclusive
     def margin_variances(self, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
@@ -634,7 +589,7 @@ class OnlineModel:
     @exclusive
     def require_labels(self, y: Sequence[Hashable]) -> None:
         """Refuse labels that cannot be learned: ValueError."""
-        self._labels_copied().values(y)
+        copy.copy(self.label_encoder).values(y)
 
     @changing
     def read_waiting(
@@ -664,11 +619,10 @@ class OnlineModel:
         self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
     ) -> list[WaitingRow]:
         population, source = self.population, self.input
-        if not self.fitted or not isinstance(source, Input):
+        if not self.fitted or not source.has_tasks:
             return [WaitingRow() for _ in xs]
         with transaction(self):
-            records, _ = source.read_labelled(xs, "no_validation", tasks, cast(Any, None), False, learning)
-            records = source.with_tasks(records, population.labels)
+            records = source.read(xs, tasks, population.tasks, learning)
             distinct = occurring(records.task)[0]
             unmet = self.learner.traits.tasks_independent or population.recency is not None or not learning
             coming = () if unmet else distinct
@@ -689,7 +643,7 @@ class OnlineModel:
         Returns the margins right before each label was learned.
         """
         self.require_labels(y)  # before any is learned
-        whose = tabular.task_labels(tasks, len(waiting), self.population.labels)
+        whose = tabular.task_labels(tasks, len(waiting), self.population.tasks)
         margins = []
         for _, places in groupby(range(len(waiting)), key=lambda k: waiting[k].shape):
             stretch = list(places)
@@ -703,7 +657,7 @@ class OnlineModel:
     def margins_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable] | None) -> Margins:
         """Recompute the margins of waiting rows of one shape under the current model."""
         rows, _ = joined_rows(waiting)
-        whose = tabular.task_labels(tasks, len(waiting), self.population.labels)
+        whose = tabular.task_labels(tasks, len(waiting), self.population.tasks)
         return ModelPredictions(self, Records(rows, rows.width, whose)).margins
 
     @exclusive
@@ -730,16 +684,15 @@ class OnlineModel:
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
         try:
             path = self.fast_path
-            if path is not None and weight is None and path.version == self.version:
-                labels = path.learn(x, y, task, self.labels)
+            if path is not None and weight is None:
+                labels = path.learn(x, y, task, self.label_encoder)
                 if labels is not None:
-                    self.labels = labels
+                    self.label_encoder = labels
                     return
             own, is_weighted = None if weight is None else [weight], self.settings.class_weight is not None
             if (is_weighted or own) and not (self.fitted and np.all(self.learned_records([x], [y], own))):
                 self.learn([x], [y], None if task is None else [task], weights=own)
                 return
-            self.version += 1
             encoded = self._encode_one(y, weight)
             with transaction(self):
                 row, number = self._row_of_one(x, task)
@@ -759,7 +712,7 @@ class OnlineModel:
             return known, self.weighing, known.value(y), None
         if not self.learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
-        labels, weighing = self._labels_copied(), self.weighing.under(class_weight)
+        labels, weighing = copy.copy(self.label_encoder), self.weighing.under(class_weight)
         values = labels.values([y])
         check_class_weight_names(class_weight, labels, complete=False)
         weights = weighing.weigh([y], sample_weights(weight, 1), 1)
@@ -768,7 +721,7 @@ class OnlineModel:
     def _update_one(
         self, row: Any, number: int, labels: Labels, weighing: Weighing, y: Any, weights: NDArray[np.float64] | None
     ) -> None:
-        self.labels, self.weighing, population = labels, weighing, self.population
+        self.label_encoder, self.weighing, population = labels, weighing, self.population
         if weights is None:
             population.learner.learn_one(population.state, row, number, y)
         else:
@@ -778,7 +731,7 @@ class OnlineModel:
 
     def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
         """Return the row of a record to learn, for which there is room then, and the number of its task."""
-        row, width, task = self.input.read_one(x, task, self.population.labels, learning=True)
+        row, width, task = self.input.read_one(x, task, self.population.tasks, learning=True)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
             self._make_room((), size, None, [task])
@@ -795,7 +748,7 @@ class OnlineModel:
         if records is not None and self.settings.class_weight is None:
             calls = population.learner.fast_calls(population.state)
             if calls is not None:
-                self.fast_path = FastPath(self.version, population, calls, records)
+                self.fast_path = FastPath(population, calls, records)
 
     @changing
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
@@ -820,9 +773,9 @@ class OnlineModel:
         lock.acquire()
         try:
             path = self.fast_path
-            if path is not None and path.version == self.version:
-                margin, labels = path.score(x, task), self.labels
-                if margin == margin and labels is not None:
+            if path is not None:
+                margin, labels = path.score(x, task), self.label_encoder
+                if margin == margin:
                     return labels.label(labels.shift + labels.factor * margin)
             if self.state is None:
                 return self.label_encoder.unlearned
@@ -838,9 +791,9 @@ class OnlineModel:
     def _decide_one(self, x: Record, task: Hashable, learner: BaseLearner) -> Any:
         """Return the margin of one record on the scale of the labels, which may have a new task or new features."""
         path, labels, population = self.fast_path, self.label_encoder, self.population
-        margin = math.nan if path is None or path.version != self.version else path.score(x, task)
+        margin = math.nan if path is None else path.score(x, task)
         if margin != margin:
-            row, _, task = self.input.read_one(x, task, population.labels, learning=False)
+            row, _, task = self.input.read_one(x, task, population.tasks, learning=False)
             number = population.tasks.numbers.get(task)
             if number is None:
                 population.refuse_unseen([task])
@@ -856,8 +809,17 @@ class OnlineModel:
     @exclusive
     def read_one(self, x: Record, task: Hashable) -> ModelPredictions:
         """Return the predictions of one record given as a dictionary, each view of it having one entry."""
-        row, width, task = self.input.read_one(x, task, self.population.labels, learning=False)
+        row, width, task = self.input.read_one(x, task, self.population.tasks, learning=False)
         return ModelPredictions(self, Records(row, width, tabular.objects([task])))
+
+
+def _unpack_block(block: Block, *given: Any) -> tuple[Array, Floats | None]:
+    """Return the labels and weights of a block: ValueError without labels, or if something else is given with it."""
+    if block.y is None:
+        raise ValueError("records without labels can be predicted, not learned")
+    if any(argument is not None for argument in given):
+        raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
+    return block.y, block.weight
 
 
 _NO_TASKS = np.zeros(0)

@@ -24,13 +24,13 @@ from coterie.inputs.input import InputOptions
 from coterie.inputs.tabular import is_records
 from coterie.inputs.view_input import ViewInput, names_of, present_in
 from coterie.kernels import Gaussian, Precomputed, as_kernel
-from coterie.models.contract import BaseLearner, Margins
+from coterie.models.contract import BaseLearner
 from coterie.multiview.cues import CueLearner
 from coterie.multiview.learner import KernelViewLearner, ViewLearner, by_view
 from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
 from coterie.multiview.parallel import ParallelLearner
 from coterie.rules import PassiveAggressive, Perceptron
-from coterie.types import Estimator, Estimators, Inputs, Part, Record, Tasks
+from coterie.types import Estimator, Estimators, Inputs, Part, Tasks
 
 from .estimator import OnlineEstimator
 
@@ -454,22 +454,6 @@ class _ShownOneView:
     ) -> Block:
         """Validate records of all views as a block of the one."""
         return self._model.as_block(self._only(X), y, task, weights)
-
-    def learn(self, block: Block, **options: Any) -> Any:
-        """Learn a block of the one view."""
-        return self._model.learn(block, **options)
-
-    def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
-        """Learn a block of one record; return the margin before."""
-        return self.learn(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
-
-    def predict_pending(self, block: Block) -> Any:
-        """Predict a block of the one view with delayed labels."""
-        return self._model.predict_pending(block)
-
-    def predict(self, block: Block) -> Any:
-        """Predict a block of the one view."""
-        return self._model.predict(block)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

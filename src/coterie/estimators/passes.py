@@ -78,11 +78,11 @@ def learn_passes(
     split = len(block) - len(block) // PART
     first, rest = block.piece(0, split), block.piece(split, len(block))
     model.learn(first, length=length)
-    labels, weighing, mixing = model.labels, model.weighing, [array.copy() for array in _mixing_arrays(model)]
+    labels, weighing, mixing = model.label_encoder, model.weighing, [array.copy() for array in _mixing_arrays(model)]
     best = _tried(model, rest)
     for _ in range(most - 1):
         model.learn(first)
-        model.labels, model.weighing = labels, weighing
+        model.label_encoder, model.weighing = labels, weighing
         for array, before in zip(_mixing_arrays(model), mixing, strict=True):
             array[: len(before)] = before
         tried = _tried(model, rest)

@@ -20,7 +20,7 @@ def saved(model: OnlineModel) -> tuple[Json, Arrays]:
         noted, more = model.input.to_saved()
         data = {"state": state, **noted, "labels": model.label_encoder.inside}
         if model.learner.traits.has_tasks:
-            data["tasks"] = list(model.population.labels)  # the list goes on growing
+            data["tasks"] = list(model.population.tasks.labels)  # the list goes on growing
         if model.settings.class_weight == BALANCED:
             data["label_counts"] = model.weighing.to_saved()
         return data, arrays | more
@@ -39,11 +39,11 @@ def restore(model: OnlineModel, data: Mapping[str, Any], arrays: Arrays) -> None
     of_records = ("encoder.", "preparation.")
     own = {name: array for name, array in arrays.items() if not name.startswith(of_records)}
     with model.lock:
-        model.version += 1
+        model.fast_path = None
         model.population.restore(data["state"], own, model.input.index_of(data))
         labels = model.settings.labels(data["labels"])
         labels.require_sound(model.learner.models(model.state))
         if model.settings.class_weight == BALANCED:
             model.weighing = Weighing.restored(BALANCED, data.get("label_counts"))
         model.input.from_saved(data, arrays, model.state)
-        model.labels = labels
+        model.label_encoder = labels

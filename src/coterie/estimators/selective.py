@@ -143,7 +143,7 @@ class SelectiveSampling(Parameters):
         """Flag the records to label, before any of their labels is known; every record is a round."""
         with self._lock:
             model = self._model
-            tasks = model.input.read_tasks(X, task, model.population.labels)
+            tasks = model.input.read_tasks(X, task, model.population.tasks)
             margins = model.predict(X, task).margins if model.fitted else np.zeros(len(tasks))
             return self._ended(self._decided(tasks, margins))
 
@@ -165,7 +165,7 @@ class SelectiveSampling(Parameters):
         return bool(self._ended(query_strategy.answer > 0)[0])
 
     def _task_of(self, x: Record, task: Hashable) -> Hashable:
-        return self._model.input.split_one(x, task, self._model.population.labels)[1]
+        return self._model.input.split_one(x, task, self._model.population.tasks)[1]
 
     def _key(self, x: Record, task: Hashable) -> str:
         """The same for equal records of the same task, in whatever order their features stand."""
@@ -417,7 +417,7 @@ class _AskingModel:
             if not taught.fitted:  # the records decide on the form
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they came with the block
-                    own.read_labelled(X, y, task, taught.settings.labels(None), True, learning=False)
+                    own.read_labelled(X, y, task, taught.settings.labels(None), taught.population, learning=False)
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> BatchResult:
@@ -506,7 +506,7 @@ class _AskingModel:
         piece = None
         if asked and block.y is not None:
             y, weight = block.y[t : t + 1], None if block.weight is None else block.weight[t : t + 1]
-            taught.version += 1
+            taught.fast_path = None
             if np.all(taught.learned_records(y, y, weight)):
                 records = source.read_raw(raw, task, learning=True)
                 piece = replace(source.as_block(records, y), weight=weight)
@@ -528,7 +528,7 @@ class _AskingModel:
         (row,) = taught.predict_waiting([x], task, always=True, learning=False)
         labels, predictions = taught.label_encoder, row.predictions
         margin = np.zeros(1) if predictions is None else predictions.restored().margins
-        whose = tabular.task_labels(task, 1, taught.population.labels)
+        whose = tabular.task_labels(task, 1, taught.population.tasks)
         asked = bool(self._sampler._decided(whose, labels.shift + labels.factor * margin)[0])
         if asked and row.values is not None:
             (row,) = taught.read_waiting([x], task)

@@ -289,7 +289,7 @@ class _CheckedStream:
                 self._labels.update(dict.fromkeys(self._label_encoder.inside))
                 self._is_continued = True
             self._checks += model.population.checks()
-            self._known_tasks.update(model.population.labels)
+            self._known_tasks.update(model.population.tasks.labels)
 
     @cached_property
     def first(self) -> Block:

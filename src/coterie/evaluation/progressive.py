@@ -190,7 +190,7 @@ class ProgressiveRun:
             rounds["stored"] = _pad([part.stored for part in moves], n, False)
             # tasks by their place in the stream instead of that in the model
             places = {label: place for place, label in enumerate(tasks)}
-            of_model = np.array([*(places.get(label, -2) for label in self.model.population.labels), -1], np.int64)
+            of_model = np.array([*(places.get(label, -2) for label in self.model.population.tasks), -1], np.int64)
             rounds["evicted"] = of_model[_pad([part.evicted for part in moves], n, -1)]
         if moves and moves[0].weights is not None:
             lengths = [len(part.updated) for part in moves]

@@ -17,10 +17,25 @@ import numpy as np
 from coterie import spec
 from coterie.index import Index
 from coterie.models.contract import InputShape
+from coterie.models.task_registry import TaskRegistry
 from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense
-from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Json, Learning, Record
+from coterie.types import (
+    AnyLabels,
+    AnyRecords,
+    AnyRows,
+    AnyTasks,
+    Array,
+    Arrays,
+    Fields,
+    Flags,
+    Floats,
+    Ints,
+    Json,
+    Learning,
+    Record,
+)
 
 from . import tabular
 from .block import Block, RawRecords
@@ -82,9 +97,24 @@ class InputOptions:
 
 
 class Records(NamedTuple):
-    """Records that have been read: rows for learners, their width, and the task of each.
+    """Records that have been read: rows for learners, their width, and the task of each; and labels to learn.
 
-    ``shape`` is that of their margins if it is not one number per row; ``constant`` that of the block.
+    Attributes
+    ----------
+    rows, width
+        The rows, without their weights, and the number of columns.
+    task : ndarray
+        The task of each.
+    shape : tuple of int, optional
+        The shape of their margins if it is not one number per row.
+    constant : int, optional
+        The column of the constant, as that of a block.
+    y, weights
+        Their labels, and the weights given with them; None without.
+    learned : ndarray of bool, or None
+        The records that are learned, the others having weight 0; None if all are.
+    labels, values : Labels and ndarray, or None
+        The labels known with these, and these encoded; None until they are learned.
     """
 
     rows: AnyRows
@@ -92,6 +122,17 @@ class Records(NamedTuple):
     task: AnyTasks
     shape: tuple[int, ...] | None = None
     constant: int | None = None
+    y: AnyLabels = None
+    weights: Floats | None = None
+    learned: Flags | None = None
+    labels: Labels | None = None
+    values: Array | None = None
+
+    def select(self, part: slice | Ints) -> Records:
+        """Return the records at some places, all of which are learned."""
+        rows, weights = self.rows, None if self.weights is None else self.weights[part]
+        rows = rows.cut(part.start, part.stop) if isinstance(part, slice) else rows.take(part)
+        return Records(rows, self.width, self.task[part], self.shape, self.constant, self.y[part], weights)
 
 
 class Input:
@@ -132,12 +173,12 @@ class Input:
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
-    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Records:
-        """Read records to predict; ``known`` are the tasks that were learned."""
+    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
+        """Read records to predict, or, if ``learning``, to learn later; ``known`` are the tasks that were learned."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         X, task = tabular.split_task(X, task, self.options.task_column)
-        rows, width = self.read_rows(X)
+        rows, width = self.read_rows(X, learning=learning)
         return Records(rows, width, tabular.task_labels(task, rows.n_records, known))
 
     def read_rows(self, X: AnyRecords, first: bool = False, learning: bool = False) -> tuple[tabular.Rows, int]:
@@ -151,12 +192,13 @@ class Input:
         return tabular.task_labels(task, tabular.count(X))
 
     def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
-    ) -> tuple[Records, AnyLabels]:
-        """Read records to learn and their labels; the ``first`` ones decide on the form. See :meth:`with_tasks`.
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    ) -> Records:
+        """Read records to learn, and encode their labels; if none was learned before, they decide on the form.
 
         Records for which ``learning`` is False do not change how later records are read.
         """
+        first = known.state is None
         X, task = tabular.split_task(X, task, self.options.task_column)
         if first:
             tabular.warn_of_task(X, task)
@@ -165,17 +207,16 @@ class Input:
             if task is None and self.options.expects_tasks and rows.n_records > 1:
                 tabular.warn_of_one_task(self.options.owner)
             tabular.warn_of_columns(X, y)
-        return Records(rows, width, task), y
-
-    def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
-        """Add one task label to each record, after the labels were checked."""
-        return records._replace(task=tabular.task_labels(records.task, records.rows.n_records, known))
+        values = labels.values(y)
+        task = tabular.task_labels(task, len(values), known.tasks)
+        return Records(rows, width, task, y=y, labels=labels, values=values)
 
     def _read(
         self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
     ) -> tuple[tabular.Rows, int, AnyLabels]:
         """Read rows, width and labels of records in any form; the ``first`` ones decide on it."""
-        shape = tabular.shape_of(X) if tabular.is_frame(X) else Shape()
+        is_frame = tabular.is_frame(X)
+        names = tabular.distinct_names(X) if is_frame else ()
         form = self._chosen(X) if first or self.form is None else self.form
         X = X if form is None else form.normalized_input(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
@@ -186,7 +227,9 @@ class Input:
             y = column_or_1d(y, warn=True)
         rows, width = form.read(X, learning)
         if first:
-            self.form, form.frame = form, shape
+            are_texts = is_frame and all(isinstance(name, str) for name in names)
+            self.form = form
+            form.frame = Shape(len(names) if is_frame else None, np.array(names, object) if are_texts else None)
         if labels is not None and len(y) != rows.n_records:
             raise ValueError(f"y must hold one label per record: got {len(y)} for {rows.n_records} records")
         return rows, width, y
@@ -205,18 +248,18 @@ class Input:
         self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
     ) -> tuple[tabular.Rows, int, AnyLabels]:
         """Read rows, width and labels of arrays, and of frames of numbers alone."""
-        form, options = self._known, self.options
+        form, options = self.form or InputEncoder(), self.options
         if not first and form.width is None:
             if tabular.count(X) == 0:
                 raise ValueError("X holds no records")
             raise ValueError("the model learned features by name: give a list of dictionaries or a frame, not an array")
-        shape, preprocessing = Shape(form.width, form.names), options.preprocessing
-        gaps = (preprocessing if first else form.of_arrays) is not None
+        shape, prepared = Shape(form.width, form.names), None if first else form.of_arrays
+        gaps = (options.preprocessing if first else prepared) is not None
         rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-            form = self.form = ArrayEncoder.for_columns(width, shape.names, rows.dense, preprocessing)
-        prepared = form.of_arrays
+            self.form = ArrayEncoder.for_columns(width, shape.names, rows.dense, options.preprocessing)
+            prepared = self.form.of_arrays
         if prepared is None:
             return rows, width, y
         return prepared.rows(rows, learning), prepared.features, y
@@ -322,11 +365,10 @@ class Input:
 
     def size(self, records: Records) -> InputShape:
         """Return the shape that a state needs for these records."""
-        return InputShape(
-            records.width,
-            records.rows.dense,
-            constant=self._known.length_column if records.constant is None else records.constant,
-        )
+        constant = records.constant
+        if constant is None:
+            constant = -1 if self.form is None or self.form.preparation is None else self.form.length_column
+        return InputShape(records.width, isinstance(records.rows, Dense), constant=constant)
 
     def began(self, state: Any) -> None:
         """Do nothing: reading does not depend on the state."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.models.contract import InputShape
 from coterie.models.ensemble import EnsembleState
+from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.checks import require
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Ints, Learning, Record
 
@@ -67,14 +68,14 @@ class InstancesInput(Input):
         """None: dictionaries of dictionaries are not read on the fast path."""
         return None
 
-    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Records:
+    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
         """Read rounds to predict: of the active tasks, or of all if none is named, shape (n, K); or a block."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         rounds = _read(X, self._spaces)
         column = self.options.task_column
         if task is not None or column is not None or len(rounds.spaces.tasks) == 1:
-            return super().read(rounds.rows, _active(rounds, task, column), known)
+            return super().read(rounds.rows, _active(rounds, task, column), known, learning)
         n, K = tabular.count(rounds.rows), len(rounds.spaces.tasks)
         rows, _, tasks = _every_task(rounds, np.zeros((n, K)), None)
         return super().read(rows, tasks, known)._replace(shape=(n, K))
@@ -84,8 +85,8 @@ class InstancesInput(Input):
         return np.asarray(self.read(X, task, known).task)
 
     def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
-    ) -> tuple[Records, AnyLabels]:
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    ) -> Records:
         """Read rounds to learn, with one label each, or with one for every task, which makes K rounds of each."""
         rounds = _read(X, self._spaces)
         if len(rounds.spaces.tasks) > 1 and np.ndim(y) == 2:
@@ -93,7 +94,7 @@ class InstancesInput(Input):
         else:
             rows, task = rounds.rows, _active(rounds, task, self.options.task_column)
         self._latest = rounds.spaces
-        return super().read_labelled(rows, y, task, labels, first)
+        return super().read_labelled(rows, y, task, labels, known, True)
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
         """Split a round, a dictionary from task to features, into its row and the active task."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -226,8 +227,12 @@ class TwoLabels(Labels):
             For a third label or a missing one; nothing is added then.
         """
         distinct, places = distinct_labels(y, "label")
+        if not self.inside.keys() >= set(distinct):
+            self._add([label for label in distinct if label not in self.inside])
+        return np.array(list(map(self.inside.get, distinct)), np.float64)[places]
+
+    def _add(self, fresh: list[Hashable]) -> None:
         known = dict(self.inside)
-        fresh = [label for label in distinct if label not in known]
         spec.check_labels(fresh, "label")
         if not known and len(fresh) == 1 and isinstance(fresh[0], bool):
             fresh = [False, True]
@@ -244,7 +249,6 @@ class TwoLabels(Labels):
             is_negative = isinstance(fresh[0], (int, float)) and fresh[0] <= 0
             known[fresh[0]] = -next(iter(known.values())) if known else -1.0 if is_negative else 1.0
         self._set_inside(known)
-        return np.array([known[label] for label in distinct], np.float64)[places]
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
         """Return learners' margins: labels may yet change their signs."""
@@ -337,9 +341,9 @@ class ManyLabels(Labels):
         """Return the number of each label, and add new labels."""
         distinct, places = distinct_labels(y, "label")
         self._before = len(self.inside)
-        spec.check_labels((label for label in distinct if label not in self.inside), "label")
-        for label in distinct:
-            self.inside.setdefault(label, len(self.inside))
+        fresh = [label for label in distinct if label not in self.inside]
+        spec.check_labels(fresh, "label")
+        self.inside = self.inside | dict(zip(fresh, count(self._before)))
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
 
     def learn(self, values: Ints, last: int, weights: Floats | None = None) -> Membership:

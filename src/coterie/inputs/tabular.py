@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,8 +60,17 @@ def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[
                 raise ValueError(f"record {t} (from 0) has no task_column {column!r}; it has {list(record)[:10]}")
         rest = [{name: value for name, value in record.items() if name != column} for record in X]
         return rest, [record[column] for record in X]
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    return _split_array(X, column) if names is None else _split_frame(X, column, list(names))
+    columns = getattr(X, "column_names", getattr(X, "columns", None))
+    if columns is None:
+        return _split_array(X, column)
+    names: list[Hashable] = list(columns)
+    if isinstance(column, int) and column not in names:
+        column = names[_checked(column, len(names))]
+    if column not in names:
+        raise ValueError(f"task_column {column!r} is not among the columns {names[:10]}")
+    if hasattr(X, "column_names"):
+        return X.drop_columns([column]), X[column].to_pylist()
+    return (X.drop(columns=column) if hasattr(X, "iloc") else X.drop(column)), X[column].to_numpy()
 
 
 def warn_of_task(X: AnyRecords, task: AnyTasks) -> None:
@@ -103,8 +112,9 @@ def has_words(X: AnyRecords) -> bool:
 
 def text_column(X: AnyRecords) -> Hashable | None:
     """Return the first column of a frame that has strings or dates."""
-    for name, column in _columns(X).items():
-        values = np.asarray(column)
+    names: Sequence[Hashable] = getattr(X, "column_names", X.columns)
+    for name in names:
+        values = np.asarray(X[name])
         if values.dtype.kind == "M":
             return name
         if values.dtype.kind in "OUT" and any(isinstance(value, str) or is_date(value) for value in values.ravel()):
@@ -224,17 +234,6 @@ def values_by_name(record: Record, names: Sequence[Hashable]) -> list[float]:
     return numbers
 
 
-def _split_frame(X: AnyRecords, column: Hashable, names: list[Hashable]) -> tuple[AnyRecords, AnyTasks]:
-    if isinstance(column, int) and column not in names:
-        column = names[_checked(column, len(names))]
-    if column not in names:
-        raise ValueError(f"task_column {column!r} is not among the columns {names[:10]}")
-    tasks = X[column].to_pylist() if hasattr(X, "column_names") else X[column].to_numpy()
-    if hasattr(X, "column_names"):
-        return X.drop_columns([column]), tasks
-    return (X.drop(columns=column) if hasattr(X, "iloc") else X.drop(column)), tasks
-
-
 def _split_array(X: AnyRecords, column: Hashable) -> tuple[AnyRecords, AnyTasks]:
     if not isinstance(column, (int, np.integer)):
         raise ValueError(f"task_column {column!r} is a name, and X has no names of columns: give a frame, or an index")
@@ -259,31 +258,22 @@ class Shape:
     names: Array | None = None
 
 
-def shape_of(X: AnyRecords) -> Shape:
-    """Return the columns of a pandas or Polars frame or an Arrow table, with names if all are text.
-
-    Raises
-    ------
-    ValueError
-        For two columns of one name.
-    """
+def distinct_names(X: AnyRecords) -> list[Hashable]:
+    """Return the names of the columns of a pandas or Polars frame or an Arrow table: ValueError for twins."""
     names = list(getattr(X, "column_names", X.columns))
     if len(set(names)) < len(names):
         twin = next(name for j, name in enumerate(names) if name in names[:j])
         raise ValueError(f"X has two columns named {twin!r}: give each a name of its own")
-    return Shape(len(names), np.array(names, object) if all(isinstance(name, str) for name in names) else None)
+    return names
 
 
 @cache
 def _expecting(owner: str) -> type:
     """Return a class that scikit-learn's validation names in its messages as if it were the estimator."""
+    from sklearn.utils import Tags, TargetTags
 
-    def tags(self: Any) -> Any:
-        from sklearn.utils import Tags, TargetTags
-
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
-
-    return type(owner, (), {"__sklearn_tags__": tags})
+    tags = partial(Tags, estimator_type=None, target_tags=TargetTags(required=True))
+    return type(owner, (), {"__sklearn_tags__": staticmethod(tags)})
 
 
 def validated(
@@ -313,20 +303,38 @@ def validated(
         True to allow NaN in arrays as missing values.
     """
     if labels is not None:
-        require_labels(y)
-        y = exact_labels(y)
-    numeric = labels is not None and labels.numeric
-    validate = _validate_table if hasattr(X, "column_names") else _validate_data
-    checked = validate(owner, shape, X, y, numeric, reset)
-    if labels is not None and isinstance(checked, tuple):
+        y = require_labels(y)
+    from sklearn.utils.validation import validate_data
+
+    estimator: Any = _expecting(owner)()
+    is_table, of_y = hasattr(X, "column_names"), {} if labels is None else {"y_numeric": labels.numeric}
+    if not reset and shape.width is not None:
+        estimator.n_features_in_ = shape.width
+    if is_table:  # which scikit-learn cannot read in every version
+        names = np.array(X.column_names, dtype=object)
+        expected = names if reset or shape.names is None else shape.names
+        if expected.tolist() != names.tolist():
+            raise ValueError(f"X has columns {X.column_names[:10]}, expected {expected[:10].tolist()}")
+        X = np.column_stack(list(map(np.asarray, X.columns)))
+    elif not reset and shape.names is not None:
+        estimator.feature_names_in_ = shape.names
+    checked = validate_data(
+        estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, ensure_all_finite=False, **of_y
+    )
+    if reset:
+        shape.width = estimator.n_features_in_
+        shape.names = names if is_table else getattr(estimator, "feature_names_in_", None)
+    if labels is not None:
         checked, y = checked
         labels.check(y)
     require_usable(checked, "X", shape.names, gaps=gaps and not hasattr(checked, "indptr"))
     return as_rows(checked), checked.shape[1], y
 
 
-def require_labels(y: AnyLabels) -> None:
+def require_labels(y: AnyLabels) -> AnyLabels:
     """Refuse missing labels: scikit-learn would read some of them as text, sort others, and count none.
+
+    Returns the labels, which NumPy will not round.
 
     Texts that end with a null character are refused too: NumPy's arrays of text drop it, and make one label of two.
 
@@ -338,7 +346,7 @@ def require_labels(y: AnyLabels) -> None:
     dtype = getattr(y, "dtype", None)
     kind = dtype.kind if isinstance(dtype, np.dtype) else "O"  # the kind of pandas' booleans with gaps is "b"
     if y is None or isinstance(y, str) or kind in "biuSU":
-        return
+        return y
     values = np.asarray(y) if kind == "f" else y if isinstance(y, (list, tuple)) else np.asarray(y, object).ravel()
     labels = () if kind == "f" else values
     # the empty text is a label
@@ -354,36 +362,7 @@ def require_labels(y: AnyLabels) -> None:
     for t, label in enumerate(labels):
         if spec.ends_with_null(label):
             raise ValueError(f"label of record {t} (from 0) {spec.ENDS_WITH_NULL}: {label!r}")
-
-
-def _validate_data(owner: str, shape: Shape, X: AnyRecords, y: AnyLabels, numeric: bool, reset: bool) -> AnyRows:
-    from sklearn.utils.validation import validate_data
-
-    estimator: Any = _expecting(owner)()
-    if not reset and shape.width is not None:
-        estimator.n_features_in_ = shape.width
-    if not reset and shape.names is not None:
-        estimator.feature_names_in_ = shape.names
-    of_y = {} if isinstance(y, str) else {"y_numeric": numeric}
-    checked = validate_data(
-        estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, ensure_all_finite=False, **of_y
-    )
-    if reset:
-        shape.width, shape.names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
-    return checked
-
-
-def _validate_table(owner: str, shape: Shape, table: AnyRecords, y: AnyLabels, numeric: bool, reset: bool) -> AnyRows:
-    """Validate an Arrow table, which scikit-learn cannot read in every version."""
-    names = np.array(table.column_names, dtype=object)
-    expected = names if reset or shape.names is None else shape.names
-    if expected.tolist() != names.tolist():
-        raise ValueError(f"X has columns {table.column_names[:10]}, expected {expected[:10].tolist()}")
-    width = Shape(None if reset else shape.width)
-    checked = _validate_data(owner, width, np.column_stack(list(map(np.asarray, table.columns))), y, numeric, reset)
-    if reset:
-        shape.width, shape.names = len(names), names
-    return checked
+    return exact_labels(y)
 
 
 def require_usable(
@@ -428,7 +407,7 @@ def _named(number: float, dtype: str) -> str:
 def as_rows(X: AnyRecords) -> Rows:
     """Convert a validated array or sparse matrix to rows for compiled code; repeated entries of a record are added."""
     if not hasattr(X, "indptr"):
-        return Dense(_writeable(np.ascontiguousarray(X, np.float64)))
+        return Dense(np.require(X, np.float64, ["C", "W"]))  # numba would compile everything again for read-only arrays
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -503,16 +482,8 @@ def indexed_as(X: AnyRecords, values: Array, columns: ArrayLike | None = None) -
 
 def csr_rows(X: AnyRecords, dtype: str) -> Csr:
     """Convert a CSR matrix to rows for compiled code, with its entries in their order."""
-    return Csr(
-        _writeable(X.data.astype(dtype, copy=False)),
-        _writeable(X.indices.astype(np.int32, copy=False)),
-        _writeable(X.indptr.astype(np.int64, copy=False)),
-    )
-
-
-def _writeable(array: Array) -> Array:
-    """Return the array, or a writeable copy: numba would compile everything again for a read-only one."""
-    return array if array.flags.writeable else array.copy()
+    kinds = (X.data, dtype), (X.indices, np.int32), (X.indptr, np.int64)
+    return Csr(*(np.require(array, kind, "W") for array, kind in kinds))
 
 
 def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.index import Index
 from coterie.models.contract import InputShape
+from coterie.models.task_registry import TaskRegistry
 from coterie.multiview import ViewRecords, Views, Vocabulary
 from coterie.multiview.view_records import views_from_json
 from coterie.numeric.core.checks import require
@@ -22,9 +23,6 @@ from . import tabular
 from .block import Block
 from .input import Input, Records, Undo
 from .labels import Labels
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +158,7 @@ class ViewInput(Input):
         self.one_space = one_space
         self.views: Views | None = None
 
-    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Records:
+    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
         """Read records to predict; unknown features of dictionaries are left out."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
@@ -175,20 +173,16 @@ class ViewInput(Input):
         return np.asarray(self.read(X, task, known).task)
 
     def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, first: bool, learning: Learning = True
-    ) -> tuple[Records, AnyLabels]:
+        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    ) -> Records:
         """Read records to learn and their labels; the views of the ``first`` ones are those of all."""
         self._refuse_tasks(task)
-        records, views = self._read_views(X, None if first else self.views)
+        records, views = self._read_views(X, None if known.state is None else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
             raise ValueError(f"y must hold one label per record: got shape {np.shape(y)} for {len(records)} records")
         labels.check(y)
         self.views = views
-        return self._records(records), y
-
-    def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
-        """Return the records, which have a task already."""
-        return records
+        return self._records(records)._replace(y=y, labels=labels, values=labels.values(y))
 
     def read_block(self, block: Block, first: bool) -> Records:
         """Read the records of a validated block."""

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.primal.stream import Moves
 from coterie.state import State
 from coterie.types import Part, Tree
 
 from .contract import Batch, Capabilities, Codes, InputShape, Margins, UpdateResult
-from .linear import Round, empty_moves, named_by, result_of
+from .linear import Round, named_by, result_of
 from .relation_adapters import adapt_relation, mean_share
 
 #: Records in a block.
@@ -46,7 +47,7 @@ class BlockLearner(Round):
 
     def _moves(self, n: int) -> Tree:
         """Return arrays for the outcome of n rounds: the margins predicted, and the updates."""
-        return empty_moves(n)
+        return Moves(*np.zeros((3, n)))
 
     @abstractmethod
     def _learn(self, state: State, run: Batch, y: Margins, moves: Tree) -> None:

@@ -225,6 +225,8 @@ class Capabilities:
         False for records of several views, which have no tasks.
     has_variances, has_intervals : bool
         Margins have variances; labels have intervals.
+    can_refuse : bool
+        A record may be refused while it is learned, as by kernels and potentials of users.
     mixes : bool
         Members are combined by predictions that must have been made before the labels were known.
     beyond_features : str
@@ -244,6 +246,7 @@ class Capabilities:
     has_tasks: bool = True
     has_variances: bool = False
     has_intervals: bool = False
+    can_refuse: bool = False
     mixes: bool = False
     beyond_features: str = ""
 
@@ -307,18 +310,6 @@ class BaseLearner(ABC):
     def fast_calls(self, state: LearnerState) -> RecordCalls | None:
         """Return the compiled calls for single records in which nothing is new; None without such calls."""
         return None
-
-    def release(self, state: LearnerState) -> None:
-        """Release the calls that were prepared for single records, because the state is about to change."""
-        return
-
-    def warn(self, state: LearnerState) -> None:
-        """Warn of the consequences of a round."""
-        return
-
-    def can_refuse(self, state: LearnerState) -> bool:
-        """Return True if a record may be refused while it is learned, as by kernels and potentials of users."""
-        return False
 
     def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
         """Refuse records that cannot be learned: ValueError, and nothing is changed."""

@@ -51,6 +51,7 @@ from coterie.numeric.primal.mixture import (
     mix,
     weigh,
 )
+from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, array_of, flatten, require_held, strip_prefix
 from coterie.numeric.weights.sections import SharedTable, TableSlice, side_by_side
 from coterie.numeric.weights.table import Weights
@@ -76,7 +77,7 @@ from .contract import (
     learn_in_pieces,
     without_nan,
 )
-from .linear import CompiledLearner, ConfidenceLearner, LinearLearner, empty_moves, result_of
+from .linear import CompiledLearner, ConfidenceLearner, LinearLearner, result_of
 from .mixed_effects_learner import MixedEffectsLearner
 
 #: Records that all learners see before the next ones: long enough for a learner's weights to come into the processor's
@@ -332,6 +333,7 @@ def _combine_traits(members: Sequence[Capabilities]) -> Capabilities:
         fixed=members[0].fixed,
         cannot_drop=reasons[0] or ("" if alike else _UNLIKE),
         cannot_bound=reasons[1],
+        can_refuse=any(member.can_refuse for member in members),
         mixes=True,
         beyond_features=" and ".join(dict.fromkeys(filter(None, (member.beyond_features for member in members)))),
     )
@@ -357,6 +359,10 @@ class CompiledEnsembleState(EnsembleState):
     shared: dict[str, SharedTable] = field(default_factory=dict)
     model: Any = None
     calls: Any = None
+
+    def __getstate__(self) -> Json:
+        """Return the state for copies and :mod:`pickle`, without prepared calls."""
+        return self.__dict__ | {"calls": None}
 
     @property
     def nbytes(self) -> int:
@@ -522,7 +528,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         """Predict and learn records one after the other; see :meth:`Ensemble.learn`."""
         n, m, learned = len(run.tasks), len(y), 0
         late = n > m or run.n_predicted > 0
-        moves, experts = empty_moves(n), np.zeros((len(self.experts), n if late else 0))
+        moves, experts = Moves(*np.zeros((3, n))), np.zeros((len(self.experts), n if late else 0))
         n_predicted = max(run.n_predicted, n - m) if late else 0
         if run.predictions is not None:
             experts[:, : run.n_predicted] = run.predictions.experts

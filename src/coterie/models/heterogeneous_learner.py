@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -51,13 +51,17 @@ class HeterogeneousLearner(BlockLearner):
                     f"{type(hypothesis).__name__} cannot learn under {relation!r}: a relation of tasks with feature "
                     "spaces of their own is a fixed one, such as TaskGraph"
                 )
-        self.hypothesis, self.relation = hypothesis, relation
+        self.hypothesis, self.relation, kernels = hypothesis, relation, hypothesis.kernels
+        if isinstance(kernels, Mapping):
+            kernels = tuple(kernels.values())
+        own = kernels if isinstance(kernels, tuple) else (kernels,)
         self.traits = Capabilities(
             fixed=True,
             cannot_drop="tasks with feature spaces of their own cannot be forgotten: every round has an instance of "
             "each, and what was learned is of them together; train a new model without the task",
             cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
-            beyond_features="" if hypothesis.kernels is None else "support vectors",
+            beyond_features="" if kernels is None else "support vectors",
+            can_refuse=kernels is not None and not all(kernel.trusted for kernel in own),
         )
         self._held: tuple[tuple[Hashable, ...], Coupling] | None = None
 
@@ -145,9 +149,6 @@ class HeterogeneousLearner(BlockLearner):
                 M = positive_definite(M, f"the matrix of {self.relation!r}")
             self._held = cached = tuple(tasks), self.hypothesis.coupling(tasks, M)
         return cached[1]
-
-    def can_refuse(self, state: State) -> bool:
-        return not all(kernel.trusted for kernel in self._coupling(state).kernels or ())
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
         for span in spans(len(run.tasks), len(y)):

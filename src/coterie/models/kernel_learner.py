@@ -52,7 +52,10 @@ class KernelLearner(BoundLearner):
     def __init__(self, hypothesis: Dual, relation: Part) -> None:
         super().__init__(hypothesis, relation)
         self.traits = replace(
-            self.traits, beyond_features="support vectors", cannot_drop=_why_not_dropped(hypothesis, relation)
+            self.traits,
+            beyond_features="support vectors",
+            cannot_drop=_why_not_dropped(hypothesis, relation),
+            can_refuse=not hypothesis.kernel.trusted,
         )
 
     # -- the state ----------------------------------------------------------------------------------------------------
@@ -146,9 +149,6 @@ class KernelLearner(BoundLearner):
 
     def _moves(self, n: int) -> Turns:
         return Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
-
-    def can_refuse(self, state: State) -> bool:
-        return not self.hypothesis.kernel.trusted
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Turns) -> None:
         points, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)

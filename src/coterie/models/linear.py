@@ -24,15 +24,16 @@ from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Rows
+from coterie.numeric.dual.kernel_loop import Turns
 from coterie.numeric.primal.averaged import AveragedModel
-from coterie.numeric.primal.calls import RecordCalls
+from coterie.numeric.primal.calls import RecordCalls, prepared
 from coterie.numeric.primal.confidence import margin_variances
 from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals
 from coterie.numeric.primal.preparation import UNPREPARED
 from coterie.numeric.primal.query_decisions import renew, skip_rounds
 from coterie.numeric.primal.round import Extent
 from coterie.numeric.primal.step_rules import goes_by_sign
-from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, predict
+from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, learn_one, predict, predict_one
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views.tasks import SpectralRelationModel
 from coterie.numeric.weights.table import Weights
@@ -146,6 +147,11 @@ class CompiledLearner(BaseLearner):
     """Base of learners with one compiled loop; a state keeps the calls prepared for its model."""
 
     compiled_rule: Tree
+    #: True if a round may have consequences to :meth:`warn` of.
+    warns: bool = False
+
+    def warn(self, state: LearnerState) -> None:
+        """Warn of the consequences of a round."""
 
     @abstractmethod
     def make_room(self, state: LearnerState, i: int, entries: int) -> None:
@@ -154,7 +160,8 @@ class CompiledLearner(BaseLearner):
     def learn_compiled(self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS) -> Moves:
         """Predict and learn in the compiled loop; if something stops it, the records before are learned."""
         n, m, learned = len(run.tasks), len(y), 0
-        moves, rule, strategy = empty_moves(n), self.compiled_rule, run.query_strategy
+        state.calls = None  # which would hold the tables while they grow
+        moves, rule, strategy = Moves(*np.zeros((3, n))), self.compiled_rule, run.query_strategy
         try:
             while learned < m:
                 records = run.rows, run.tasks, y
@@ -172,25 +179,21 @@ class CompiledLearner(BaseLearner):
 
     def learn_one(self, state: LearnerState, rows: Csr, i: int, y: float) -> None:
         """Learn one record as :meth:`learn` does, without a result."""
-        learn_one, entries = _calls_of(state).learn, (rows.values, rows.features)
-        while learn_one(state.model, self.compiled_rule, *entries, UNPREPARED, i, y) == UNPROVIDED:
+        call, entries = _calls_of(state).learn, (rows.values, rows.features)
+        while call(state.model, self.compiled_rule, *entries, UNPREPARED, i, y) == UNPROVIDED:
             self.make_room(state, i, len(rows.values))
         state.rounds += 1
-        self.warn(state)
+        if self.warns:
+            self.warn(state)
 
     def fast_calls(self, state: LearnerState) -> RecordCalls | None:
         """Return the compiled calls for single records of this state."""
         return _calls_of(state)
 
-    def release(self, state: LearnerState) -> None:
-        """Release the model that calls are prepared for."""
-        if state.calls is not None:
-            state.calls.forget()
-
 
 def _calls_of(state: LearnerState) -> RecordCalls:
     if state.calls is None:
-        state.calls = RecordCalls()
+        state.calls = RecordCalls(prepared(predict_one), prepared(learn_one))
     calls: RecordCalls = state.calls
     return calls
 
@@ -228,6 +231,7 @@ class LinearLearner(CompiledLearner, Round):
         learned = isinstance(self.adapter, LearnedAdapter)
         if learned:
             self.adapter.by_sign = goes_by_sign(self.compiled_rule)
+        self.warns = learned
         cannot_drop = cannot_bound = ""
         blank = self._blank_model(False)
         if holds(blank, (AveragedModel,)) and holds(blank, (SpectralRelationModel,)):
@@ -294,11 +298,15 @@ class LinearLearner(CompiledLearner, Round):
         """
         m = len(y)
         try:
-            moves = self.learn_compiled(state, run, y, arrivals_of(state, run.tasks[: len(run.tasks) - m]))
+            arrivals = state.coming
+            if arrivals is not NO_ARRIVALS:
+                arrivals = arrivals_of(state, run.tasks[: len(run.tasks) - m])
+            moves = self.learn_compiled(state, run, y, arrivals)
         except BaseException:
             count_all(state)  # a known task is counted, whatever stopped learning
             raise
-        self.warn(state)
+        if self.warns:
+            self.warn(state)
         return result_of(moves, run, m)
 
     def skip(self, state: State, rounds: int) -> None:
@@ -380,13 +388,10 @@ def _variances(model: Tree, rows: Rows, codes: Codes) -> Margins:
     return variances
 
 
-def empty_moves(n: int) -> Moves:
-    """Return arrays for the outcome of n rounds."""
-    return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
-
-
 def result_of(moves: Tree, run: Batch, m: int, experts: Any = None) -> UpdateResult:
     """Return the result of a batch of which the first m records were learned, with the predictions made earlier."""
-    predictions = Predictions(moves.margins, experts).replace_first(run.predictions)
-    support = [getattr(moves, name)[:m] for name in ("stored", "evicted") if hasattr(moves, name)]
+    predictions = Predictions(moves.margins, experts)
+    if run.predictions is not None:
+        predictions = predictions.replace_first(run.predictions)
+    support = (moves.stored[:m], moves.evicted[:m]) if isinstance(moves, Turns) else ()
     return UpdateResult(predictions, moves.own[:m], moves.step_sizes[:m], *support)

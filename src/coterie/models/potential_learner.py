@@ -29,7 +29,8 @@ class PotentialLearner(BoundLearner):
     def __init__(self, hypothesis: Part, relation: Part) -> None:
         super().__init__(hypothesis, relation)
         # T is made of all of M, and potentials are of all weights and may depend on the number of features
-        self.traits = replace(self.traits, task_changes_all=True, feature_changes_all=True)
+        own = not isinstance(hypothesis.potential, (PNorm, ExponentiatedGradient))  # whose gradient may be refused
+        self.traits = replace(self.traits, task_changes_all=True, feature_changes_all=True, can_refuse=own)
 
     def _resized(self, state: State, changed: bool) -> Tree:
         return self.hypothesis.resized(state.model, self.matrix(state), state.features)
@@ -81,9 +82,6 @@ class PotentialLearner(BoundLearner):
     def _predict(self, model: Tree, rows: Rows, codes: Codes, margins: Margins) -> None:
         for t, i in enumerate(codes.tolist()):
             margins[t] = model.margin(i, rows, t)
-
-    def can_refuse(self, state: State) -> bool:
-        return not isinstance(self.hypothesis.potential, (PNorm, ExponentiatedGradient))  # its gradient may be refused
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
         model, rows, n, delay = state.model, run.rows, len(run.tasks), len(run.tasks) - len(y)

@@ -401,12 +401,11 @@ def count_all(state: State) -> None:
 
 def arrivals_of(state: State, early: Codes) -> Arrivals:
     """Return the tasks that compiled code is to count as they come; those of the ``early`` records are counted."""
-    if state.coming is not NO_ARRIVALS:
-        if state.coming.counted[0] >= state.known:
-            state.coming = NO_ARRIVALS
-        else:
-            state.coming = state.coming._replace(rounds=state.rounds)
-            count_arrivals(state.coming, early.max(initial=-1), 0)
+    if state.coming.counted[0] >= state.known:
+        state.coming = NO_ARRIVALS
+    else:
+        state.coming = state.coming._replace(rounds=state.rounds)
+        count_arrivals(state.coming, early.max(initial=-1), 0)
     arrivals: Arrivals = state.coming
     return arrivals
 

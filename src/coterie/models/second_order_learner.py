@@ -85,6 +85,7 @@ class SecondOrderLearner(BoundLearner):
             log_odds=rule.log_odds,
             has_variances=True,
             beyond_features=sure if hypothesis.linear else "support vectors",
+            can_refuse=not hypothesis.kernel.trusted,
         )
 
     def deciding(self) -> Self:
@@ -197,9 +198,6 @@ class SecondOrderLearner(BoundLearner):
         return np.asarray(self.noise * X.squares / np.maximum(X.rows.non_zeros(), 1))
 
     # -- learning -----------------------------------------------------------------------------------------------------
-
-    def can_refuse(self, state: State) -> bool:
-        return not self.hypothesis.kernel.trusted
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
         for span in spans(len(run.tasks), len(y)):

@@ -103,22 +103,9 @@ class TaskRegistry:
     def __len__(self) -> int:
         return len(self.tasks) if self.state is not None else 0
 
-    @property
-    def labels(self) -> Sequence[Hashable]:
-        """The tasks learned so far, in order of first appearance."""
-        return () if self.state is None else self.tasks.labels
-
-    def release(self) -> None:
-        """Release the calls that were prepared for single records, because the state is about to change."""
-        for learner, state in self.learner.walk(self.state):
-            learner.release(state)
-
-    def checkpoint(self) -> Callable[[], None] | None:
-        """Return a function that restores tasks and state, or None if no record is refused while it is learned."""
-        states = () if self.state is None else list(self.learner.walk(self.state))
-        if not any(learner.can_refuse(state) for learner, state in states):
-            return None
-        own = [getattr(state, "sharing", None) for _, state in states]
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that restores tasks and state."""
+        own = [getattr(state, "sharing", None) for _, state in self.learner.walk(self.state)]
         caches = {id(sharing): sharing for sharing in own if not isinstance(sharing, GroupIndex)}
         tasks, state = copy.deepcopy((self.tasks, self.state), caches)
 
@@ -140,11 +127,10 @@ class TaskRegistry:
 
         checks: list[Callable[[Sequence[Hashable]], Any]] = [spec.check_labels, refuse]
         if self.state is not None and self.new_task == "raise":
-            known = set(self.labels)
 
             def refuse_new(tasks: Sequence[Hashable]) -> None:
                 for task in tasks:
-                    if task not in known:
+                    if task not in self.tasks:
                         raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
 
             checks.append(refuse_new)
@@ -226,15 +212,6 @@ class TaskRegistry:
         """Return True if the state has room for records of this width."""
         return bool(size.features <= self.state.features) and (not size.widths or size.widths == self.state.widths)
 
-    def number(self, distinct: Sequence[Hashable], places: Codes) -> tuple[Codes, Sequence[Hashable]]:
-        """Return the number of each record's task, and the new tasks, which have the numbers behind those known."""
-        numbers = self.tasks.find(distinct)
-        fresh = np.flatnonzero(numbers < 0)
-        if not len(fresh):
-            return numbers[places], ()
-        numbers[fresh] = len(self.tasks) + np.arange(len(fresh))
-        return numbers[places], distinct if len(fresh) == len(distinct) else self.tasks.new_among(distinct)
-
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def make_batch(self, rows: AnyRows, tasks: Array) -> Batch:
@@ -255,9 +232,8 @@ class TaskRegistry:
         run, y
             As in :meth:`coterie.models.contract.BaseLearner.learn`.
         new : sequence of labels
-            The tasks that were not known, in the order of their first records; see :meth:`number`.
+            The tasks that were not known, in the order of their first records; see :meth:`coterie.index.Index.number`.
         """
-        self.release()
         traits, learn = self.learner.traits, partial(self.learner.learn, self.state)
         asked_singly = run.query_strategy is not QUERY_ALL and not traits.asks
         if asked_singly:
@@ -327,7 +303,6 @@ class TaskRegistry:
 
     def skip(self, rounds: int) -> None:
         """End rounds without labels: clocks advance, nothing else changes."""
-        self.release()
         self.learner.skip(self.state, rounds)
 
     # -- forgetting ---------------------------------------------------------------------------------------------------
@@ -342,7 +317,6 @@ class TaskRegistry:
 
     def drop(self, numbers: Sequence[int]) -> None:
         """Drop the tasks with these numbers; the last ones take their numbers."""
-        self.release()
         fixed = self.learner.traits.fixed
         dropped = Dropped.plan(numbers, len(self.tasks), fixed)
         labels = [self.tasks.sequence[i] for i in dropped.rows.tolist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from coterie.hypotheses.dual import Dual
 from coterie.index import Index
 from coterie.models.contract import Batch, InputShape, Margins
 from coterie.models.kernel_learner import KernelLearner
-from coterie.models.linear import empty_moves
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
 from coterie.numeric.primal.step_rules import ShortestStep
@@ -51,6 +50,7 @@ class CueLearner(MembersRound):
         if not isinstance(hinge, ShortestStep):
             raise TypeError(f"rule must be PassiveAggressive, got {rule!r}")
         self.kernels, self.budget, self._hinge = kernels, Projectron(eta, plus=True), hinge
+        self.traits = replace(self.traits, can_refuse=True)
 
     def rebind(self, state: CueState) -> None:
         """Check that a state learned under other parameters can be continued: only the rule may differ."""
@@ -71,13 +71,9 @@ class CueLearner(MembersRound):
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, 1, InputShape(width, state.dense))
 
-    def can_refuse(self, state: CueState) -> bool:
-        """Return True: kernel values may be refused."""
-        return True
-
     def _learn(self, state: CueState, records: ViewRecords, y: Margins) -> ViewMoves:
         n, last = len(records), len(y)
-        moves, ends, lengths = empty_moves(n), [], []
+        moves, ends, lengths = Moves(*np.zeros((3, n))), [], []
         for s in range(last):
             ahead = s + n - last
             if ahead != s:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
@@ -31,7 +31,7 @@ from coterie.models.contract import (
     RoundCount,
     UpdateResult,
 )
-from coterie.models.linear import empty_moves, result_of
+from coterie.models.linear import result_of
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.points import Kernel, PlainProduct, Points
@@ -168,6 +168,7 @@ class _NormLearner(ViewRound):
             raise ValueError(
                 f"a gauge needs the rule Perceptron(), got {rule!r}: other steps are known for p-norms only"
             )
+        self.traits = replace(self.traits, can_refuse=not norm.compiled)  # the gradient of a gauge may be refused
 
     def _rank(self, widths: Sequence[int]) -> int:
         """The number of singular values of V, for views of these widths."""
@@ -254,13 +255,12 @@ class ViewLearner(_NormLearner):
             state.model = state.model._replace(store=state.model.store.with_widths(size.widths))
             state.widths = size.widths
 
-    def can_refuse(self, state: ViewState) -> bool:
-        """Return True for a gauge of the user's own: its gradient may be refused."""
-        return not self.norm.compiled
-
     def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
         n, last, K = len(records), len(y), len(state.names)
-        moves, labels = empty_moves(n), np.append(y, np.zeros(n - last))  # one a record, as compiled code counts them
+        moves, labels = (
+            Moves(*np.zeros((3, n))),
+            np.append(y, np.zeros(n - last)),
+        )  # one a record, as compiled code counts them
         model, rows = state.model._replace(mean=self._mean), _form(state, records)
         ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
         for first in range(0, last, size if self.norm.compiled else 1):
@@ -317,6 +317,7 @@ class KernelViewLearner(_NormLearner):
             raise ValueError(f"kernels need inner=2, because they give only products, got inner={norm.inner!r}")
         super().__init__(norm, rule, average)
         self.kernels = kernels
+        self.traits = replace(self.traits, can_refuse=True)
 
     def _rank(self, widths: Sequence[int]) -> int:
         """The number of singular values of V: of K views in a kernel's space, which may have any dimension, K."""
@@ -353,17 +354,13 @@ class KernelViewLearner(_NormLearner):
 
     def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
         n, last, learned = len(records), len(y), 0
-        moves, ends, lengths = empty_moves(n), [], []
+        moves, ends, lengths = Moves(*np.zeros((3, n))), [], []
         while learned < last:
             learned = self._block(state, records, y, learned, last, n - last, moves)
             ends.append(learned)
             lengths.append(state.model.potential.lengths())
         state.rounds += last
         return ViewMoves(moves, ends, lengths)
-
-    def can_refuse(self, state: ViewState) -> bool:
-        """Return True: kernel values may be refused."""
-        return True
 
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves

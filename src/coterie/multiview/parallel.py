@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -42,6 +42,7 @@ class ParallelLearner(MembersRound):
     def __init__(self, kernels: Part, rule: Part, average: bool) -> None:
         compiled_rule(rule)
         self.kernels, self.rule, self.average = kernels, rule, average
+        self.traits = replace(self.traits, can_refuse=kernels is not None)
 
     def _learners(self, names: Sequence[Hashable]) -> list[ViewLearner | KernelViewLearner]:
         norm = GroupNorm(1.0)
@@ -69,10 +70,6 @@ class ParallelLearner(MembersRound):
         """Resize the state to views of these widths."""
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, tasks, _size_of(width, state.dense))
-
-    def can_refuse(self, state: ParallelState) -> bool:
-        """Return True with kernels: their values may be refused."""
-        return self.kernels is not None
 
     def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> ViewMoves:
         codes = np.zeros(len(records), np.int64)

@@ -267,8 +267,15 @@ class BetaDivergence:
         return updates.Beta(float(self.beta))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Diverging:
+    """The first parameter of :class:`Bregman`."""
+
+    divergence: DivergencePart
+
+
 @spec.part
-class Bregman(LearnedRelation):
+class Bregman(_Rated, _Diverging):
     """A_s = f⁻¹(f(A_{s-1}) - eta W'W) with the gradient f of the generator of a Bregman divergence (SRDV11 eq. 3.6).
 
     :class:`LogDet` and :class:`VonNeumann` are two of these, in forms that cost less. O(K·nnz + K³) a mistake, for the
@@ -292,16 +299,6 @@ class Bregman(LearnedRelation):
     >>> Bregman(BetaDivergence(0.5), eta=1e-4).divergence
     BetaDivergence(beta=0.5)
     """
-
-    divergence: DivergencePart
-    eta: float = spec.field(_ETA)
-    step_norm: bool = spec.field(default=False, qualify_name=True)
-    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    trace_norm: bool = spec.field(default=False, qualify_name=True)
-    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
-    start: Start = spec.field(_START, default="unit_trace")
-
-    remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
 
     def __post_init__(self) -> None:
         if isinstance(self.divergence, type) or not callable(getattr(self.divergence, "compiled", None)):

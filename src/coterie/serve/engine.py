@@ -475,7 +475,7 @@ class Engine(Parameters):
     @property
     def tasks(self) -> Sequence[Hashable]:
         """The tasks known, in order of first appearance."""
-        return self._stream.population.labels
+        return self._stream.population.tasks.labels
 
     def about(self, task: Hashable) -> Json:
         """Summarize a task: its records and errors, the weights in which it differs, and the nearest tasks."""

@@ -409,6 +409,6 @@ def share_form(model: StreamModel, other: StreamModel) -> bool:
         mine, its = model.input, other.input
         shared = type(mine) is type(its) is Input and model.fitted and other.fitted and mine.is_like(its)
         if shared:
-            model.version += 1
+            model.fast_path = None
             model.input = its
         return bool(shared)
