@@ -813,11 +813,11 @@ class OnlineModel:
         return ModelPredictions(self, Records(row, width, tabular.objects([task])))
 
 
-def _unpack_block(block: Block, *given: Any) -> tuple[Array, Floats | None]:
-    """Return the labels and weights of a block: ValueError without labels, or if something else is given with it."""
+def _unpack_block(block: Block, *others: object) -> tuple[Array, Floats | None]:
+    """Return the labels and weights of a block: ValueError without labels, or with other arguments."""
     if block.y is None:
         raise ValueError("records without labels can be predicted, not learned")
-    if any(argument is not None for argument in given):
+    if any(argument is not None for argument in others):
         raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
     return block.y, block.weight
 
