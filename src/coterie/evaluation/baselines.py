@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.numeric.core.checks import require
+from coterie.numeric.core.counts import count_before
 from coterie.types import Array, Floats, Ints, Json, Label
 
 from .costs import AMOUNTS, log_losses
@@ -133,9 +134,9 @@ class LabelBaselines:
         margin its log-odds, so that of equally frequent labels the positive one is predicted. Of many classes: of
         equally frequent ones the first to be so.
         """
-        labels, tasks = np.asarray(trace.label, object).tolist(), [trace.tasks[k] for k in trace.task.tolist()]
-        starts, prior = range(0, max(len(labels), 1), _CHUNK), trace.prior
-        parts = [self._predict_chunk(tasks[i : i + _CHUNK], labels[i : i + _CHUNK], prior) for i in starts]
+        labels, spans = np.asarray(trace.label, object), range(0, max(trace.n, 1), _CHUNK)
+        chunks = [slice(first, first + _CHUNK) for first in spans]
+        parts = [self._predict_chunk(trace.tasks, trace.task[rows], labels[rows], trace.prior) for rows in chunks]
         running, constant, counts = (
             map(np.concatenate, zip(*columns, strict=True)) for columns in zip(*parts, strict=True)
         )
@@ -157,12 +158,15 @@ class LabelBaselines:
         return {name: trace.settle(baselines[CONSTANT]) for name, trace in traces.items()} | baselines
 
     def _predict_chunk(
-        self, tasks: Sequence[Hashable], labels: Sequence[Label], prior: LabelPrior
+        self, tasks: Sequence[Hashable], task: Ints, labels: Array, prior: LabelPrior
     ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
-        """Predict rounds and count the labels that come meanwhile: counts in a loop, all else in columns."""
+        """Predict rounds and count the labels that come meanwhile: counts in a loop, all else in columns.
+
+        ``task`` numbers the task of each round among ``tasks``.
+        """
         come = np.maximum(np.arange(len(labels) + 1) + len(self._late) - self._delay, 0)
         count = self._count_two if prior.labels else self._count_many
-        leaders, n, total_n, known, of_task, of_all = count(tasks, labels, come, prior)
+        leaders, n, total_n, known, of_task, of_all = count(tasks, task, labels, come, prior)
         mean = (of_all + prior.half) / np.maximum(total_n + prior.half * known, 1.0)
         mean = np.where(of_all != 0, mean, mean if prior.labels else 0.0)
         rates = mean[..., None] + (of_task - n * mean)[..., None] / (n[:, None] + STRENGTHS)
@@ -177,65 +181,58 @@ class LabelBaselines:
         return running, LabelRates(mean[0], leaders[1], mean[-1]), (total_n, of_all[0])
 
     def _count_two(
-        self, tasks: Sequence[Hashable], labels: Sequence[Label], come: Ints, prior: LabelPrior
+        self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
         """Count labels of which there are two by one of them, or add up numbers, which are much faster than any."""
-        joined, total = [*self._late, *zip(tasks, labels, strict=True)], self.total
-        label = (joined[0][1] if joined else None) if prior.half else None
-        key, waiting = next(iter(total.sums), label), len(self._late)
-        number = {task: k for k, task in enumerate(dict.fromkeys([task for task, _ in joined]))}
-        known = [self.tasks.get(task) or LabelCounts() for task in number]
-        n, sums = [counts.n for counts in known], [counts.sums.get(key, 0.0) for counts in known]
-        codes = [number[task] for task, _ in joined]
-        values = [float(label == key) if prior.half else label for _, label in joined]
-        before_n, before, first = [0] * len(labels), [0.0] * len(labels), 0
-        for t, end in enumerate(come.tolist()):
-            while first < end:
-                k = codes[first]
-                n[k] += 1
-                sums[k] += values[first]
-                first += 1
-            if t < len(labels):
-                k = codes[waiting + t]
-                before_n[t], before[t] = n[k], sums[k]
-        other = next((label for label in (*total.sums, *(label for _, label in joined)) if label != key), None)
+        total, late, first = self.total, len(self._late), int(come[-1])
+        present, codes = np.unique(task, return_inverse=True)
+        names = list(dict.fromkeys([*(tasks[k] for k in present.tolist()), *(name for name, _ in self._late)]))
+        number = {name: k for k, name in enumerate(names)}
+        codes = np.concatenate([np.array([number[name] for name, _ in self._late], np.int64), codes])
+        joined = np.concatenate([np.array([label for _, label in self._late], object), labels])
+        key = next(iter(total.sums), joined[0] if len(joined) and prior.half else None)
+        values = (joined == key if prior.half else joined).astype(np.float64)
+        known = [self.tasks.get(name) or LabelCounts() for name in names]
+        n = np.array([counts.n for counts in known], np.float64)
+        sums = np.array([counts.sums.get(key, 0.0) for counts in known])
+        own_n, of_task = count_before(codes, values, come, late, n, sums)
         all_sums = np.cumsum([total.sums.get(key, 0.0), *values[:first]])
-        own_n, of_task = np.array(before_n, np.float64), np.array(before, np.float64)
         total_n, of_all = (total.n + come[:-1]).astype(np.float64), all_sums[come[:-1]]
         if prior.half:
-            mine = np.array(values[waiting:], bool)
+            mine = values[late:] == 1.0
             of_task, of_all = np.where(mine, of_task, own_n - of_task), np.where(mine, of_all, total_n - of_all)
 
-        def update(counts: LabelCounts, n: int, count: float) -> None:
-            counts.n, counts.sums[key] = n, count
+        other = next((label for label in (*total.sums, *joined.tolist()) if label != key), None)
+
+        def update(counts: LabelCounts, n: float, count: float) -> None:
+            counts.n, counts.sums[key] = int(n), count
             if prior.half and n > count:
                 counts.sums[other] = n - count
 
-        names = list(number)
-        for k in dict.fromkeys(codes[:first]):
-            update(known[k], n[k], sums[k])
+        for k in dict.fromkeys(codes[:first].tolist()):
+            update(known[k], float(n[k]), float(sums[k]))
             self.tasks[names[k]] = known[k]
         update(total, total.n + first, float(all_sums[-1]))
-        self._late = deque(joined[first:])
+        self._late = deque(zip([names[k] for k in codes[first:].tolist()], joined[first:].tolist(), strict=True))
         return RoundCounts(np.full((2, len(labels)), None), own_n, total_n, prior.labels, of_task[None], of_all[None])
 
     def _count_many(
-        self, tasks: Sequence[Hashable], labels: Sequence[Label], come: Ints, prior: LabelPrior
+        self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
         """Count labels of any number: the true one, the most frequent one of the task, and that of all tasks."""
         rows, new, total = [], LabelCounts(), self.total
         leaders = np.empty((2, len(labels)), object)
-        for t, (task, label) in enumerate(zip(tasks, labels, strict=True)):
-            own = self.tasks.get(task, new)
+        for t, (name, label) in enumerate(zip([tasks[k] for k in task.tolist()], labels.tolist(), strict=True)):
+            own = self.tasks.get(name, new)
             keys = label, own.leader, total.leader
             leaders[0, t], leaders[1, t] = keys[1:]
             sums = (counts.sums.get(key, 0.0) for counts in (own, total) for key in keys)
             rows.append((own.n, total.n, len(total.sums), *sums))
-            self._late.append((task, label))
+            self._late.append((name, label))
             if len(self._late) > self._delay:
-                task, label = self._late.popleft()
+                name, label = self._late.popleft()
                 total.add(label)
-                self.tasks.setdefault(task, LabelCounts()).add(label)
+                self.tasks.setdefault(name, LabelCounts()).add(label)
         n, total_n, known, *counts = np.array(rows, np.float64).reshape(-1, 9).T
         return RoundCounts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
 
@@ -259,8 +256,8 @@ class LabelBaselines:
             self.tasks.pop(task, None)
 
 
-def _losses(rates: Floats, labels: Sequence[Label], prior: LabelPrior) -> Floats:
+def _losses(rates: Floats, labels: Array, prior: LabelPrior) -> Floats:
     """Compute the losses of predicted means of numbers, or of predicted rates of the true labels."""
     if prior.half:
         return log_losses(rates)
-    return np.clip(np.array(labels, np.float64)[:, None] - rates, -LARGEST_RESIDUAL, LARGEST_RESIDUAL) ** 2
+    return np.clip(labels.astype(np.float64)[:, None] - rates, -LARGEST_RESIDUAL, LARGEST_RESIDUAL) ** 2

@@ -1,0 +1,25 @@
+"""Counts and sums of each task along a stream."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .generic import compiled
+
+
+@compiled
+def count_before(task, values, ends, first, counts, sums):
+    """Return the number and the sum of the values that came before each round, of its task.
+
+    Round t is of task ``task[first + t]``, and ``values[: ends[t]]`` have come before it. The values up to the last of
+    ``ends``, which is one more than there are rounds, are added to ``counts`` and ``sums`` of their tasks.
+    """
+    counts_before, sums_before, come = np.zeros(len(ends) - 1), np.zeros(len(ends) - 1), 0
+    for t, end in enumerate(ends):
+        for j in range(come, end):
+            counts[task[j]] += 1.0
+            sums[task[j]] += values[j]
+        come = max(come, end)
+        if t < len(counts_before):
+            counts_before[t], sums_before[t] = counts[task[first + t]], sums[task[first + t]]
+    return counts_before, sums_before
