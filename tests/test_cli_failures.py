@@ -168,7 +168,7 @@ def test_a_file_that_grows_too_large_leaves_no_part_of_it(model, folder):
     Path("out.csv").unlink()
     before = set(folder.iterdir())
     process = start(*command, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
-    assert (process.communicate(timeout=60)[1], process.returncode) == ("coterie: error: out.csv: File too large\n", 1)
+    assert (process.communicate(timeout=300)[1], process.returncode) == ("coterie: error: out.csv: File too large\n", 1)
     assert set(folder.iterdir()) == before
 
 
@@ -176,7 +176,7 @@ def test_a_full_device_is_told_in_one_line(model):
     with Path("/dev/full").open("w") as full:
         process = start("predict", model, "clicks.csv", stdout=full, stderr=subprocess.PIPE, text=True)
         message = "coterie: error: standard output: No space left on device\n"
-        assert (process.communicate(timeout=60)[1], process.returncode) == (message, 1)
+        assert (process.communicate(timeout=300)[1], process.returncode) == (message, 1)
     assert refused("predict", model, "clicks.csv", "--output", "/dev/full", code=1).startswith("/dev/full: ")
 
 
@@ -185,7 +185,7 @@ def test_a_closed_pipe_ends_quietly(model):
     os.close(reader)
     process = start("predict", model, "clicks.csv", stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
-    assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
+    assert (process.communicate(timeout=300)[1], process.returncode) == (b"", 141)
 
 
 @pytest.mark.parametrize("where", [slow("a full device"), "a pipe that nobody reads"])
@@ -198,7 +198,7 @@ def test_progress_that_cannot_be_written_ends_no_run(folder, where):
     command = ("learn", "good.csv", *WHO, "--alone", "--output", "m.coterie")
     process = start(*command, stdout=subprocess.DEVNULL, stderr=writer)
     os.close(writer)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
     assert persistence.load("m.coterie").state_.rounds == 3
 
 
@@ -208,7 +208,7 @@ def test_streams_that_are_closed_are_as_the_null_device(folder, descriptor):
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     streams.pop(("stdin", "stdout", "stderr")[descriptor])
     process = start_program(*command, **streams, text=True, preexec_fn=lambda: os.close(descriptor))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0
     assert (out is None) if descriptor == 1 else ("Model: m.coterie" in out)
     assert (err is None) if descriptor == 2 else ("error" not in err)
@@ -221,7 +221,7 @@ def test_an_interrupt_ends_with_130(folder):
     with Path("pipe.csv").open("wb"):  # opens when the command does
         process.send_signal(signal.SIGINT)
         message = b"coterie: stopped before a record was learned: nothing was saved\n"
-        assert (process.communicate(timeout=60)[1], process.returncode) == (message, 130)
+        assert (process.communicate(timeout=300)[1], process.returncode) == (message, 130)
 
 
 def test_help_needs_no_heavy_import():

@@ -85,7 +85,7 @@ def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model)
     except OSError:  # a terminal whose other end is closed
         pass
     os.close(ours)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
     text = seen.decode().replace("\r\n", "\n")
     assert COMMANDS.search(text) is None
     assert sum(SHOWN in line for line in text.splitlines()) == sum(row["user"] == "u1" for row in rows())

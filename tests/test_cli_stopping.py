@@ -80,7 +80,7 @@ def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, cod
     with pipe:
         wait_for(process, "1,024")  # the lines of a block come when it is learned
         process.send_signal(number)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == code
     match = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to continue: (.*)", err.splitlines()[-1])
     records = int(match[1].replace(",", ""))
@@ -101,7 +101,7 @@ def test_what_was_saved_on_the_way_survives_a_kill(long):
     with pipe:
         wait_for(process, "coterie: saved m.coterie after 2,0")
         process.kill()
-        process.communicate(timeout=120)
+        process.communicate(timeout=300)
     learned = ct.load("m.coterie").state_.rounds
     run("learn", "long.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", learned, "-q")
     run("learn", "long.csv", *WHO, *QUICK, "--ignore", "note", "-q", "--output", "whole.coterie")
@@ -124,7 +124,7 @@ def test_under_nohup_a_closed_terminal_stops_nothing(long):
         os.close(ours)  # from now on standard error cannot be written
         process.send_signal(signal.SIGHUP)
         pipe.write(data[1 << 22 :])
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=300) == 0
     assert ct.load("m.coterie").state_.rounds == 2600
 
 
@@ -490,5 +490,5 @@ def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, c
     process = start(*command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     with Path("pipe.csv").open("wb"):
         process.send_signal(number)
-        assert (process.communicate(timeout=60)[1], process.returncode) == ("coterie: interrupted\n", code)
+        assert (process.communicate(timeout=300)[1], process.returncode) == ("coterie: interrupted\n", code)
     assert set(Path().iterdir()) == before

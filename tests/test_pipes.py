@@ -68,7 +68,7 @@ def test_what_was_learned_of_standard_input_is_saved_when_a_run_is_stopped(tmp_p
         pass
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
-    err = process.communicate(timeout=120)[1].decode()
+    err = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 128 + signal.SIGTERM
     match = re.search(r"coterie: stopped after ([\d,]+) records; to continue: coterie learn - --from m.coterie", err)
     n = int(match[1].replace(",", ""))

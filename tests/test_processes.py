@@ -46,7 +46,7 @@ def test_a_model_goes_to_a_spawned_process_and_both_go_on():
     results = context.Queue()
     process = context.Process(target=learn_elsewhere, args=(model, results))
     process.start()
-    rounds, margin = results.get(timeout=120)
+    rounds, margin = results.get(timeout=300)
     process.join(120)
     model.learn_one({"a": 1.0}, True, task="z")
     assert (process.exitcode, rounds) == (0, 3)

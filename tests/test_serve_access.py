@@ -158,33 +158,41 @@ def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
             connection.close()
     finally:
         process.terminate()
-        predictions = process.communicate(timeout=60)[1]
+        predictions = process.communicate(timeout=300)[1]
     assert (process.returncode, predictions) == (0, "")
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
 
-SLOW = "import os, time; real = os.fdatasync; os.fdatasync = lambda handle: (time.sleep(4), real(handle))"
+#: A disk that writes nothing before the file "go" is there; it tells by the file "waiting" that it was asked to.
+SLOW = """
+import os, pathlib, time
+import coterie.cli.serve as serve
+serve.GRACE, real, folder = 1, os.fdatasync, pathlib.Path({!r})
+def slow(handle):
+    (folder / "waiting").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    real(handle)
+os.fdatasync = slow
+"""
 
 
 def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
     """Requests are not waited for longer than the grace; the thread that writes is, and a snapshot is made."""
-    process, url = start(
-        tmp_path,
-        "--learner",
-        "MultitaskLogistic()",
-        before=f"import coterie.cli.serve as serve; serve.GRACE = 1; {SLOW}",
-    )
+    process, url = start(tmp_path / "state", "--learner", "MultitaskLogistic()", before=SLOW.format(str(tmp_path)))
     predictions = []
     asking = threading.Thread(target=lambda: predictions.append(ask(port_of(url), "POST", "/observe", BODY)))
     asking.start()
-    time.sleep(1.5)
+    while not (tmp_path / "waiting").exists():
+        time.sleep(0.01)
     process.terminate()
-    output = process.communicate(timeout=60)[1]
     asking.join(60)
+    (tmp_path / "go").touch()
+    output = process.communicate(timeout=300)[1]
     assert (process.returncode, "Traceback" in output, "InvalidState" in output) == (0, False, False), output
     assert b"503 Service Unavailable" in predictions[0]
-    with Service(tmp_path, make) as service:
+    with Service(tmp_path / "state", make) as service:
         assert (service.replayed, service.engine.tasks[:]) == (0, ["ann"])
 
 
@@ -196,7 +204,7 @@ def test_many_signals_are_as_one(tmp_path, number):
         if process.poll() is None:
             process.send_signal(number)
         time.sleep(0.01)
-    output = process.communicate(timeout=60)[1]
+    output = process.communicate(timeout=300)[1]
     assert (process.returncode, output) == (0, "")
     with Service(tmp_path, make) as service:
         assert service.replayed == 0
@@ -210,7 +218,7 @@ def test_errors_name_what_failed(tmp_path, monkeypatch):
     full = "import os; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
     process, url = start(tmp_path / "b", "--learner", "MultitaskLogistic()", before=full)
     assert b"503 Service Unavailable" in ask(port_of(url), "POST", "/observe", BODY)
-    output = process.communicate(timeout=60)[1]
+    output = process.communicate(timeout=300)[1]
     path = tmp_path / "b" / f"journal-{0:020d}"
     assert (process.returncode, output) == (1, f"coterie: error: {path}: No space left on device\n")
     with Service(tmp_path / "c", make) as service:

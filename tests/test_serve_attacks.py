@@ -9,6 +9,7 @@ import socket
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,6 +22,7 @@ from coterie.serve.access import HEAD_BYTES, PIPELINED
 from coterie.serve.app import make_app
 from coterie.serve.refusal_log import RefusalLog
 from coterie.serve.service import Service
+from slow import slow
 from test_serve import TestClient, make, port_of, post, start
 
 HOST = b"Host: localhost\r\n"
@@ -54,7 +56,7 @@ def service(tmp_path_factory):
         yield process, place, folder / "refused.jsonl"
     finally:
         process.terminate()
-        error_output = process.communicate(timeout=60)[1]
+        error_output = process.communicate(timeout=300)[1]
     assert (process.returncode, error_output) == (0, "")
 
 
@@ -211,7 +213,7 @@ def test_a_head_without_an_end_is_refused(service, name):
         assert statuses(answer) == [431], answer
         assert f"longer than {HEAD_BYTES} bytes".encode() in answer
     assert memory(process) - before < 2**23
-    assert longest < 5.0
+    assert longest < 20.0
 
 
 # -- answers that nobody reads -----------------------------------------------------------------------------------------
@@ -246,27 +248,26 @@ def test_slow_readers_share_the_bytes_of_a_file(service):
 
 def test_the_log_of_refused_requests_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(refusal_log, "LOG_BYTES", 20_000)
-    monkeypatch.setattr(refusal_log, "PERIOD", 0.05)
     monkeypatch.setattr(refusal_log, "LINES", 10)
+    now = 0.0
+    monkeypatch.setattr(refusal_log, "time", SimpleNamespace(monotonic=lambda: now))
     log = RefusalLog(tmp_path / "log")
-    total, until = 0, time.monotonic() + 1.0
-    while time.monotonic() < until:
+    for n in range(5000):
+        now = refusal_log.PERIOD * n / 500
         log.write(path="\0" * 10_000, error="é" * 10_000)
-        total += 1
-    time.sleep(0.05)
+    now += refusal_log.PERIOD
     log.write(path="", error="")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "log.1"]
     assert all(path.stat().st_size <= 20_000 for path in tmp_path.iterdir())
     lines = [json.loads(line) for name in ("log.1", "log") for line in (tmp_path / name).read_text().splitlines()]
-    assert all(line["left_out"] > 100 for line in lines[::10] if "left_out" in line)
-    assert lines[-1]["left_out"] > 0
-    assert total > 10 * len(lines)
+    assert {line["left_out"] for line in lines if "left_out" in line} == {490}
+    assert "left_out" in lines[-1]
 
 
 # -- many tasks --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", ["t7", 7], ids=["text", "number"])
+@pytest.mark.parametrize("number", ["t7", slow(7)], ids=["text", "number"])
 def test_a_task_is_looked_up_at_once(tmp_path, number):
     many = 1_000_000
     with Service(tmp_path, make) as service:

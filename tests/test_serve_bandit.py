@@ -464,4 +464,4 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
                 assert page.ask("document.documentElement.scrollWidth") <= width
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)

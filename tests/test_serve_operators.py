@@ -393,7 +393,7 @@ class Operator:
     def stop(self):
         if self.process is not None:
             self.process.terminate()
-            assert self.process.communicate(timeout=120)[1].count("Traceback") == 0
+            assert self.process.communicate(timeout=300)[1].count("Traceback") == 0
             self.process = None
 
 
@@ -414,6 +414,8 @@ def test_a_copy_of_the_folder_has_all_that_was_acknowledged_before_it(tmp_path):
         try:
             for n in range(4):
                 before, copied = len(sent), tmp_path / f"copy-{n}"
+                while len(sent) < before + 2:
+                    time.sleep(0.01)
                 copied.mkdir()
                 for k, names in enumerate(("flushed", "snapshot-*.coterie", "journal-*")):
                     for path in sorted((tmp_path / "state").glob(names)):
@@ -426,7 +428,6 @@ def test_a_copy_of_the_folder_has_all_that_was_acknowledged_before_it(tmp_path):
         finally:
             ended.set()
             sender.join()
-    assert len(sent) > 5
 
 
 def test_a_copy_that_came_between_two_snapshots_is_refused(tmp_path):
