@@ -67,8 +67,8 @@ def chromium():
 
 # -- which tests are slow, and their order ---------------------------------------------------------------------------------------------
 
-#: Pages whose examples compile what few tests do.
-SLOW_PAGES = ("extending.md", "coming-from.md", "kernels.md", "labels.md", "relations.md")
+#: Pages whose examples take long, or compile what few tests do.
+SLOW_PAGES = ("tutorial.md", "extending.md", "coming-from.md", "kernels.md", "labels.md", "relations.md")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -83,6 +83,12 @@ def pytest_collection_modifyitems(config, items):
     drawn = os.environ.get("COTERIE_ORDER")
     if drawn:
         items.sort(key=lambda item: [blake2b(f"{drawn}{part}".encode()).digest() for part in (item.path, item.nodeid)])
+
+
+def pytest_collection_finish(session):
+    """Let no search for garbage look again at what is there before the first test."""
+    gc.collect()
+    gc.freeze()
 
 
 # -- what was compiled -------------------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import threading
 import traceback
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from typer.testing import CliRunner
+from typer import testing
 
 from coterie.cli import main
 from coterie.cli.program import app
@@ -24,10 +25,14 @@ WHO = ("--task", "user", "--label", "click")
 QUICK = ("--alone", "--bits", "8", "--learner", "MultitaskLogistic()")
 PROGRAM = (sys.executable, "-c", "from coterie.cli import main; main()")
 
+testing._get_command = cache(testing._get_command)  # the commands are made once, and not for each run
+
 
 def run(*arguments, code=0, stdin=None):
     """The result of a command that is to end with this exit code."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="coterie", input=stdin)
+    result = testing.CliRunner().invoke(
+        app, [str(argument) for argument in arguments], prog_name="coterie", input=stdin
+    )
     assert result.exit_code == code, (result.exit_code, result.output, result.exception)
     return result
 

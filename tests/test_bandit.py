@@ -259,13 +259,13 @@ def test_an_explanation_is_the_reward_predicted_for_the_action():
 @pytest.mark.parametrize("how", ["file", "pickle", "copy"])
 def test_a_copy_goes_on_with_the_same_bits(tmp_path, actions, how):
     bandit = ct.Bandit(actions=actions, seed=5)
-    run(bandit, 120)
+    run(bandit, 60)
     if how == "file":
         bandit.save(tmp_path / "bandit.coterie")
         other = ct.load(tmp_path / "bandit.coterie")
     else:
         other = pickle.loads(pickle.dumps(bandit)) if how == "pickle" else copy.deepcopy(bandit)  # noqa: S301
-    for ours, theirs in zip(run(bandit, 60, seed=1), run(other, 60, seed=1), strict=True):
+    for ours, theirs in zip(run(bandit, 30, seed=1), run(other, 30, seed=1), strict=True):
         assert ours.action == theirs.action
         assert ours.probabilities.tobytes() == theirs.probabilities.tobytes()
     other.save(tmp_path / "other.coterie")

@@ -44,8 +44,7 @@ def in_order(trace, U):
 
 
 @pytest.mark.parametrize("name", RELATIONS)
-@pytest.mark.parametrize("noise", [0.0, 0.5])
-@pytest.mark.parametrize("size", [84, 300])
+@pytest.mark.parametrize(("noise", "size"), [(0.0, 84), (0.5, 300)])
 def test_theorem_2(name, noise, size):
     relation, M = RELATIONS[name]
     for seed in range(2):

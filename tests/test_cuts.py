@@ -11,8 +11,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import coterie as ct
 import raw
@@ -36,7 +34,6 @@ def late_stream(seed, zeros=0.0, n=N):
 #: Ends of pieces: the places at which a stream of N records is cut.
 ONE_BY_ONE = list(range(1, N))
 CUTTINGS = [[1, 2, 30, 31, N - 1], [7, 20, 21, 40, 47], [30], ONE_BY_ONE]
-cuts = st.sets(st.integers(1, N - 1), max_size=8).map(sorted)
 
 
 def spans(ends, n=N):
@@ -118,25 +115,6 @@ def test_learn_one_equals_the_whole(name, average):
         single.learn_one(x, y, task)
     np.testing.assert_array_equal(weights(single), weights(whole))
     np.testing.assert_array_equal(single.relation_matrix_, whole.relation_matrix_)
-
-
-@pytest.mark.parametrize("name", ["mean b", "mean b<0", "clusters b", "tree b", "half", slow("interaction")])
-@pytest.mark.parametrize("delay", [0, 1, 7, 25])
-@settings(max_examples=4)
-@given(cuts)
-def test_predictions_before_labels_that_come_late(name, delay, ends):
-    case, stream = CASES[name], late_stream(63)
-    labels = np.array(stream.named(case.tasks), dtype=object)
-
-    def trace(ends):
-        model = ct.MultitaskPerceptron(case.relation, average=True)
-        blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
-        return ct.progressive_validation(model, blocks, delay=delay), model
-
-    (one, whole), (other, pieces) = trace([]), trace(ends)
-    for field in ("margin", "prediction", "label", "updated", "mistake", "task"):
-        np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
-    np.testing.assert_array_equal(weights(whole), weights(pieces))
 
 
 @pytest.mark.parametrize("delay", [7, 25])

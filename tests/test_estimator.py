@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import coterie as ct
 from coterie.estimators.explaining import weights_of
-from forms import INPUTS, columns, dictionaries, with_task
+from forms import INPUTS, columns, with_task
 from streams import D, linear_stream
 
 STREAM = linear_stream(61, zeros=0.3)
@@ -147,17 +147,6 @@ def test_every_form_of_input_gives_the_same(make):
 
 def ranks(model):
     return [model.tasks_.index(i) for i in STREAM.task]
-
-
-def test_dictionaries_give_the_same():
-    records = dictionaries(STREAM.X)
-    model = ct.MultitaskPerceptron()
-    rounds = model.__stream_model__().learn(records, STREAM.y, STREAM.task)
-    expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
-    np.testing.assert_allclose(rounds.margin, expected.margin, rtol=1e-12, atol=1e-12)
-    assert not hasattr(model, "n_features_in_")
-    assert set(model.__stream_model__().input.vocabulary.numbers) == set(COLUMNS)
-    np.testing.assert_array_equal(model.predict([{"never seen": 1.0}], [STREAM.task[0]]), [1.0])
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "arrow"])

@@ -282,17 +282,17 @@ def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation
 
 
 def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
-    stream = linear_stream(32, n=200, n_tasks=12)
+    stream = linear_stream(32, n=90, n_tasks=12)
     X, task = stream.X, stream.task
     for make, y in (
         (lambda: raw.AdaptiveSharingClassifier(max_tasks=5), stream.y),
-        (lambda: ct.OneVsRest(raw.MultitaskLogistic(max_tasks=5)), np.arange(200) % 3),
+        (lambda: ct.OneVsRest(raw.MultitaskLogistic(max_tasks=5)), np.arange(90) % 3),
         (lambda: raw.MultitaskRegressor(max_tasks=5), stream.y * 3),
         (lambda: raw.AdaptiveSharingRegressor(max_tasks=5), stream.y * 3),
         (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3), max_tasks=5), stream.y),
     ):
         margins = []
-        for pieces in (cut(200, range(200)), cut(200, [33, 34, 120])):
+        for pieces in (cut(90, range(90)), cut(90, [33, 34, 70])):
             model = make()
             for piece in pieces:
                 extra = {} if model._kind == "regressor" else {"classes": sorted(set(y.tolist()))}

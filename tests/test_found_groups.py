@@ -27,8 +27,7 @@ def parts(groups):
     return frozenset(frozenset(np.flatnonzero(groups == group).tolist()) for group in np.unique(groups))
 
 
-@pytest.mark.parametrize("links", [None, 4, 1])
-@pytest.mark.parametrize("alpha", [1.2, 1.8])
+@pytest.mark.parametrize(("links", "alpha"), [(None, 1.2), (4, 1.8), (1, 1.2)])
 def test_equal_to_the_definition(links, alpha):
     X, y, task, _ = make_stream(1, 25, 0.1)
     clustering = FoundGroups(K, 4, alpha, links)

@@ -24,7 +24,7 @@ def views(seed, n=220, noise=0.4):
 
 X, Y, ACTIVE = views(1)
 #: Enough rounds of them for the definition by kernels, which takes all pairs of instances.
-FEW = [view[:110] for view in X], Y[:110], ACTIVE[:110]
+FEW = [view[:70] for view in X], Y[:70], ACTIVE[:70]
 
 
 @pytest.mark.parametrize("solver", ["primal", "dual", "auto"])

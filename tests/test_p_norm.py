@@ -7,7 +7,7 @@ import pytest
 
 import coterie as ct
 from reference import p_norm as reference
-from slow import slow
+from slow import slow_where
 from streams import BY_COLUMNS, CASES, FORMS, K, assert_margins, linear_stream
 
 STREAM = linear_stream(6, n=240, zeros=0.3)
@@ -18,9 +18,15 @@ def run(model, stream, tasks, **options):
     return ct.progressive_validation(model, X, stream.y, task=stream.named(tasks), tasks=tasks, **options)
 
 
-@pytest.mark.parametrize("name", [slow(name) if name in BY_COLUMNS else name for name in CASES])
 @pytest.mark.parametrize(
-    ("p", "transform"), [(2, "Ainv"), (3.7, "Ainvsqrt"), (6.8, "Ainv"), (50, "Ainv"), (12, "none")]
+    ("name", "p", "transform"),
+    slow_where(
+        [
+            *((name, 3.7, "Ainvsqrt") for name in CASES),
+            *(("tree b", *rest) for rest in ((2, "Ainv"), (6.8, "Ainv"), (50, "Ainv"), (12, "none"))),
+        ],
+        lambda name, p, transform: name in BY_COLUMNS,
+    ),
 )
 def test_equal_to_the_definition(name, p, transform):
     case = CASES[name]

@@ -8,7 +8,7 @@ from coterie import kernels
 from reference import kernel_ridge as reference
 
 RNG = np.random.default_rng(11)
-N, D, T = 28, 3, 3
+N, D, T = 20, 3, 3
 X = RNG.normal(size=(N, D))
 TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
 Y = np.sin(X[:, 0]) + 0.3 * TASK + 0.2 * RNG.normal(size=N)

@@ -39,20 +39,19 @@ def comparators(seed, truth):
     yield np.zeros(truth.shape)
 
 
-def assert_bounded(make, bound, seeds):
+def assert_bounded(make, bound, seed=1):
     """On streams of each kind, an adversary's among them, for many comparators; M and they are in the order of a trace."""
-    for seed in range(seeds):
-        X, y, task, truth = stream(seed, 0.5 * seed)
-        rng = np.random.default_rng(seed)
-        hard, whose = rng.normal(size=(N, D)), rng.integers(K, size=N)
-        hard[N // 2 :] = hard[: N - N // 2]
-        wrong = spiteful(make(), hard, whose, range(K))
-        for records, labels, tasks in ((X, y, task), (hard, wrong, whose)):
-            trace = ct.progressive_validation(make(), records, labels, task=tasks, tasks=range(K))
-            assert labels is y or trace.mistakes == N
-            order = np.array(trace.tasks)
-            for U in comparators(seed, truth):
-                assert trace.mistakes <= bound(trace, records, U[order], np.ix_(order, order)).mistakes
+    X, y, task, truth = stream(seed, 0.5 * seed)
+    rng = np.random.default_rng(seed)
+    hard, whose = rng.normal(size=(N, D)), rng.integers(K, size=N)
+    hard[N // 2 :] = hard[: N - N // 2]
+    wrong = spiteful(make(), hard, whose, range(K))
+    for records, labels, tasks in ((X, y, task), (hard, wrong, whose)):
+        trace = ct.progressive_validation(make(), records, labels, task=tasks, tasks=range(K))
+        assert labels is y or trace.mistakes == N
+        order = np.array(trace.tasks)
+        for U in comparators(seed, truth):
+            assert trace.mistakes <= bound(trace, records, U[order], np.ix_(order, order)).mistakes
 
 
 @pytest.mark.parametrize(("name", "ridge"), [("independent", 0.1), ("mean", 1.0), ("half", 30.0)])
@@ -61,7 +60,6 @@ def test_second_order(name, ridge):
     assert_bounded(
         lambda: SecondOrder(relation, ridge),
         lambda trace, X, U, order: second_order_bound(trace, X, U, M[order], ridge),
-        2,
     )
 
 
@@ -75,7 +73,6 @@ def test_p_norm(name, transform, p):
     assert_bounded(
         lambda: ct.geometries.PNormMultitaskPerceptron(relation, p, transform),
         lambda trace, X, U, order: p_norm_bound(trace, X, U, T[order], p),
-        2,
     )
 
 

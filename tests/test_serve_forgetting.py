@@ -244,9 +244,15 @@ def let_wait(engine, name, task):
     return Event("predicted", 1.0, [Record(id=name, task=task, x={"a": 1.0})])
 
 
-@pytest.mark.parametrize("learned", [False, True], ids=["new", "learned"])
-@pytest.mark.parametrize(("kind", "gone"), [*(("labels", task) for task in NOTHING_TASKS[1:]), ("rewards", 0)])
-def test_what_waits_of_a_forgotten_task_is_never_learned(kind, learned, gone):
+@pytest.mark.parametrize(
+    ("kind", "gone", "learned"),
+    [
+        *(("labels", task, False) for task in NOTHING_TASKS[1:]),
+        *(("labels", task, True) for task in NOTHING_TASKS[1:3]),
+        *(("rewards", 0, learned) for learned in (False, True)),
+    ],
+)
+def test_what_waits_of_a_forgotten_task_is_never_learned(kind, gone, learned):
     """Nor does it bring the task back; what waits of other tasks is learned."""
     for task in NOTHING_TASKS:
         engine, verb, label = begun_engine(kind)

@@ -17,7 +17,7 @@ from states import digest, reloaded
 from test_serve import rebuilt
 from test_serve_damage import kill
 
-N = 60
+N = 40
 
 
 def stream(numbers=False, classes=2, gaps=True, seed=0):
@@ -167,7 +167,7 @@ def test_late_labels_are_learned_as_in_a_stream_over_crashes(name, tmp_path):
         service.submit(event.kind, event.records).result()
         if k in (5, 40):
             service.snapshot()
-        if k in (20, 60, 90):
+        if k in (20, 45, 70):
             kill(service)
             service = Service(tmp_path, make)
     kill(service)
@@ -251,7 +251,7 @@ def test_late_rewards_over_crashes(tmp_path):
             service.reward([JournalRecord(f"e{t}", reward=y[t])])
         if k in (5, 40):
             service.snapshot()
-        if k in (20, 60, 90):
+        if k in (20, 45, 70):
             kill(service)
             service = Service(tmp_path, make)
     kill(service)

@@ -107,18 +107,6 @@ def test_primal_equals_dual(case):
     np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-10)
 
 
-@cases
-def test_permuting_the_tasks_permutes_the_results(case):
-    """Known in another order from the start, the tasks get other rows and the same weights."""
-    stream = linear_stream(27)
-    straight = run(case.relation, stream, case.tasks)
-    turned = ct.MultitaskPerceptron(case.relation)
-    rounds = turned.__stream_model__().learn(stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks[::-1])
-    np.testing.assert_allclose(rounds.margin, straight[0].margin, rtol=1e-12, atol=1e-12)
-    order = [turned.tasks_.index(task) for task in straight[1].tasks_]
-    np.testing.assert_allclose(turned.coef_[order], straight[1].coef_, rtol=1e-12, atol=1e-12)
-
-
 # -- theorem 1 ---------------------------------------------------------------------------------------------------------
 
 
