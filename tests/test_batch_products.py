@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import coterie as ct
 from coterie.batch import MultitaskKernelRidge as KernelRidge
 from coterie.batch import products
-from coterie.inputs.tabular import as_rows
+from coterie.inputs.tabular import block_rows
 from coterie.kernels import Linear
 from coterie.numeric.core.points import points
 from reference import kernel_ridge as reference
@@ -24,7 +24,7 @@ FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
 
 
 def as_points(rows):
-    return points(as_rows(rows), np.arange(rows.shape[0]), D)
+    return points(block_rows(rows)[0], np.arange(rows.shape[0]), D)
 
 
 @pytest.mark.parametrize("most", [0, products.MOST_WEIGHTS], ids=["by pairs", "by features"])

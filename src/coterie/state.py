@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.types import Array, Estimator
+from coterie.types import Array, Tree
 
 from .index import Index
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals
@@ -23,7 +23,7 @@ class State:
     first records come; ``calls`` are compiled calls prepared for single records.
     """
 
-    model: Estimator
+    model: Tree
     tasks: Index
     sharing: Any
     features: int
@@ -43,7 +43,7 @@ class State:
         labels = self.tasks.labels
         return labels if len(labels) == self.known else labels[: self.known]
 
-    def replace_model(self, model: Estimator) -> None:
+    def replace_model(self, model: Tree) -> None:
         """Replace the model unless all its arrays are identical: compiled calls are bound to the object."""
         if not is_same(self.model, model):
             self.model = model
@@ -54,7 +54,7 @@ class State:
         return nbytes_of(self.model)
 
 
-def nbytes_of(model: Estimator) -> int:
+def nbytes_of(model: Tree) -> int:
     """Bytes of the arrays of a model; a piece of memory that two of them show counts once.
 
     Of a table of weights only what is in use counts: room that nobody has written to yet is no memory.
@@ -65,7 +65,7 @@ def nbytes_of(model: Estimator) -> int:
     return sum(sizes.values())
 
 
-def _pieces(model: Estimator) -> Iterator[tuple[int, int]]:
+def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
     """Yield a number that tells pieces of memory apart, and the bytes of each."""
     if isinstance(model, np.ndarray):
         yield id(_owner(model)), _owner(model).nbytes
@@ -76,7 +76,7 @@ def _pieces(model: Estimator) -> Iterator[tuple[int, int]]:
             yield from _pieces(field)
 
 
-def holds(model: Estimator, kinds: tuple[type, ...]) -> bool:
+def holds(model: Tree, kinds: tuple[type, ...]) -> bool:
     """Test for a part of one of these kinds in a model."""
     return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
 
@@ -86,7 +86,7 @@ def is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(is_same, one, other)))
 
 
-def arrays_of(model: Estimator) -> Iterator[Array]:
+def arrays_of(model: Tree) -> Iterator[Array]:
     """Yield the arrays of a model."""
     for part in model:
         if isinstance(part, tuple):
@@ -95,7 +95,7 @@ def arrays_of(model: Estimator) -> Iterator[Array]:
             yield part
 
 
-def copied(model: Estimator) -> Any:
+def copied(model: Tree) -> Tree:
     """Return a deep copy of a model."""
     if isinstance(model, tuple):
         return type(model)(*map(copied, model))

@@ -328,7 +328,10 @@ def validated(
         checked, y = checked
         labels.check(y)
     require_usable(checked, "X", shape.names, gaps=gaps and not hasattr(checked, "indptr"))
-    return as_rows(checked), checked.shape[1], y
+    if hasattr(checked, "indptr") and not checked.has_canonical_format:
+        checked = checked.copy()
+        checked.sum_duplicates()
+    return *block_rows(checked), y
 
 
 def require_labels(y: AnyLabels) -> AnyLabels:
@@ -404,19 +407,12 @@ def _named(number: float, dtype: str) -> str:
     return f"{number!r}, beyond the limit of {limit}" if np.isfinite(number) else "infinity"
 
 
-def as_rows(X: AnyRecords) -> Rows:
-    """Convert a validated array or sparse matrix to rows for compiled code; repeated entries of a record are added."""
-    if not hasattr(X, "indptr"):
-        return Dense(np.require(X, np.float64, ["C", "W"]))  # numba would compile everything again for read-only arrays
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return csr_rows(X, "float64")
-
-
 def block_rows(X: AnyRecords) -> tuple[Rows, int]:
-    """Return the records of a block, without validation, and their width."""
-    return (csr_rows(X, "float64") if hasattr(X, "indptr") else as_rows(X)), X.shape[1]
+    """Return validated records as rows for compiled code, and their width."""
+    if not hasattr(X, "indptr"):  # numba would compile everything again for read-only arrays
+        return Dense(np.require(X, np.float64, ["C", "W"])), X.shape[1]
+    kinds = (X.data, np.float64), (X.indices, np.int32), (X.indptr, np.int64)
+    return Csr(*(np.require(array, kind, ["W"]) for array, kind in kinds)), X.shape[1]
 
 
 def as_array(rows: Rows, features: int) -> AnyRows:
@@ -478,12 +474,6 @@ def indexed_as(X: AnyRecords, values: Array, columns: ArrayLike | None = None) -
     import pandas as pd
 
     return pd.Series(values, X.index) if columns is None else pd.DataFrame(values, X.index, columns)
-
-
-def csr_rows(X: AnyRecords, dtype: str) -> Csr:
-    """Convert a CSR matrix to rows for compiled code, with its entries in their order."""
-    kinds = (X.data, dtype), (X.indices, np.int32), (X.indptr, np.int64)
-    return Csr(*(np.require(array, kind, "W") for array, kind in kinds))
 
 
 def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Array:

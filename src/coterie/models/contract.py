@@ -23,6 +23,7 @@ from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.primal.query_decisions import QUERY_ALL, decide_all
 from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
+from coterie.types import AnyRows as AnyRows
 from coterie.types import Array, Json, Tree
 from coterie.types import Codes as Codes
 
@@ -30,9 +31,6 @@ Margins = NDArray[np.float64]
 
 #: The state of a learner, of the class that its :meth:`BaseLearner.init` returns.
 LearnerState: TypeAlias = Any
-
-#: Records in a form of compiled code: :data:`coterie.numeric.core.records.Rows`, or those of several views.
-AnyRows: TypeAlias = Any
 
 #: Numbers in the document of a model file.
 Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]

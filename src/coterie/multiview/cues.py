@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.budgets import Projectron
 from coterie.hypotheses.dual import Dual
 from coterie.index import Index
-from coterie.models.contract import Batch, InputShape, Margins
+from coterie.models.contract import Batch, InputShape, LearnerState, Margins
 from coterie.models.kernel_learner import KernelLearner
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
@@ -119,9 +119,9 @@ class CueLearner(MembersRound):
     def _learners(self, names: Sequence[Hashable]) -> list[KernelLearner]:
         return [KernelLearner(Dual(kernel, self.budget), Independent()) for kernel in by_view(self.kernels, names)]
 
-    def of_views(self, state: CueState) -> Sequence[KernelLearner]:
-        """The learner of each view."""
-        return state.learners
+    def pairs(self, state: CueState) -> list[tuple[KernelLearner, LearnerState]]:
+        """Return the learner of each view with its state."""
+        return list(zip(state.learners, state.members, strict=True))
 
     def skip(self, state: CueState, rounds: int) -> None:
         """End rounds that have no labels."""

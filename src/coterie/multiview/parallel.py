@@ -51,9 +51,9 @@ class ParallelLearner(MembersRound):
         kernels = by_view(self.kernels, names)
         return [KernelViewLearner(norm, kernel, self.rule, self.average) for kernel in kernels]
 
-    def of_views(self, state: ParallelState) -> Sequence[ViewLearner | KernelViewLearner]:
-        """The learner of each view."""
-        return self._learners(state.names)
+    def pairs(self, state: ParallelState) -> list[tuple[ViewLearner | KernelViewLearner, ViewState]]:
+        """Return the learner of each view with its state."""
+        return list(zip(self._learners(state.names), state.members, strict=True))
 
     def rebind(self, state: ParallelState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""

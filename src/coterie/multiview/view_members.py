@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from coterie.index import Index
-from coterie.models.contract import BaseLearner, LearnerState, RoundCount
+from coterie.models.contract import BaseLearner, LearnerState, MetaLearner, RoundCount
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, group_by_prefix
 from coterie.types import Json
@@ -50,21 +48,8 @@ class Saved(msgspec.Struct):
     rounds: RoundCount
 
 
-class MembersRound(ViewRound):
-    """Base of learners with one learner per view."""
-
-    @abstractmethod
-    def of_views(self, state: LearnerState) -> Sequence[BaseLearner]:
-        """The learner of each view."""
-
-    def pairs(self, state: LearnerState) -> list[tuple[Any, LearnerState]]:
-        """The learner of each view with its state."""
-        return list(zip(self.of_views(state), state.members, strict=True))
-
-    def skip(self, state: LearnerState, rounds: int) -> None:
-        """End rounds that have no labels: they count for the mean of the weights."""
-        for learner, member in self.pairs(state):
-            learner.skip(member, rounds)
+class MembersRound(ViewRound, MetaLearner):
+    """Base of learners with one learner per view, which are its pairs."""
 
     def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
         """The state as plain JSON data and named arrays."""
