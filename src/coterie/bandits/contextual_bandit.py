@@ -382,11 +382,13 @@ class Bandit(Parameters):
         """Return the probability of each action, the reward predicted for it, and the predictions of members."""
         scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
+        # no reward yet means no ranking, not equal scores: a greedy policy would else favour the first action
         if not n:
             return np.full(K, 1.0 / K), scores, predictions
         if not np.isfinite(scores).all():
             raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
         if self.explore == "squarecb":
+            # scores are divided by the range of rewards, so that γ does not depend on their unit
             weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
         elif self.explore == "ucb":
             deviations = np.sqrt(np.diag(covariance))
@@ -404,7 +406,9 @@ class Bandit(Parameters):
         spread = float(high - low) if high > low else 1.0
         if self._rates or not high > low:
             return spread
+        # for rewards of two values s = √(a b), so ρ is their range; rare extremes make s small and a b large
         mean, deviation = scale_of(self.model_._model.label_encoder.inside)
+        # one wild reward must not stop exploration from narrowing
         below, above = (min(end, FAR * deviation) for end in (mean - low, high - mean))
         if min(below, above) <= 0.0:
             return spread
@@ -435,6 +439,7 @@ class Bandit(Parameters):
             if self.explore == "thompson":
                 pairs = np.triu_indices(K, 1)
                 variances = self._predictions(model, _differences(rows, *pairs), task).variances
+                # cov(a, b) = (var a + var b - var(a - b)) / 2: the model knows variances of margins only
                 covariance[pairs] = (covariance[pairs[0], pairs[0]] + covariance[pairs[1], pairs[1]] - variances) / 2.0
                 covariance += np.triu(covariance, 1).T
             predictions = predicted.predictions if model.learner.traits.mixes else None
@@ -538,6 +543,7 @@ class Bandit(Parameters):
             if not shown:
                 return
             labels: list[Label] = [int(row) for row in rewards] if self._rates else rewards
+            # members are charged for what they said when the action was chosen, not for what they know by now
             predictions = self._predictions_before(model, [row[1] for row in shown])
             if one and model.fitted and predictions is None:
                 model.learn_one(records[0], labels[0], shown[0][4], weights)

@@ -88,6 +88,7 @@ class Sizes:
             self._before.append((features, self.sums[features]))
             np.add.at(self.sums, features, np.column_stack([np.ones(len(values)), values * values]))
         counts, squares = self.sums[features].T
+        # no division by a mean of no values: the first one is its own root mean square
         squares, counts = np.where(counts > 0.0, squares, values * values), np.maximum(counts, 1.0)
         return rows._replace(values=values * np.sqrt(counts / np.where(squares > 0.0, squares, 1.0)))
 
@@ -215,6 +216,7 @@ class CrossedForm(InputEncoder):
         values, features, starts = np.empty(n + 1), np.empty(n + 1, np.int32), np.zeros(2, np.int64)
         how = self._constant, self._unit, False
         self._cross(self.pairs, left, self._one, *how, values, features, starts, np.zeros(0))
+        # a product has no column yet: the slow path has to add it
         if starts[1] < n + (self._constant >= 0):
             undo()
             return None
@@ -365,6 +367,7 @@ class CrossedFastPath:
     def learn(self, x: Taken, y: Hashable, task: Hashable, labels: Labels) -> Labels | None:
         """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
         population = self._population
+        # a new task changes tables too, so it is for the slow path
         number = population.tasks.numbers.get(tabular.only_task(population.tasks) if task is None else task)
         row = None if number is None else self._form.known_row(x)
         if number is None or row is None:

@@ -28,6 +28,7 @@ def squarecb(scores: Floats, steepness: float) -> Floats:
 
     Inverse gap weighting: Abe and Long (1999); Foster and Rakhlin (2020), algorithm 1.
     """
+    # of several best the first gets the rest, the others 1/K as their gap is 0
     best = int(scores.argmax())
     probabilities = 1.0 / (len(scores) + steepness * (scores[best] - scores))
     probabilities[best] = 0.0
@@ -44,11 +45,14 @@ def thompson(scores: Floats, covariance: Floats) -> Floats:
     """
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     joint = covariance - np.diag(np.diag(covariance))
+    # actions with labels of their own share no weight, and their scores are independent
     if np.all(abs(joint) <= 1e-9 * np.outer(deviations, deviations)):
         return _independent(scores, deviations)
     values, vectors = np.linalg.eigh(covariance)
+    # the same draws each time: probabilities must be a function of the state, for logs and replays
     draws = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(scores)))
     values = np.where(values > 1e-12 * values[-1], values, 0.0)  # those below are rounding
+    # antithetic pairs: symmetric scores get equal probabilities, and errors of odd order cancel
     noise = (np.vstack([draws, -draws]) * np.sqrt(values)) @ vectors.T
     return np.bincount((scores + noise).argmax(axis=1), minlength=len(scores)) / _DRAWS
 
@@ -57,12 +61,14 @@ def _independent(scores: Floats, deviations: Floats) -> Floats:
     """Compute the probability that each of independent normal scores is the largest, by quadrature."""
     from scipy.special import log_ndtr
 
+    # a known score is a point mass: a tiny deviation keeps its quotient finite and orders ties evenly
     spread = np.maximum(deviations, 1e-12 * max(1.0, float(np.abs(scores).max())))
     points = _REACH * (2.0 * (np.arange(_POINTS) + 0.5) / _POINTS - 1.0)
     at = scores[:, None] + spread[:, None] * points
     below = log_ndtr((at[:, :, None] - scores) / spread)  # that another score is below these points
     own = np.arange(len(scores))
     below[own, :, own] = 0.0
+    # P(a is largest) = ∫ φ(z) Π_b Φ((ŷ_a + σ_a z - ŷ_b) / σ_b) dz, logarithms against underflow of long products
     densities = np.exp(below.sum(axis=2) - points * points / 2.0).sum(axis=1)
     return np.asarray(densities / densities.sum())
 
@@ -80,8 +86,10 @@ def uniform(seed: int, name: Hashable) -> float:
 
 def drawn(probabilities: Floats, at: float) -> int:
     """Return the action at which the sum of the probabilities exceeds a number in [0, 1)."""
+    # scaled by the last sum, which rounding keeps from being exactly 1
     sums = np.cumsum(probabilities)
     place = min(int(np.searchsorted(sums, at * sums[-1], "right")), len(sums) - 1)
+    # a number just below 1 may land on an action of probability 0 at the end
     while probabilities[place] <= 0.0:
         place -= 1
     return place

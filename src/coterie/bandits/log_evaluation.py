@@ -286,6 +286,7 @@ def evaluate(
         _refuse_never_shown(log, name, pi)
     values = {name: policy_value(reward, shown, mu, pi, q, **options) for name, pi in pis.items()}
     ones = np.ones((len(rows), 1))
+    # on-policy: one action of probability 1 and q = 0, so w = 1 and the value is the plain mean
     done = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), **options)
     values[DONE] = done
     gains = _gains(pis, lambda pi, against: policy_gain(reward, shown, mu, pi, q, against, **options))
@@ -380,13 +381,16 @@ class _Going:
             probabilities[SAVED] = np.array(self.policy.probabilities(row.x, actions, row.task))
         if SINGLE in self.made:
             probabilities[SINGLE] = self._leading(i)
+        # one q for all policies: their values are compared by the same noise
         q, at, reward = choices[SHARED].scores, self.shown[i], float(row.reward or 0.0)
         if not np.isfinite(q).all():
             raise ValueError(f"a predicted reward is not finite: {q.tolist()}")
         self.scores.append(q)
         for name, chosen in probabilities.items():
             self.made[name].append(chosen)
+        # the correction of DR for the action that was shown, per unit of the policy's probability
         error = (reward - q[at]) / row.probability
+        # DR values of single actions over the rows before: choosing by them leaves the row's own φ unbiased
         self._sums[self.offered[i]] += row.weight * q
         self._sums[self.offered[i][at]] += row.weight * error
         self._counts[self.offered[i]] += row.weight
@@ -409,6 +413,7 @@ class _Going:
     @property
     def leader(self) -> Action:
         """The action with the best value over the log, of those that are in a tenth of the rows or more."""
+        # the best mean of many rare actions is mostly luck
         often = self._counts >= max(1.0, self._counts.max() / 10)
         means = np.where(often, self._sums / np.maximum(self._counts, 1), -np.inf)
         return self._actions[int(means.argmax())]
@@ -438,6 +443,7 @@ def _prepared(rows: list[LoggedChoice], window: float | None, unlabelled: int, p
     known = all(row.probabilities is not None for row in there)
     if max(map(len, actions)) < 2:
         raise InputError("there is one action only: nothing is to be chosen", path)
+    # no overlap: every weight of another action would be 0 / 0
     if all(row.probability == 1.0 for row in there):
         raise InputError("every choice was made with probability 1: such a log tells nothing of another policy", path)
     return LogRows(there, actions, known, len(rows) - len(there) - young + unlabelled, young, zeros)
@@ -449,6 +455,7 @@ def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[l
         return [row for row in rows if row.reward is not None], 0, 0
     if rows[-1].time is None:
         raise FieldError("{} needs {}: name the column of times", "window", "time")
+    # a row within the window without a reward may still get one: censored, so it is left out with all others of its age
     end = rows[-1].time - window
     old = [row for row in rows if row.time is not None and row.time <= end]
     zeros = sum(row.reward is None for row in old)

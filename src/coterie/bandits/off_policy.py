@@ -286,10 +286,13 @@ def policy_value(
         )
     if estimator == "snips":
         value = float((w * reward).sum() / total)
+        # delta method for a ratio of means: linear terms only, so its bias of order 1/n is not in the interval
         phi = value + w * (reward - value) * (n / total)
     else:
+        # IPS is DR with q = 0; e is weighted, so that the value is unbiased whatever q is
         numbers = (0.0 if estimator == "ips" else omega * direct) + w * (reward if estimator == "ips" else residual)
         value = float(numbers.mean())
+        # a ratio of weighted sums too: rows deviate from the weighted mean, not from φ itself
         phi = value + numbers - omega * value
     if estimator == "dr*":
         sums = PolicySums()
@@ -299,6 +302,7 @@ def policy_value(
         low, high = _student_interval(phi, level)
     if cluster is not None:
         low, high, warning = _widen_for_new_tasks(phi, cluster, level, Interval(low, high, warning))
+    # Kish's effective sample size, by realised weights: it does not see large ones that were not drawn
     effective = float(total**2 / (w**2).sum()) if total > 0 else 0.0
     return PolicyValue(value, low, high, effective, n, estimator, level, warning)
 
@@ -370,6 +374,7 @@ def policy_gain(
     omega = np.ones(n) if weight is None else weight / weight.mean()
     chance, residual = mu if mu.ndim == 1 else mu[rows, shown], reward - q[rows, shown]
     phi = (pi * q).sum(axis=1) + pi[rows, shown] / chance * residual
+    # paired by row: what both policies share cancels, q and the noise of the reward alike
     phi -= reward if against is None else (against * q).sum(axis=1) + against[rows, shown] / chance * residual
     value = float((omega * phi).mean())
     phi = value + omega * (phi - value)
@@ -425,8 +430,10 @@ def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, i
     if K < _LEAST_TASKS:
         few = f"is unknown: {counted(K, 'task')} cannot show how new tasks differ, {_LEAST_TASKS} are the least"
         return Interval(-math.inf, math.inf, few)
+    # sandwich estimator with clusters: rows of a task may depend on each other in any way
     squares = float((np.bincount(codes, phi - value) ** 2).sum())
     half = float(stdtrit(K - 1, (1.0 + level) / 2.0)) * math.sqrt(squares * K / (K - 1)) / n
+    # clusters can come out narrower by chance; new tasks cannot be surer than those of the log
     return interval._replace(low=min(interval.low, value - half), high=max(interval.high, value + half))
 
 
@@ -449,6 +456,7 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
                 "probability 0: its reward cannot be estimated"
             )
         return
+    # without all probabilities, an action never shown is the only sign of a probability of 0
     seen = {actions[a] for actions, a in zip(log.actions, log.shown, strict=True) if isinstance(actions[a], Hashable)}
     for i, a in np.argwhere(pi > 0):
         action = log.actions[i][a]
@@ -469,6 +477,7 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
         for x, actions, task, a, p, reward, weight in zip(
             log.x, log.actions, log.task, log.shown, log.probability, log.reward, weights, strict=True
         ):
+            # before learning: a q that knows its own reward makes e too small, and the value biased
             predicted.append(list(model.scores(x, actions, task)))
             weighted = {} if weight is None else {"sample_weight": weight}
             model.learn(x, actions[a], float(reward), float(p), task=task, **weighted)

@@ -48,6 +48,7 @@ class PolicyMoments(msgspec.Struct):
         before, total, shift = self.n, self.n + count, mean - self.mean
         self.third += third + 3.0 * shift * (before * second - count * self.second) / total
         self.third += shift**3 * before * count * (before - count) / total**2
+        # Chan's update; the third moment above needs this one from before the batch
         self.second += second + shift**2 * before * count / total
         self.mean = self.mean + shift * count / total if before else mean
         self.n = total
@@ -90,6 +91,7 @@ class Extremes(msgspec.Struct):
 
 def _keep_largest(pairs: list[list[Label]], task: Hashable, number: float) -> None:
     """Insert a number of a task into a list that is sorted by numbers and has each task once."""
+    # smaller numbers of a full list are lost: after more than 16 tasks were forgotten the ends may be too near
     if len(pairs) == _EXTREME_TASKS and number <= pairs[-1][1]:
         return
     pair = next((pair for pair in pairs if pair[0] == task), None)
@@ -208,11 +210,13 @@ class PolicySums(msgspec.Struct):
         self.w2 += float(w @ w)
         self.w_nonzero += float(w_nonzero.sum())
         self.w2_nonzero += float(w_nonzero @ w_nonzero)
+        # both means of e² for v: over rows, and by w, which looks where the policy would go
         self.e2 += float(omega @ square)
         self.we += float(we.sum())
         self.we2 += float(we @ e)
         self.we3 += float((abs(we) if self.gain else we) @ square)
         self.mass += float(d.sum())
+        # for a gain with abs(d), unlike the direct part of φ above
         self.dq += float(np.vdot(d, q))
         self.h += float(h.sum())
         self.hq += float(hq.sum())
@@ -238,21 +242,27 @@ class PolicySums(msgspec.Struct):
         if n < 2:
             return Interval(-math.inf, math.inf)
         known_binary = self.zero_one and reward_range is not None and tuple(reward_range) == (0, 1)
+        # equal rewards, all 0 or all 1, say nothing of a difference of two policies
         binary = known_binary or (self.zero_one and not (same and self.gain))
         nonzero = self.w_nonzero**2 / self.w2_nonzero if self.w2_nonzero > 0.0 else 0.0
+        # the number before any draw, not the realised one: a log that missed its large weights looks calm
         few = self.expected_rows < LEAST_ROWS or (nonzero < LEAST_REWARDS and reward_range is None)
         if few and not binary and reward_range is None and self.mass > 0.0:
             shown = "show the difference of the two policies" if self.gain else "show what this policy would bring"
             return Interval(-math.inf, math.inf, f"is unknown: too few rows {shown}")
+        # v is estimated from the few rows with large weights; rewards of 0 and 1 need no estimate of v
         degrees = n - 1.0 if binary else min(self.expected_rows + 1.0, n - 1.0)
         student, normal = float(stdtrit(degrees, (1.0 + level) / 2.0)), float(ndtri((1.0 + level) / 2.0))
         least, most = (0.0, 1.0) if binary else reward_range or (-math.inf, math.inf)
         residual = max(self.e2 / n, self.we2 / self.w if self.w > 0.0 else 0.0)
         variance = residual * self.h / n + self.direct.variance
         ends: tuple[float, ...] = ()
+        # Wilson inverts the test with the variance under V: it has length also where all residuals are 0
         if self.mass > 0.0 and (binary or (few and reward_range is not None)):
+            # n - 1 degrees here: this variance follows from V, not from the few rows with large weights
             far = float(stdtrit(n - 1.0, (1.0 + level) / 2.0))
             ends, largest = self._score_interval(far, least, most)
+            # the sign of a gain is unknown under the null: the worst variance over the interval of abs(d)
             variance = max(variance, largest if self.gain else 0.0)
         low, high = self._skewed_interval(variance, student, normal)
         if ends and not self.gain:
@@ -279,12 +289,14 @@ class PolicySums(msgspec.Struct):
             (self.hq / n - least * h) / scale,
             (self.hq2 - 2.0 * least * self.hq + least**2 * self.h) / n / scale**2,
         )
+        # with q(a) + c for all a in place of the unknown rates, c = (V - Σ d q) / Σ d
         b = (h - 2.0 * hq) / mass
         a = hq - hq2 - direct * b
         k = far * far / n
         centre, product = value + k * b / 2.0, value**2 - k * (a + spread)
         root = math.sqrt(max(centre**2 - product, 0.0))
         ends = centre - root, centre + root
+        # linear in V, so the largest lies at an end; values outside [0, Σ d] are none of such rewards
         largest = max(a + b * min(max(end, 0.0), mass) + spread for end in ends)
         return (least + scale * ends[0], least + scale * ends[1]), largest * scale**2
 
@@ -294,14 +306,18 @@ class PolicySums(msgspec.Struct):
         variance = max(self.phi.variance, variance)
         if variance == 0.0:
             return value, value
+        # E[w³ e³] as mean(h₃) times the w-weighted mean of e³: exact if e does not depend on w
         third = self.we3 / self.w * self.h3 / n if self.w > 0.0 else 0.0
         cubed = math.sqrt(n) * variance**1.5
         ends = []
         for side, end in ((-1.0, self.extremes.low), (1.0, self.extremes.high)):
+            # one more row as far as the farthest: the tail beyond a sample of n holds about 1/n of the mass
             farthest = max(side * (end - value), 0.0) if math.isfinite(end) else 0.0
             seen = (side * self.phi.third / n + farthest**3 / n) / cubed
+            # only positive skewness on its side moves an end outwards; the short tail is never used to shrink one
             skewness = max(seen, min((1.0 if self.gain else side) * third / cubed, 1.0), 0.0)
             error = math.sqrt((variance + farthest**2 / n) / n)
+            # Hall's first-order term: the quantile of a skewed Student statistic less the normal one
             skewed = skewness * (2.0 * normal * normal + 1.0) / 6.0 * math.sqrt(variance / n)
             ends.append(value + side * (student * error + skewed))
         return ends[0], ends[1]

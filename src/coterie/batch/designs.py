@@ -55,6 +55,7 @@ class Separate:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
+        # through a third task rows of two tasks can share although their own entry of M is 0
         labels = connected_components(csr_array(self.M != 0), directed=False)[1][self.codes]
         order = np.argsort(labels, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
@@ -90,6 +91,7 @@ class Separate:
     def bytes(self, solver: str) -> float:
         """Estimate the memory that a solver needs at once."""
         size, squares = np.dtype(self.dtype).itemsize, [float(len(rows)) ** 2 for rows in self.parts]
+        # Cholesky overwrites its block; divide and conquer needs the eigenvectors and two more squares as workspace
         return size * (1.1 * sum(squares) if solver == "cholesky" else sum(squares) + 3.2 * max(squares))
 
     def preferred(self) -> str:
@@ -133,6 +135,7 @@ class Shared:
         """Factor the system K C M + alpha C = Y, with one Cholesky factor for each distinct eigenvalue of M."""
         lams, U = self.tasks
         K = self.gram()
+        # in the eigenbasis of M the columns separate: lam_j K c_j + alpha c_j = (Y U)_j
         solvers = [(columns, positive_factor(lam * K, alpha)) for lam, columns in distinct(lams)]
 
         def solve(Y: Array) -> Array:
@@ -160,6 +163,7 @@ class Shared:
         """The quickest exact solver of Tikhonov systems: a spectrum costs as much as some twenty Cholesky factors."""
         if is_narrow(self.kernel, self.points):
             return "spectrum"
+        # each distinct eigenvalue of M costs a factor, one spectrum serves them all
         return "cholesky" if len(distinct(self.tasks[0])) <= 4 else "spectrum"
 
 

@@ -121,6 +121,7 @@ class IteratedTikhonov(Filter):
     def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
         c = np.zeros_like(y)
         for _ in range(self.steps):
+            # ridge regression of the residuals y - Q c
             c = c + solve(y - product(c), self.alpha)
         return c
 
@@ -158,6 +159,7 @@ class Landweber(Filter):
         rate = self._rate(largest)
         shrunk = rate * sigma
         small = np.minimum(shrunk, 0.5)
+        # expm1 keeps the digits of 1 - (1 - x)^steps for small x; from x = 1 on log1p(-x) does not exist
         near = -np.expm1(self.steps * np.log1p(-small))
         power = np.where(shrunk <= 0.5, near, 1.0 - (1.0 - shrunk) ** self.steps)
         return _over(power, sigma, self.steps * rate)
@@ -165,6 +167,7 @@ class Landweber(Filter):
     def _rate(self, largest: float) -> float:
         if self.rate is None:
             return _inverse(largest)
+        # the residual along sigma shrinks by 1 - eta sigma in each step, which must stay above -1
         if self.rate * largest >= 2.0:
             raise ValueError(
                 f"rate must be below 2 / {largest:.6g}, twice one over the largest eigenvalue, got {self.rate!r}"
@@ -206,6 +209,7 @@ class NuMethod(Filter):
             _STEPS.check("steps", steps)
         gains: dict[int, Array] = {}
         run = self._run(lambda g: sigma * g, np.ones_like(sigma), largest)
+        # one run passes all smaller numbers of steps on its way to the largest
         for step in range(1, int(max(values)) + 1):
             g = next(run)
             if step in values:
@@ -226,6 +230,7 @@ class NuMethod(Filter):
     def _step_sizes(self, i: int) -> tuple[float, float]:
         nu = self.nu
         shared = (i + 2 * nu - 1) * (2 * i + 4 * nu - 1)
+        # recurrence of Jacobi polynomials (Engl, Hanke and Neubauer 1996, chapter 6), at first without momentum
         u = (i - 1) * (2 * i - 3) * (2 * i + 2 * nu - 1) / (shared * (2 * i + 2 * nu - 3)) if i > 1 else 0.0
         return u, 4 * (2 * i + 2 * nu - 1) * (i + nu - 1) / shared
 

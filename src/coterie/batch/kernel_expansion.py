@@ -131,10 +131,12 @@ class KernelExpansion:
 
     def penalty(self) -> float:
         """Σ_st A_st ⟨f_s, f_t⟩ = c'Qc."""
+        # tr(A M P M) = tr(M P): A is not needed, so a singular M is no problem
         return float(np.sum(self.M * self._task_products()))
 
     def inner_products(self) -> Array:
         """⟨f_s, f_t⟩ in the space of k for all pairs of tasks, shape (T, T), summed over outputs: O(n²) values of k."""
+        # f_t = Σ_s M_ts h_s with h_s = Σ_(i in s) c_i k(x_i, ·), whose inner products are the inner matrix
         products = self.M @ self._task_products() @ self.M
         return np.asarray((products + products.T) / 2)
 

@@ -60,6 +60,7 @@ class RidgePath:
     def curve(self) -> Array:
         """The mean squared error over rows for each relation and value, shape (n_relations, n_values)."""
         known = self.counts > 0
+        # weighted by outputs, so the mean over rows and not over tasks
         return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=self.counts[known]))
 
     @property
@@ -169,10 +170,12 @@ def _errors(
     factored: KroneckerSpectrum | None = None
     for relation in relations:
         if is_learned(relation):
+            # its M depends on the rows left out, too, so the shortcut for a fixed Q would be optimistic
             raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
         M = output_kernel(relation, problem.tasks.labels)
         design = problem.design(M)
         require_spectrum(design)
+        # (g(Q)_FF)⁻¹ c_F is the residual only if g(Q) is the inverse of a matrix Q + alpha I
         if folds is not None and not used.one_system:
             missing: Iterable[Array] = _refitted(problem, M, used, values, folds)
         elif isinstance(design, Shared):  # of the kernel matrix one spectrum serves all relations
@@ -231,12 +234,14 @@ def _predicted(design: Separate | Shared, problem: Problem, fold: Codes, rest: C
     """The outputs at the rows of a fold by the coefficients of the others."""
     if isinstance(design, Separate):
         return np.asarray(design.values(fold, rest) @ C)
+    # out of sample: f at the rows of the fold by coefficients of the others
     K = block(design.kernel, problem.points.take(fold), problem.points.take(rest), design.dtype)
     return np.asarray(K @ C @ design.M)
 
 
 def _by_task(problem: Problem, missing: Array) -> Array:
     """The mean squared error of each task."""
+    # rows are multiplied by the roots of their weights; errors are those of y itself
     squares = (missing / problem.row_roots) ** 2
     if problem.codes is None:
         return np.asarray(squares.mean(axis=0))
@@ -295,6 +300,7 @@ def _deal(folds: int, codes: Codes | None, n: int, seed: int) -> Codes:
     check_folds("folds", folds, n)
     order = np.random.default_rng(seed).permutation(n)
     if codes is not None:
+        # dealt out task by task, so that every fold has its part of each task with enough rows
         order = order[np.argsort(codes[order], kind="stable")]
     dealt = np.empty(n, np.int64)
     dealt[order] = np.arange(n) % folds

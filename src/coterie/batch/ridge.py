@@ -136,6 +136,7 @@ class MultitaskKernelRidge(BatchEstimator):
         """The mean of the column of each record's task; of all columns for a task that is new."""
         distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
         known = self.expansion_.tasks.numbers
+        # a new task has no column of its own: the mean over columns stands in for its intercept
         means = [self.center_[known[label]] if label in known else self.center_.mean() for label in distinct]
         return np.array(means)[places]
 
@@ -169,6 +170,7 @@ class MultitaskKernelRidge(BatchEstimator):
         while True:
             expansion = self._solved(problem, M)
             G = expansion.inner_products() + relation.ridge * np.eye(len(M))
+            # ridge · tr M⁻¹ bounds M away from singular matrices; tr(M⁻¹ ⟨f_s, f_t⟩) is the penalty
             objective.append(_loss(problem, expansion) + self.alpha * float(np.trace(np.linalg.solve(M, G))))
             logger.info("output kernel, round %d: objective %.6g", len(objective), objective[-1])
             is_settled = len(objective) > 1 and (
@@ -176,6 +178,7 @@ class MultitaskKernelRidge(BatchEstimator):
             )
             if is_settled or len(objective) > relation.steps:
                 return expansion, np.array(objective)
+            # block coordinate descent: exact in f, then exact in M, so the objective never rises
             M = optimal(G)
 
 

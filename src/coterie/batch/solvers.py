@@ -22,6 +22,7 @@ def eigen(A: Array) -> tuple[Array, Array]:
     from scipy.linalg import eigh
 
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
+    # small or negative by rounding: a filter such as the cut-off's 1 / sigma would blow them up
     values[values < 4 * np.finfo(values.dtype).eps * values[-1]] = 0.0
     return values, vectors
 
@@ -31,6 +32,7 @@ def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
     from scipy.linalg import svd
 
     V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
+    # the usual threshold of numerical rank, relative to the largest singular value
     rank = max(int(np.count_nonzero(s > len(X) * np.finfo(s.dtype).eps * s[0])), 1)
     return s[:rank][::-1] ** 2, V[:, :rank][:, ::-1]
 
@@ -55,6 +57,7 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
 
     A.flat[:: len(A) + 1] += A.dtype.type(alpha)
     try:
+        # the transpose is Fortran-ordered without a copy, so that LAPACK overwrites A in place
         factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         raise ValueError(
@@ -98,6 +101,7 @@ class JointSpectrum:
         for gains, c in zip(self._gains(used, values), paths, strict=True):
             missing = np.empty_like(y)
             for part, g in zip(self.parts, gains, strict=True):
+                # leave-one-out: y_i - f_-i(x_i) = c_i / (G⁻¹)_ii, as for PRESS in linear regression
                 missing[part.rows] = c[part.rows] / np.einsum("ij,ij,j->i", part.U, part.U, g)[:, None]
             yield missing
 
@@ -119,6 +123,7 @@ def _fill(missing: Array, c: Array, part: EigenBlock, g: Array, inside: Codes) -
     """Compute the residuals of the rows of a part that lie in one fold."""
     U, rows = part.U[inside], part.rows[inside]
     if len(rows):
+        # a fold may lie in several blocks of Q: these are independent, so each is solved by itself
         missing[rows] = np.linalg.solve((U * g) @ U.T, c[rows])
 
 
@@ -151,6 +156,7 @@ class KroneckerSpectrum:
 
         With H_ij = Σ_k V_ik² g(s_k l_j) it is (C U)_ij / H_ij, turned back by U.
         """
+        # one H for equal eigenvalues of M: a relation such as MeanRegularized has two distinct ones
         lams, place = np.unique(self.lams, return_inverse=True)
         ones = np.ones((len(self.s), len(lams)))
         squares = self._sums_along(used, values, self.V**2, ones, np.ones((len(Y), len(lams))), lams)
@@ -165,6 +171,7 @@ class KroneckerSpectrum:
             missing = np.empty_like(C)
             for fold in folds:
                 V = self.V[fold]
+                # the complement of the stored eigenvectors has the eigenvalue 0 of K, and so the gain g(0)
                 left_out = np.eye(len(fold)) - V @ V.T if self._thin else 0.0
                 for j in range(len(columns)):
                     here = np.flatnonzero(place == j)
@@ -191,6 +198,7 @@ class KroneckerSpectrum:
         Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
         """
         first = self._constant_before(used, values)
+        # the eigenvectors with the gain g(0), left-out ones included, by the complement of the others
         flat = whole - V[:, first:] @ Z[first:] if self._thin else V[:, :first] @ Z[:first]
         sigma = np.multiply.outer(np.concatenate([[0.0], self.s[first:]]), lams)
         for gains in used.along(sigma, self.largest, values):

@@ -185,9 +185,11 @@ def _learn_machines(
             model.intercept_[k] = target[0]
             continue
         machine.fit(Q, target)
+        # for the sorted labels -1 and +1 scikit-learn's signs are those of y_i alpha_i
         coefficients[machine.support_, k] = machine.dual_coef_[0]
         model.intercept_[k] = machine.intercept_[0]
     support = np.flatnonzero(np.abs(coefficients).sum(axis=1) > 0)
+    # constant labels need no support vector; one of coefficient 0 keeps the expansion from being empty
     model.support_ = support if len(support) else np.zeros(1, np.int64)
     points, codes = rows.points.take(model.support_), codes[model.support_]
     c = np.ascontiguousarray(coefficients[model.support_], model.dtype)

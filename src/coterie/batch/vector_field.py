@@ -73,6 +73,7 @@ class _Derivatives(FieldKernel):
         if p != D:
             raise ValueError(f"y must have a component for each of the {D} coordinates of X, got {p} components")
         inner = np.einsum("nmi,nmj->nmij", delta, delta)
+        # sign is 1 or -1, so dividing by it multiplies
         inner /= self.sign * self.sigma**2
         inner += self._g(r2, D)[:, :, None, None] * np.eye(D)
         return np.asarray(inner)
@@ -84,7 +85,9 @@ class _Derivatives(FieldKernel):
     def slopes(self, X: Array, Z: Array, p: int) -> Array:
         delta, r2, height = _gaussian(X, Z, self.sigma)
         inside, eye = self._inside(delta, r2, p), np.eye(p)
+        # product rule: ∂(δδ')_ij/∂x_k = δ_ik δ_j + δ_jk δ_i, then g's slope, then that of the Gaussian
         slopes = self.sign * (np.einsum("ik,nmj->nmijk", eye, delta) + np.einsum("jk,nmi->nmijk", eye, delta))
+        # ∂r²/∂x_k = 2 δ_k / sigma²; 1 / sigma² is multiplied in the last line
         slopes += 2 * self.slope * np.einsum("ij,nmk->nmijk", eye, delta)
         slopes -= np.einsum("nmij,nmk->nmijk", inside, delta)
         return np.asarray(slopes / self.sigma**2 * height[:, :, None, None, None])
@@ -180,12 +183,14 @@ class Separable(FieldKernel):
         if self.matrix is not None:
             B = square(self.matrix, "matrix")
             check_symmetric(B, "matrix")
+            # a singular B is allowed, whose zero eigenvalues rounding can make negative
             if np.linalg.eigvalsh(B)[0] < -1e-10 * np.abs(B).max():
                 raise ValueError("matrix must be positive semidefinite, and it has a negative eigenvalue")
             object.__setattr__(self, "matrix", B)
 
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
         _, _, height = _gaussian(X, Z, self.sigma)
+        # without the 1 / sigma² of second derivatives
         return np.asarray((height * self.sigma**2)[:, :, None, None] * self._matrix(p))
 
     def slopes(self, X: Array, Z: Array, p: int) -> Array:
@@ -281,6 +286,7 @@ class VectorFieldRidge(Parameters):
         """∂f_k/∂x_i - ∂f_i/∂x_k of the prediction at each point, shape (m, D, D): in any dimension D of both."""
         self._check_square("curl")
         slopes = self.gradient(X)
+        # antisymmetric; in three dimensions its three entries are the usual curl
         return np.asarray(slopes.transpose(0, 2, 1) - slopes)
 
     def score(self, X: Records, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -366,5 +372,6 @@ class VectorFieldRidge(Parameters):
 
 def _solved(kernel: FieldKernel, points: Array, Y: Array, alpha: float) -> Array:
     """Solve for the vectors c, point by point."""
+    # the rows of G are (point, component), as Y.ravel() has them
     G = kernel.blocks(points, points, Y.size // len(points)).transpose(0, 2, 1, 3).reshape(Y.size, Y.size)
     return positive_factor(G, alpha)(Y.ravel()).reshape(Y.shape)

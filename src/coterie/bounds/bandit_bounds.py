@@ -79,6 +79,7 @@ class RegretBound:
     @property
     def regret(self) -> float:
         """2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge)), which the regret does not exceed."""
+        # Z / ln(1 + Z) has the limit 1, and the determinant is 0
         if self.radius == 0:
             return 0.0
         return 2.0 * self.width * math.sqrt(self.rounds * self.radius / math.log1p(self.radius) * self.log_determinant)
@@ -153,7 +154,9 @@ def regret_bound(
     if V.shape != (len(shares), X.shape[1]):
         raise ValueError(f"U must have shape ({len(shares)}, {X.shape[1]}), got {V.shape}")
     spec.check_positive("ridge", ridge)
+    # q of a record is largest before anything was learned: M_ii ‖x‖²
     squares = np.asarray((X.multiply(X) if hasattr(X, "multiply") else X * X).sum(axis=1)).ravel()
     seen = gram_log_determinant(X, rows, shares, ridge)
+    # β grows with the determinant, so its last value covers all rounds before
     width = confidence_width(seen, penalty(V, shares), sigma, delta, ridge)
     return RegretBound(len(rows), seen, width, float((shares.diagonal()[rows] * squares).max(initial=0.0)) / ridge)

@@ -78,12 +78,14 @@ class Comparators:
         if longest > 1.0 + 1e-9:
             raise ValueError(f"k(x, x) must be at most 1, got {longest:g}: use Normalised(kernel)")
         values = gram(self.kernel, X, self.anchors)
+        # the last comparator that took over at or before each round
         turn = np.searchsorted(np.asarray(self.from_round), np.arange(trace.n), side="right") - 1
         C = np.array([np.asarray(C_i, np.float64) for C_i in self.coefficients])[turn, trace.task]
         return np.asarray(np.maximum(0.0, 1.0 - signs(trace) * np.einsum("ts,ts->t", C, values)))
 
     def _norm(self, C: Floats) -> float:
         products = C @ gram(self.kernel, self.anchors) @ C.T
+        # tr(K_gg A) with A = M⁻¹, by a solve; rounding can make a zero norm negative
         return math.sqrt(max(float(np.trace(np.linalg.solve(np.asarray(self.M, np.float64), products))), 0.0))
 
 
@@ -146,6 +148,7 @@ def random_removal_bound(trace: Trace, X: RowMatrix, comparators: Comparators, s
     >>> bound.loss, bound.epsilon, round(bound.mistakes, 2)
     (1.5, 0.5, 18.97)
     """
+    # the smallest eps whose class holds the longest comparator: the bound grows with eps
     epsilon = 2.0 * comparators.top * max(comparators.norms) / math.sqrt(size)
     if epsilon >= 1.0:
         raise ValueError(
@@ -184,6 +187,7 @@ def forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparators, size: 
     ValueError
         If B is not above 83, the comparator shifts or is too long, or records are longer than 1.
     """
+    # an assumption of CC12 Theorem 2, as of the Forgetron's own analysis
     if size <= 83:
         raise ValueError(f"the bound holds for budgets above 83, got {size}")
     if len(comparators.coefficients) != 1:
@@ -237,8 +241,10 @@ def shifting_forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparator
     """
     phi = ShiftingForgetron(size).phi
     left = phi ** (size + 1)
+    # the positive root of R = phi sqrt(R² + 1) + lambda, squared to a quadratic equation
     longest = (left + math.sqrt(left**2 + (1.0 - phi**2) * (phi**2 - left**2))) / (1.0 - phi**2)
     length = comparators.top * max(comparators.norms)
+    # what is left of a mistake's progress after shrinking and removal; without any there is no bound
     remaining = 1.0 - (1.0 - phi) / (1.0 + phi) * length**2 - 2.0 * left * (1.0 + longest) - left**2
     if remaining <= 0.0:
         raise ValueError(

@@ -91,6 +91,7 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
     """
     spec.check_positive("ridge", ridge)
     margins, loss, moved = _against(trace, X, U)
+    # u'(ridge A ⊗ I + Σ φφ')u, the comparator in the norm of the final matrix
     complexity = ridge * penalty(U, M) + float(margins @ margins)
     return SecondOrderBound(loss, complexity, gram_log_determinant(X[moved], trace.task[moved], M, ridge))
 
@@ -122,6 +123,7 @@ def gram_log_determinant(X: RowMatrix, task: Ints, M: ArrayLike, ridge: float = 
     products = rows @ rows.T
     G = np.asarray(products.toarray() if hasattr(products, "toarray") else products)
     shares = np.asarray(M, np.float64)[np.ix_(task, task)]
+    # by the m x m Gram matrix: it has the nonzero eigenvalues of the Kd x Kd correlation matrix
     return float(np.linalg.slogdet(np.eye(len(task)) + shares * G / ridge)[1])
 
 
@@ -189,9 +191,11 @@ def p_norm_bound(trace: Trace, X: RowMatrix, U: ArrayLike, T: ArrayLike, p: floa
     if not p >= 2:
         raise ValueError(f"p must be at least 2, got {p!r}")
     _, loss, moved = _against(trace, X, U)
+    # φ has x in block i and 0 elsewhere, so (T ⊗ I)φ stacks T_ji x over all tasks j
     columns = np.linalg.norm(np.asarray(T, np.float64)[:, trace.task[moved]], p, axis=0)
     rows = X[moved].toarray() if hasattr(X, "toarray") else np.asarray(X)[moved]
     lengths = np.linalg.norm(rows, p, axis=1) * columns  # ‖(T ⊗ I)φ‖_p = ‖T_i‖_p ‖x‖_p
+    # v'(T ⊗ I)φ = u'φ for v = (T ⊗ I)⁻¹u: the comparator for z that has the margins of u
     inverse = np.linalg.solve(np.asarray(T, np.float64), np.asarray(U, np.float64))
     length = np.linalg.norm(inverse.ravel(), p / (p - 1.0))
     return PNormBound(loss, float(lengths.max(initial=0.0)), float(length), float(p))
@@ -287,6 +291,7 @@ def potential_bound(
     columns = np.asarray(T, np.float64)[:, trace.task[moved]].T
     rows = X[moved].toarray() if hasattr(X, "toarray") else np.asarray(X)[moved]
     radius = max((potential.norm(np.outer(T_i, x)) for T_i, x in zip(columns, rows, strict=True)), default=0.0)
+    # as in p_norm_bound: the comparator for z with the margins of u
     inverse = np.linalg.solve(np.asarray(T, np.float64), np.asarray(U, np.float64))
     least = 0.5 * rate * potential.smoothness(inverse.size) * radius**2
 
@@ -296,6 +301,7 @@ def potential_bound(
 
     # from just above the least c, where the curvature takes over, to where the complexity does
     candidates = max(least, 1e-9) * (1.0 + np.geomspace(1e-3, 1e9, 400))
+    # every c gives a valid bound: a grid can only make it looser
     return min((at(float(c)) for c in candidates), key=lambda bound: bound.mistakes)
 
 
@@ -368,6 +374,7 @@ def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: 
     margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
     active = trace.task[moved], np.arange(len(moved))
     loss = np.maximum(0.0, 1.0 - signs(trace)[moved] * margins[active]).sum()
+    # z·u of each round, the comparator's disagreement, which the matrix A_t penalises
     distances = (R @ margins)[active]
     q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + float(distances @ distances)
     return moved, float(loss), q
@@ -452,6 +459,7 @@ def heterogeneous_spectral_bound(
         phi[edges[i] : edges[i + 1]] = row[edges[i] : edges[i + 1]]
         z = R[i, owner] * row
         along = P @ z
+        # Sherman and Morrison; the energy below takes A_t with the current z in it, as MMPERC predicts
         P -= np.outer(along, along) / (1.0 + z @ along)
         energy += float(phi @ P @ phi)
     return SpectralBound(loss, q, energy)
@@ -460,6 +468,7 @@ def heterogeneous_spectral_bound(
 def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
     """φ_i'(I + zz')⁻¹φ_i of each round, from the squared lengths of all its instances."""
     own = squares[active, np.arange(len(active))]
+    # Sherman and Morrison for one z: views are orthogonal, so z'φ_i = R_ii ‖φ_i‖² and ‖z‖² = Σ R_ik² ‖φ_k‖²
     along = (R[active, active] * own) ** 2
     return np.asarray(own - along / (1.0 + np.einsum("tk,kt->t", R[active] ** 2, squares)))
 

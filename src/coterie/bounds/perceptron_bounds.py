@@ -33,6 +33,7 @@ class MistakeBound:
     @property
     def mistakes(self) -> float:
         """L + c q + sqrt(c q L), which the number of mistakes cannot exceed."""
+        # solves m - L <= sqrt(c q m) for m, a little loosely
         return self.loss + self.complexity + math.sqrt(self.complexity * self.loss)
 
 
@@ -154,6 +155,7 @@ class ShiftingBound:
         """The smaller of L + c Q² + Q sqrt(c L) and, with forgetting, L + Q sqrt(c / (1 - gamma²))."""
         complexity = self.radius * self.path**2
         growing = self.loss + complexity + math.sqrt(complexity * self.loss)
+        # without forgetting the norm of the weights has no bound but the number of mistakes
         if self.gamma == 1.0:
             return growing
         return min(growing, self.loss + self.path * math.sqrt(self.radius / (1.0 - self.gamma**2)))
@@ -219,6 +221,7 @@ def shifting_bound(
 
 
 def _path(V: Floats, which: Ints, M: ArrayLike, gamma: float) -> float:
+    # every round counts, also those without a mistake: the weights fade there too
     norms = np.array([math.sqrt(penalty(comparator, M)) for comparator in V])
     shifts = np.flatnonzero(which[1:] != which[:-1])
     moved = sum(math.sqrt(penalty(V[which[t + 1]] - V[which[t]], M)) for t in shifts)
@@ -289,7 +292,9 @@ def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, s
     y = np.ones(d, np.int64)
     for t in range(d):
         record, task = X[t : t + 1], [tasks[whose[t]]]
+        # records are orthogonal, so one comparator is right on all of them, whatever labels are chosen here
         margin = learned.decision_function(record, task=task)[0] if t else 0.0
+        # a zero margin is a mistake for either label; taking turns leaves no class without records
         y[t] = -np.sign(margin) if margin else 1 - 2 * (t % 2)
         learned.partial_fit(record, y[t : t + 1], task=task, classes=[-1, 1], tasks=tasks)
     signs = np.zeros(d)
@@ -334,4 +339,5 @@ def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
         raise ValueError("losses must lie between 0 and 1, as the theorem has them; the hinge loss does not")
     if not 0.0 < delta <= 1.0:
         raise ValueError(f"delta must lie in (0, 1], got {delta!r}")
+    # Azuma and Hoeffding for the martingale of losses, and Jensen for the mean of hypotheses
     return float(values.mean() + math.sqrt(2.0 / len(values) * math.log(1.0 / delta)))

@@ -96,6 +96,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     if V.shape != (len(names), widths[0]):
         raise ValueError(f"U must have shape ({len(names)}, {widths[0]}), got {V.shape}")
     blocks, power = _blocks(records, widths), 2.0 * p / (2.0 * p - 1.0)
+    # eigenvalues of X'X are squared singular values: (Σ σ^2p)^(1/2p) is the root of their p-norm
     values = np.linalg.eigvalsh(_grams(blocks, len(records))).clip(0.0)
     radius = _norm(values, p).max(initial=0.0) ** 0.5
     return ViewBound(_loss(trace, blocks, list(V)), float(radius), schatten_norm(V, power), float(p), len(names))
@@ -137,6 +138,7 @@ def orthogonal_view_bound(
     if [u.shape for u in vectors] != [(d,) for d in widths]:
         raise ValueError(f"U must have one comparator per view, of lengths {widths}, got {[u.shape for u in vectors]}")
     blocks, power = _blocks(records, widths), 2.0 * p / (2.0 * p - 1.0)
+    # orthogonal views: singular values of the block matrix are the lengths of its views
     lengths = np.stack([_products(block, block) for block in blocks], axis=1)
     radius = _norm(lengths, p).max(initial=0.0) ** 0.5
     size = _norm(np.array([np.linalg.norm(u) for u in vectors]), power)
@@ -223,6 +225,7 @@ def _grams(blocks: Sequence[Any], n: int) -> Floats:
 
 
 def _loss(trace: Trace, blocks: Sequence[Any], U: Sequence[Floats]) -> float:
+    # K comparators share one label: (3.1.6) sums their hinge losses, each with the target margin 1
     sign = signs(trace)[trace.mistake]
     return float(sum(np.maximum(0.0, 1.0 - sign * (X @ u)).sum() for X, u in zip(blocks, U, strict=True)))
 
@@ -230,5 +233,6 @@ def _loss(trace: Trace, blocks: Sequence[Any], U: Sequence[Floats]) -> float:
 def _norm(values: Floats, power: float) -> Floats:
     """(Σ values^power)^(1/power) over the last axis, without overflow."""
     top = values.max(axis=-1, initial=0.0)
+    # powers up to p = 20 and more leave the range of numbers unless the largest is 1
     scaled = values / np.where(top > 0, top, 1.0)[..., None]
     return np.asarray(top * (scaled**power).sum(axis=-1) ** (1.0 / power))

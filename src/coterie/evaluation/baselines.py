@@ -50,6 +50,7 @@ class LabelCounts:
         """Count a label; of several most frequent ones the first to be so leads."""
         self.n += 1
         self.sums[label] = self.sums.get(label, 0.0) + 1.0
+        # strictly more: a tie leaves the earlier leader, so that predictions do not flip on ties
         if self.leader is None or self.sums[label] > self.sums[self.leader]:
             self.leader = label
 
@@ -164,16 +165,22 @@ class LabelBaselines:
 
         ``task`` numbers the task of each round among ``tasks``.
         """
+        # labels known before each round, counted from the first one still to come; the last entry is after the chunk
         come = np.maximum(np.arange(len(labels) + 1) + len(self._late) - self._delay, 0)
         count = self._count_two if prior.labels else self._count_many
         leaders, n, total_n, known, of_task, of_all = count(tasks, task, labels, come, prior)
         mean = (of_all + prior.half) / np.maximum(total_n + prior.half * known, 1.0)
+        # a label of many that has not come yet has no rate, where each of two begins at one half
         mean = np.where(of_all != 0, mean, mean if prior.labels else 0.0)
+        # m + (s - n m) / (n + κ) for every κ at once; an infinite one leaves the mean of all tasks
         rates = mean[..., None] + (of_task - n * mean)[..., None] / (n[:, None] + STRENGTHS)
         losses = np.concatenate([self._late_losses, _losses(rates[0], labels, prior)])
         before = np.cumsum(np.concatenate([self.losses[None], losses]), axis=0)
+        # losses of rounds whose labels are late are charged when these come, perhaps in a later chunk
         self.losses, self._late_losses = before[come[-1]], losses[come[-1] :]
+        # follow the leader over κ, by losses of rounds whose labels have come: no hindsight
         chosen = before[come[:-1]].argmin(axis=1)[None, :, None]
+        # rows: the true label and, of many classes, the leaders of the task and of all tasks
         of_label, of_own, of_total = np.take_along_axis(rates, chosen, 2)[[0, len(rates) // 2, -1], :, 0]
         running = LabelRates(
             of_label, np.where(of_own > of_total, leaders[0], leaders[1]), np.maximum(of_own, of_total)

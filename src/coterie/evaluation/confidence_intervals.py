@@ -118,6 +118,7 @@ def paired_interval(
     """
     from scipy.special import ndtri
 
+    # half a round added to each of four cells: b' - c' is total, and b' + c' is squares + 1
     rounds = np.asarray(n) + 2.0
     variance = np.asarray(squares) + 1.0 - np.asarray(total) ** 2 / rounds
     centre, half = np.asarray(total) / rounds, ndtri((1 + confidence) / 2) * np.sqrt(variance) / rounds
@@ -149,6 +150,7 @@ def student_interval(n: int, total: float, squares: float, confidence: float = 0
     if n < 2:
         return float("nan"), float("nan")
     mean = total / n
+    # rounding can make the difference of sums of equal values negative
     deviation = (max(squares - n * mean**2, 0.0) / (n - 1)) ** 0.5
     half = float(stdtrit(n - 1, (1 + confidence) / 2)) * deviation / n**0.5
     return mean - half, mean + half
@@ -175,6 +177,7 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
     if not n:
         return float("nan"), float("nan")
     mean = total / n
+    # about mean 0: ten pseudo-values of size root mean square, which vanish as n grows
     variance = (max(squares - total * mean, 0.0) + 10 * squares / n) / (n + 9)
     half = float(ndtri((1 + confidence) / 2)) * (variance / n) ** 0.5
     return mean - half, mean + half
@@ -196,7 +199,9 @@ def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0
     if not len(gain):
         return (float("nan"),) * 3
     mean, tasks = float(gain.mean()), len(gain)
+    # equal gains have no variance between tasks, and Student's interval would have length 0
     if tasks >= FEW and np.ptp(gain) > 0:
         return (mean, *student_interval(tasks, float(gain.sum()), float((gain**2).sum()), confidence))
+    # the MOVER: distances to the ends of independent intervals add in squares, each side by itself
     below, above = (float(np.sqrt(((gain - end) ** 2).sum())) / tasks for end in (low, high))
     return mean, mean - below, mean + above

@@ -219,6 +219,7 @@ def _run_pass(
     stream.require_labels(delay if is_new else 0)
     for model in comparison.models.values():
         stream_model_of(model).encoder = stream.encoder
+    # chosen and reported on the same stream: with many learners its error is slightly optimistic
     best = min(models, key=lambda name: comparison.traces[name].error)
     reading = replace(Reading.from_reader(stream.reader), rows=stream.rows)
     end = stream.stopped, stream.failed, stream.has_one_label
@@ -274,6 +275,7 @@ class _CheckedStream:
         """Save a model between blocks, as often as the checkpoints demand."""
 
         def save_if_due() -> None:
+            # a checkpoint is resumed by reading from this record on: the last ones were predicted and not learned
             records = self.rows - delay
             if checkpoints is not None and records > 0 and checkpoints.is_due(records):
                 stream_model_of(model).encoder = self.reader.encoder

@@ -107,6 +107,7 @@ class ErrorCurve(NamedTuple):
 
 def settled(rounds: Ints) -> Flags:
     """Flag the rounds after the first guesses: a hundredth of all rounds, and at least 30 if there are as many."""
+    # the last point is always among them, also of a stream shorter than the first guesses
     return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 
 
@@ -204,6 +205,7 @@ def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"]
     if spacing not in ("even", "log"):
         raise ValueError(f"spacing={spacing!r}: expected 'even' or 'log'")
     n, fraction = len(trace.costs), np.arange(1, _at_least_one("points", points) + 1) / points
+    # points of the logarithm repeat at the start of a stream; the union keeps one of each
     wanted = n**fraction if spacing == "log" else n * fraction
     rounds = np.unique(np.clip(np.rint(wanted).astype(np.int64), 1, n)) if n else np.empty(0, np.int64)
     return ErrorCurve(rounds, np.cumsum(trace.costs, dtype=np.float64)[rounds - 1] / rounds)
@@ -236,6 +238,7 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     if trace.probability is not None and len(trace.classes) >= 2:
         defined = ~np.isnan(trace.probability)
         probability, positive = trace.probability[defined], (trace.label == trace.classes[1])[defined]
+    # bins of equal counts: with rare labels bins of equal width would nearly all be empty
     order = np.argsort(probability, kind="stable")
     parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
     predicted, observed = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
@@ -303,6 +306,7 @@ class RunningTotals:
         trace, first = next(iter(traces.values())), 0
         costs = {name: learner.costs for name, learner in traces.items()}
         while first < len(trace.task):
+            # the position, within these rounds, at which the total reaches it
             last = first + (1 << self._examples.bit_length()) - self._examples  # the next power of two
             self._tasks.update(trace.tasks[i] for i in np.unique(trace.task[first:last]).tolist())
             for name, cost in costs.items():

@@ -118,6 +118,7 @@ class OfLabels(NamedTuple):
         """Sum up rounds with these gains by label and these probabilities, without nan."""
         difference, chance = positive - negative, probability * (1.0 - probability)
         up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
+        # a gain of one sign for both labels cannot have mean 0, so no null distribution exists for the round
         either = (up > 0.0) & (down > 0.0)  # other rounds tell nothing, such as those with equal predictions
         up, down = np.where(either, up, 1.0), np.where(either, down, 1.0)
         null_variance, jump = up * down * either, up - down
@@ -137,7 +138,9 @@ class OfLabels(NamedTuple):
         """Test the significance of each task's gain; O(K) time."""
         size = class_of_size(gains.n)
         observed, expected = (_sums(sums, size, len(SIZES) + 1)[size] for sums in (self.surprise, self.variance))
+        # overdispersion of a class of size: a single small task shows too few labels to estimate its own
         raised = np.maximum(_ratio(observed, expected), 1.0)
+        # by the square, where the scale alone would give the power 3/2
         low, high = _interval(gains, raised * self.variance, raised * raised * self.third, confidence)
         floors = np.exp(self.log_all_up), np.exp(self.log_all_down)
         variance = self.null_variance
@@ -171,6 +174,7 @@ class OfClasses(NamedTuple):
         """Test the significance of each task's gain; O(K) time."""
         size, classes = class_of_size(gains.n), len(SIZES) + 1
         rounds = _sums(gains.n.astype(np.float64), size, classes)
+        # shrinkage: n records of the task and _GAINS of its class of size, brought back to a sum over n
         part = gains.n / np.maximum(gains.n + _GAINS, 1)
         variance, third, fourth_up, fourth_down = (
             part * (sums + _GAINS * _ratio(_sums(sums, size, classes), rounds)[size]) for sums in self
@@ -231,12 +235,15 @@ class OfNumbers(NamedTuple):
         from scipy.special import stdtrit
 
         n, at_least_one = gains.n, np.maximum(gains.n, 1)
+        # the residuals of the better one are nearer to the noise of y: the other's contain its bias too
         residuals = np.minimum(self.residuals, self.residuals_against)
         usual = float(np.median((residuals / at_least_one)[n > 0])) if (n > 0).any() else 0.0
+        # the median, because few tasks with huge residuals would widen the intervals of all others
         noise = (residuals + _RESIDUALS * usual) / (at_least_one + _RESIDUALS)
         error, freedom = np.sqrt(self.squares * noise) / at_least_one, at_least_one + _RESIDUALS
         mean, half = gains.means, stdtrit(freedom, (1.0 + confidence) / 2.0) * error
         cubes = np.where(self.residuals <= self.residuals_against, self.cubes, self.cubes_against)
+        # under the null hypothesis the mean over records, not the median: rare jumps are what must not be missed
         square, cube = (
             (sums + _NULL_RESIDUALS * sums.sum() / max(n.sum(), 1)) / (n + _NULL_RESIDUALS)
             for sums in (residuals, cubes)
@@ -253,6 +260,7 @@ class OfNumbers(NamedTuple):
 
         all_up, all_down = np.zeros(len(self.squares)), np.zeros(len(self.squares))
         for gains, losses, up, down in (self[7:11], self[11:15]):
+            # over all tasks, because a task in which every record gains has no loss to estimate d from
             mean_up, mean_down = (_ratio(total.sum(), n.sum()) for total, n in ((up, gains), (down, losses)))
             all_up += xlogy(gains + losses, _ratio(mean_down, mean_up + mean_down))
             all_down += xlogy(gains + losses, _ratio(mean_up, mean_up + mean_down))
@@ -283,9 +291,11 @@ class OfPredictions(NamedTuple):
         won = (differ + gains.total) / 2.0
         lost = differ - won
         share = np.where(differ > 0, differ / np.maximum(gains.n, 1), 0.0)
+        # Clopper and Pearson's ends are quantiles of beta distributions; with no win (loss) the end is 0 (1)
         least = np.where(won > 0, betaincinv(np.maximum(won, 0.5), lost + 1.0, left), 0.0)
         most = np.where(lost > 0, betaincinv(won + 1.0, np.maximum(lost, 0.5), 1.0 - left), 1.0)
         low, high = (np.where(gains.n > 0, share * (2.0 * end - 1.0), np.nan) for end in (least, most))
+        # P(Bin(d, 1/2) >= won) by the incomplete beta function, which also takes the halves of rounds drawn
         helped, hurt = (
             np.where(one > 0, betainc(np.maximum(one, 0.5), other + 1.0, 0.5), 1.0)
             for one, other in ((won, lost), (lost, won))
@@ -336,6 +346,7 @@ def select_discoveries(p: Floats, rate: float) -> Flags:
     from scipy.stats import false_discovery_control
 
     selected = ~np.isnan(p)
+    # independent or positively dependent tests: tasks share a learner, but not their records
     selected[selected] = false_discovery_control(p[selected]) <= rate
     return selected
 
@@ -351,6 +362,7 @@ def jump_tail(far: Floats, jump: Floats) -> Floats:
     """
     from scipy.special import gammaincc, ndtr
 
+    # Pearson III of skewness k: a gamma variable of shape 4/k², shifted to mean 0 and scaled to variance 1
     shape, root = _shape(jump)
     skewed = gammaincc(shape, np.maximum(shape + (far - jump / 2.0) * root, 0.0))
     normal = ndtr(-far)
@@ -366,6 +378,7 @@ def farther_quantile(left: float, skewness: Floats) -> Floats:
     from scipy.special import gammainccinv, gammaincinv, ndtri
 
     shape, root = _shape(skewness)
+    # negative skewness mirrors the gamma distribution, whose lower tail is then the upper one
     skewed = np.where(skewness > 0, gammainccinv(shape, left) - shape, shape - gammaincinv(shape, left)) / root
     normal = -ndtri(left)
     return np.where(np.abs(skewness) < _STRAIGHT, normal, np.maximum(normal, skewed))
@@ -381,6 +394,7 @@ def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) 
     """Compute the interval of mean gains from the central moments of their sums."""
     left, mean = (1.0 - confidence) / 2.0, gains.means
     error, skewness = np.sqrt(variance) / np.maximum(gains.n, 1), _ratio(third, variance**1.5)
+    # the low end is limited by noise that went up, so it takes the skewness as it is; the high end its opposite
     return mean - farther_quantile(left, skewness) * error, mean + farther_quantile(left, -skewness) * error
 
 

@@ -122,6 +122,7 @@ class ProgressiveRun:
         joined = block if self._waiting is None else self._waiting.joined(block)
         before, asked = len(joined) - len(block), self._asked
         margin = self.model.label_encoder.empty_rows(len(joined))
+        # the model stays as it is here, so these need no interleaving with updates
         if before < self.delay:  # no label has come yet in this stream
             early = joined.piece(before, self.delay)
             rounds = self.model.predict_pending(early)
@@ -148,6 +149,7 @@ class ProgressiveRun:
         """Learn the labels that come after the last prediction."""
         if self._waiting is None or not len(self._waiting):
             return
+        # a stream no longer than its delay: all were predicted under M of all their tasks, and are learned under it too
         if not self._moves and not self.model.learner.traits.tasks_independent:  # tasks count from their predictions on
             learned = self.model.learned_records(self._waiting, self._waiting.y, self._waiting.weight)
             learned = np.broadcast_to(learned, len(self._waiting))

@@ -523,6 +523,7 @@ class Sums:
 
         def gain(name: str) -> float:
             means = pairs[name].gains.means
+            # means of tasks are weighed equally, as in the headline: a few large tasks do not choose the rival
             defined = means[~np.isnan(means)]
             return pairs[name].scale * float(defined.mean()) if len(defined) else 0.0
 
@@ -535,6 +536,7 @@ class Sums:
         tasks, pair, constant = self.tasks, self.pairs[against], self.pairs[CONSTANT]
         gain, judged = pair.gains.means, pair.noise.judged(pair.gains, confidence)
         helped, hurt = (select_discoveries(p, 1.0 - confidence) for p in (judged.helped, judged.hurt))
+        # the p-value and the interval take their variances from different hypotheses: both must agree
         outcome = np.where(helped & (judged.low > 0), "helped", np.where(hurt & (judged.high < 0), "hurt", "unclear"))
         n, size, seen = pair.by_task.n, class_of_size(pair.gains.n), pair.gains.n > 0
 
@@ -557,6 +559,7 @@ class Sums:
             "low": pair.scale * judged.low,
             "high": pair.scale * judged.high,
             "outcome": outcome,
+            # errors are over all rounds, the gain is the plain mean over tasks: they need not have the same sign
             "average": Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, *mean(seen)),
             "sizes": sizes,
             "overall": _error_gain(pair, confidence),
@@ -568,6 +571,7 @@ class Sums:
             "name": spoken(self.learner),
             "against": spoken(against),
         }
+        # a learner no better than a constant has no gains to speak of, whatever the tests of single tasks say
         result = Verdict(tasks, confidence, **columns)
         return result if result.says_something else replace(result, outcome=np.full(len(tasks), "unclear"))
 
@@ -586,6 +590,7 @@ def _error_gain(pair: Pair, confidence: float) -> Gain:
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:
     """Compute the gain in loss over all rounds, with a normal interval."""
+    # rounds are taken as independent, unlike in the headline, which takes tasks as the sample
     low, high = (pair.scale * end for end in normal_interval(*pair.gains.whole, confidence))
     mean = pair.scale * pair.gains.mean
     return Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, mean, low, high)
@@ -647,6 +652,7 @@ def reserve(verdict: Verdict) -> str:
         return ""
     if verdict.single_records:
         return "Every task has a single record, so none can show what it would learn by itself."
+    # better in log loss only: with rare labels both predict the usual one nearly always
     if verdict.loss is not verdict.words and not verdict.constant_error.low > 0:
         return "In its predictions a constant guess does as well; what is better are the probabilities."
     return ""
@@ -665,6 +671,7 @@ def _advice(verdict: Verdict, hurt: str = "") -> str:
         return f"Keep {against}."
     if not verdict.better:
         average = verdict.average
+        # an equivalence test: the whole interval lies within two percent of the rival's loss
         if max(-average.low, average.high) < _ALIKE * average.error_against:
             return "The two do equally well here."
         return "More examples are needed to choose between the two."

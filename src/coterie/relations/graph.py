@@ -141,6 +141,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         """A = I + L."""
         from scipy.sparse import csr_array, diags_array
 
+        # diagonally dominant with slack 1: positive definite for every graph, and its inverse is nonnegative
         return csr_array(diags_array(1.0 + self._adjacency.sum(axis=1)) - self._adjacency)
 
     @cached_property
@@ -159,6 +160,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
             ) from None
         _check_simple(ends, tasks)
         weight = np.array([edge[2] if len(edge) == 3 else 1.0 for edge in self.edges], dtype=np.float64)
+        # each edge once in either direction; the sum with its transpose makes it undirected
         half = csr_array((weight, (ends[:, 0], ends[:, 1])), shape=(len(tasks), len(tasks)))
         whole = csr_array(half + half.T)
         whole.sort_indices()
@@ -185,6 +187,7 @@ def _check_simple(ends: Ints, tasks: tuple[Hashable, ...]) -> None:
     if len(loops):
         raise ValueError(f"edges[{loops[0]}] joins {tasks[ends[loops[0], 0]]!r} to itself")
     low, high = np.sort(ends, axis=1).T
+    # one number for an undirected pair, whichever end is named first
     _, first = np.unique(low * len(tasks) + high, return_index=True)
     if len(first) < len(ends):
         again = np.setdiff1d(np.arange(len(ends)), first)[0]
@@ -214,6 +217,7 @@ def _read_adjacency(W: Any, tasks: tuple[Hashable, ...] | None) -> tuple[tuple[E
     if not np.isfinite(A.data).all():
         raise ValueError(f"{ADJACENCY} must be finite, got {A.data[~np.isfinite(A.data)][0]}")
     gap = abs(A - A.T).tocoo()
+    # symmetric up to rounding of computed weights; the upper half is what is read
     if gap.nnz and gap.data.max() > SYMMETRY * abs(A).max():
         i, j = (int(axis[np.argmax(gap.data)]) for axis in gap.coords)
         raise ValueError(f"{ADJACENCY} must be symmetric, and ({i}, {j}) is {A[i, j]:g} but ({j}, {i}) is {A[j, i]:g}")

@@ -104,6 +104,7 @@ class FactorColumns(ColumnSource):
         from scipy.sparse.linalg import splu
 
         options = {"SymmetricMode": True}
+        # symmetric ordering: the factor is L D L', and a pivot would spoil both symmetry and sparsity
         return splu(self.A.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
     def column(self, task: int) -> Column:
@@ -111,6 +112,7 @@ class FactorColumns(ColumnSource):
         unit = np.zeros(self.n_tasks)
         unit[task] = 1.0
         solved = self.factor.solve(unit)
+        # entries of (I + L)⁻¹ are nonnegative, so those at or below ``error`` are zeros or rounding
         rows = np.flatnonzero(solved > self.error).astype(np.int64)
         return rows, solved[rows]
 
@@ -122,6 +124,7 @@ class FactorColumns(ColumnSource):
 
         lower, perm = tril(self.factor.L, k=-1, format="csc"), self.factor.perm_c
         lower.sort_indices()
+        # Takahashi's recurrence: entries of the inverse on the pattern of L, without solving for K columns
         return np.asarray(inverse_diagonal(lower.indptr, lower.indices, lower.data, self.factor.U.diagonal())[perm])
 
 
@@ -143,6 +146,7 @@ class DenseCache:
         """Compute column i and make it available to compiled code."""
         rows, values = self.source.column(i)
         slot, self._next = self._next, (self._next + 1) % len(self._owner)
+        # the column in this slot is gone, and must be fetched again when its task moves
         if self._owner[slot] >= 0:
             self.columns.slot[self._owner[slot]] = -1
         self.columns.values[slot] = 0.0
@@ -166,6 +170,7 @@ class SparseCache:
         """Compute column i and make it available to compiled code."""
         rows, values = self.source.column(i)
         first = int(self.columns.starts[self._n_columns])
+        # 8 bytes each for a row and a value
         if 16 * (first + len(rows)) > CACHE_BYTES and self._n_columns:
             self._clear(self.columns.rows, self.columns.values)
             first = 0
@@ -216,6 +221,7 @@ class ColumnRelation(ABC):
             dense[entries] = values
             M[:, place] = dense[rows]
             dense[entries] = 0.0
+        # columns are solved one by one, so M is symmetric up to rounding only
         return half_sum(M)
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
@@ -317,6 +323,7 @@ class Interaction(ReadFromFile, _MatrixRelation):
         check = positive_semidefinite if self.pseudo_inverse else positive_definite
         object.__setattr__(self, name, check(np.asarray(value), name))
         self._name_rows(name)
+        # M_ii = 0 makes the whole row 0, as M is semidefinite
         diagonal = self._inverse.diagonal() if self.pseudo_inverse else np.ones(1)
         if diagonal.min() <= EXCLUDED * diagonal.max():
             raise ValueError(
@@ -370,6 +377,7 @@ class GraphPenalty(_MatrixRelation):
         object.__setattr__(self, "weights", square(self.weights, "weights"))
         self._name_rows("weights")
         values = np.linalg.eigvalsh(self.matrix)
+        # negative weights are allowed as long as P is semidefinite, up to rounding
         if values[-1] <= 0 or values[0] < -len(values) * 1e-14 * values[-1]:
             raise ValueError(
                 f"weights must make a penalty, and the eigenvalues of D - W go from {values[0]:.3g} to {values[-1]:.3g}"
@@ -379,6 +387,7 @@ class GraphPenalty(_MatrixRelation):
     def matrix(self) -> Floats:
         """P = D - W."""
         W = half_sum(np.asarray(self.weights))
+        # the sum over a row has W_tt once and -W takes it away again, so W_tt is added: P_tt = Σ_(s≠t) W_ts + W_tt
         return np.diag(W.sum(axis=1) + W.diagonal()) - W
 
     @cached_property

@@ -84,6 +84,7 @@ class LearnedRelation(ABC):
 
     def first(self, n_tasks: int) -> float:
         """The diagonal entry of A_0⁻¹ for this many tasks."""
+        # the inverse of I/K (Algorithm 1), which has unit trace
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
     def check_size(self, n_tasks: int, before: int | None = None) -> None:
@@ -112,6 +113,7 @@ class LearnedRelation(ABC):
         self, tasks: Sequence[Hashable], features: int, start: compiled.FromRound | compiled.WhenSettled
     ) -> compiled.Relation:
         """The state before the first round; A is revised from ``start`` on."""
+        # moves are spread by K^e A⁻¹ / tr A⁻¹, whose mean diagonal K^(e - 1) is that of A_0⁻¹: 1 or K
         mean_step = (1 if self.start == "identity" else 2) if self.step_norm else 0
         update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
         return self.kind.begin(update, int(self.weights == "new"), mean_step, start, len(tasks), first)
@@ -195,6 +197,7 @@ class LogDet(_Rated):
 
     def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         if self.role == "Ainv":
+            # revising A⁻¹ in place of A loses the rank-one form, so it goes by eigenvalues
             return _by_divergence(self, updates.Beta(0.0), n_tasks)
         return updates.LogDetUpdate(float(self.eta), int(self.trace_norm))
 
@@ -226,6 +229,7 @@ class VonNeumann(_Rated):
 
     def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         if self.role == "Ainv":
+            # exp(+log) instead of exp(-log): Lanczos' column form is for A⁻¹ = exp(-log A) only
             return _by_divergence(self, updates.Beta(1.0), n_tasks)
         return updates.VonNeumannUpdate.begin(float(self.eta), int(self.trace_norm), n_tasks, self.first(n_tasks))
 
@@ -312,6 +316,7 @@ def _by_divergence(
     relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int
 ) -> updates.RelationUpdate:
     """The update by a divergence, of A or of A⁻¹."""
+    # the exponent that takes the revised matrix to what spreads moves
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
     return updates.DivergenceUpdate.begin(
@@ -353,6 +358,7 @@ class Covariance(_Ridged):
 
     def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         if self.role == "Ainv":
+            # as A⁻¹ the covariance is used as it is; as A it is inverted by Woodbury's identity
             return updates.CovarianceUpdate.begin(float(self.ridge), features)
         return updates.PrecisionUpdate.begin(float(self.ridge), features, n_tasks)
 
@@ -545,6 +551,7 @@ class Primed:
         """The state with room for all these tasks, the old ones first, and this many features."""
         larger = self._inner.resize(state, tasks, features)
         if self.epoch == "auto":
+            # the first look is after 4 moves a task of those known by then
             larger.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))
         return larger
 
@@ -569,6 +576,7 @@ def _epoch_rounds(epoch: float | int, length: int | None) -> float:
                 "of rounds or epoch='auto'"
             )
         return epoch * length
+    # tasks would stay independent to the end without notice
     if length is not None and epoch > length:
         raise ValueError(f"epoch={epoch!r} lies beyond the stream, which has {length} rounds")
     return float(epoch)
@@ -598,6 +606,7 @@ class _FixedRelation(LearnedRelation):
 
     def _aimed(self, state: compiled.Relation, tasks: Sequence[Hashable]) -> compiled.Relation:
         target = np.array(self.relation.relation_matrix(list(tasks)))
+        # A was switched to the target already, and a task that comes later has to get its row there
         if state.status[2]:
             state.inverse[:] = target
         return state._replace(update=updates.FixedUpdate(target))

@@ -113,6 +113,7 @@ class LevelRelation(ABC):
             groups = _groups_at(paths, level)
             for row, path in zip(rows, map(self.path, new), strict=True):
                 members = groups.get(path[: level + 1], []) if level < len(path) else []
+                # the new task is not counted: M between known tasks stays as it was learned with
                 row[members] += self.shared(level, max(len(members), 1))
         return np.asarray(rows * scales)
 
@@ -125,6 +126,7 @@ class LevelRelation(ABC):
 
     def _scales(self, paths: list[tuple[Group, ...]]) -> Floats:
         """Return the factor of each task's row."""
+        # one group of all tasks here; relations of several groups have scales of their own
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
         return np.full(len(paths), self.scale(max(sizes, default=1)))
 
@@ -133,6 +135,7 @@ def _groups_at(paths: Sequence[tuple[Group, ...]], level: int) -> dict[Group, li
     groups: dict[Group, list[int]] = {}
     for i, path in enumerate(paths):
         if level < len(path):
+            # by the whole path: groups of the same name under different parents are different groups
             groups.setdefault(path[: level + 1], []).append(i)
     return groups
 
@@ -250,11 +253,13 @@ class _BOrShare(LevelRelation):
         choose_strength(self, self.b, self.share)
 
     def own(self, depth: int) -> float:
+        # λ_1 = 1 + b, with one level
         return 1.0 / (1.0 + self.b) if self.b is not None else 1.0 - float(self.share or 0.0)
 
     def shared(self, level: int, members: int) -> float:
         if self.b is None:
             return float(self.share or 0.0)
+        # (1 - 1/(1 + b)) P with P = 11'/m
         return self.b / ((1.0 + self.b) * members)
 
     def scale(self, members: int) -> float:
@@ -400,6 +405,7 @@ class Hierarchy(ReadFromFile, LevelRelation):
         above = [self.parents[task]]
         while above[-1] in self.parents:
             above.append(self.parents[above[-1]])
+            # seen before it is followed again, as the loop would not end
             if above[-1] in above[:-1] or above[-1] == task:
                 raise ValueError(f"parents has a cycle through {above[-1]!r}")
         return tuple(reversed(above))
@@ -428,12 +434,14 @@ class Hierarchy(ReadFromFile, LevelRelation):
         return (float(strengths or 0.0) / (1 if self.share is None else self.depth),) * self.depth
 
     def own(self, depth: int) -> float:
+        # levels that a task lacks leave it as it is (P_l is I there), and b_l (I - P_l) vanishes
         above = sum(self._levels[:depth])
         return 1.0 / (1.0 + above) if self.share is None else 1.0 - above
 
     def shared(self, level: int, members: int) -> float:
         if self.share is not None:
             return self._levels[level]
+        # 1/λ_l - 1/λ_(l+1), divided by the group's size for the mean
         above = 1.0 + sum(self._levels[:level])
         return (1.0 / above - 1.0 / (above + self._levels[level])) / members
 
@@ -529,6 +537,7 @@ class MixedEffect(LevelRelation):
     def shared(self, level: int, members: int) -> float:
         if self.omega is not None:
             return self.omega
+        # P has the eigenvalue lam on the mean and lam + gamma on differences: M = own (I - 11'/T) + (1/lam) 11'/T
         return (_inverse(float(self.lam or 0.0)) - self.own(1)) / members
 
 
@@ -574,4 +583,5 @@ class ClusterPenalty(_Grouped):
         return _inverse(self.within)
 
     def shared(self, level: int, members: int) -> float:
+        # M = (I - G) / within + G / between, of which the diagonal part is I / within
         return (_inverse(self.between) - _inverse(self.within)) / members
