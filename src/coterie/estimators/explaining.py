@@ -84,6 +84,7 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
     """Return the weights of an unseen task; the mean over tasks if a new task would change the others."""
     if model.learner.traits.tasks_independent:
         return _unit_margins(model, -1, [_NOBODY])
+    # a new task would change M, so there are no weights of one without registering it
     n_tasks = max(1, min(len(model.population), MOST_WEIGHTS // max(model.state.features, 1)))
     return np.asarray(np.mean([_unit_margins(model, i) for i in range(n_tasks)], axis=0))
 

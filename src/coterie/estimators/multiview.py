@@ -413,6 +413,7 @@ def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **
         if name in there
     }
     added = {IN_PARALLEL: ParallelPerceptrons(kernels, views=views, **options)}
+    # p = 1 is the Perceptron on the concatenated views, with kernels that by their sum
     return alone | added | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **options)}
 
 

@@ -82,10 +82,13 @@ def learn_passes(
     best = _tried(model, rest)
     for _ in range(most - 1):
         model.learn(first)
+        # moments of labels must not count records twice
         model.label_encoder, model.weighing = labels, weighing
+        # the last step would learn that members know their own training records, and trust them too much
         for array, before in zip(_mixing_arrays(model), mixing, strict=True):
             array[: len(before)] = before
         tried = _tried(model, rest)
+        # a NaN loss ends the search, too
         if not tried.loss < best.loss:
             break
         best = tried

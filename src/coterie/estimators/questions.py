@@ -49,6 +49,7 @@ class LabelBudget(NamedTuple):
         if self.per_task is None:
             return _NO_LIMIT
         if isinstance(self.per_task, float):
+            # rounded down, but a task that may have no label at all could never be learned
             return max(int(self.per_task * (self.labels or 0)), 1)
         return int(self.per_task)
 
@@ -157,6 +158,7 @@ def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
     limits = limits._replace(held=enlarged(limits.held, tasks))
     if not hasattr(limits, "rounds"):
         return limits
+    # at most one label a round, and no more than the budget, can be in the window
     need = max(min(int(limits.ends[1]) + rounds, limits.total, limits.width), 1)
     return limits if need <= len(limits.rounds) else _with_ring(limits, roomy(len(limits.rounds), need))
 

@@ -346,6 +346,7 @@ class SelectiveSampling(Parameters):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
         if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):
             raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")
+        # queries depend on margins, so the labels that come are a biased sample of their frequencies
         if self.model.class_weight == BALANCED:
             raise ValueError(
                 "class_weight='balanced' counts all labels, and here only those asked for come: name weights"
@@ -494,6 +495,7 @@ class _AskingModel:
         """Predict record t and decide on its query, unless it was decided; scales learn from queried records only."""
         taught, task = self._taught, block.tasks[t : t + 1]
         population, source = taught.population, taught.input
+        # for the prediction nothing is learned: the label may never be asked for
         records = source.read_raw(raw, task, learning=False)
         predictions, margin = None, np.zeros(1)
         if taught.fitted:

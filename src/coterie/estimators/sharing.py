@@ -192,6 +192,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         learners = [_learner_of(member) for member in self._named_members().values()]
         experts = None
         if self.members == "cheap":
+            # the slow member is an expert by itself, and no part of the sums of the other two
             slow = len(self._slow_member)
             experts = [*(shares + (0.0,) * slow for shares in CHEAP.values()), *[(0.0, 0.0, 1.0)] * slow]
         return make_ensemble(learners, experts, self.local)

@@ -143,6 +143,7 @@ class Weighing:
             of_records = self._balanced(labels, places, weights, last)
         else:
             of_records = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])[places]
+        # a rare label's weight grows like n; steps beyond the limit would lose all digits of the rest
         return np.asarray(np.minimum(weights * of_records, LARGEST_WEIGHT))
 
     def _balanced(self, labels: Sequence[Hashable], places: NDArray[np.int64], weights: Floats, last: int) -> Floats:
@@ -151,6 +152,7 @@ class Weighing:
             if weight > 0.0:
                 label = labels[place]
                 counts[label] = counts.get(label, 0.0) + weight
+                # counts so far, this record's included: a label's first record has a finite weight
                 balanced[t] = sum(counts.values()) / (len(counts) * counts[label])
         return balanced
 

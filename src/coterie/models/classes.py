@@ -104,6 +104,7 @@ class OneAgainstRest(MetaLearner):
         ``y`` of shape (m, classes) has the memberships of each record; there may be more classes than before.
         """
         self._add_classes(state, y.shape[1])
+        # one against all; a class to come has seen negatives only, as the spare learner has
         signs = [*np.where(y, 1.0, -1.0).T, np.full(len(y), -1.0)]  # all labels of the spare learner are negative
         updates = self.learn_members(state, run, list(map(np.ascontiguousarray, signs)))
         own = _columns([update.own for update in updates[:-1]], len(y))

@@ -157,6 +157,7 @@ class Ensemble(MemberLearner):
         self.traits = _combine_traits([learner.traits for learner in learners])
         self.unsure = 0.0 if self.traits.log_odds is None else UNSURE
         self.experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
+        # margins become log-odds before they are averaged: only then do members share a scale
         factors = [1.0 if self.traits.log_odds is None else learner.traits.log_odds for learner in learners]
         self._scaled = self.experts * np.array(factors)
 
@@ -223,6 +224,7 @@ class Ensemble(MemberLearner):
         charged = experts
         if earlier:
             own = self._combine_experts([update.own for update in updates])
+            # all zero: nothing was known, and every expert would be charged alike
             charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
         mixed, own, work = np.zeros(n), np.zeros(n), allocate_work(len(self.experts))
         asked = charged if n == m else experts
@@ -243,6 +245,7 @@ class Ensemble(MemberLearner):
     def expert_weights(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the weights p_a of the experts for every known task, shape (n_tasks, S)."""
         weights = np.zeros((state.known, len(self.experts)))
+        # a member that has left predicts NaN, which takes its experts' weight away
         left = [np.full(1, np.nan if learner.has_left(inner) else 0.0) for learner, inner in self.pairs(state)]
         margins = self._combine_experts(left)[:, 0]
         for i, row in enumerate(weights):
@@ -267,6 +270,7 @@ class Ensemble(MemberLearner):
     def _factors(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the factors of the learners' margins in those of each task, shape (n_tasks, n_learners)."""
         mean = state.layer.mean
+        # c p_a + u_a of the stacker, as the margin is linear in the experts for fixed weights
         return np.asarray((mean[-1] * self.expert_weights(state) + mean[:-1]) @ self._scaled)
 
     def intercepts(self, state: LearnerState) -> NDArray[np.float64]:
@@ -277,6 +281,7 @@ class Ensemble(MemberLearner):
     def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Return the mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
         chosen = list(range(state.known) if among is None else among)
+        # D M D with D = diag(√p_ia) keeps each term positive semidefinite, where p_ia M_ij would not be symmetric
         roots = np.sqrt(self.expert_weights(state)[chosen] @ self._parts())
         total = np.zeros((len(chosen), len(chosen)))
         for root, (learner, inner) in zip(roots.T, self.pairs(state), strict=True):
@@ -554,6 +559,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
                 margins[places], experts[:, places] = part.margins, part.experts
         elif not unseen.any():
             predict(self._lend_model(state), run.rows, run.tasks, experts, margins)
+        # an unseen task has no losses of its own: experts are weighed by those over all tasks
         elif state.known:  # without tasks there is nothing shared either
             losses = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
             model = self._lend_model(state, has_own=False, losses=losses)

@@ -107,6 +107,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def share(self, state: State) -> NDArray[np.float64]:
         """The share of each task by M = (I + R'R/K)⁻¹, as all tasks together ask: b/(b + K) if all are alike."""
+        # z = Σ R_ik φ_k of CCG08 §6; a mean over active tasks stands for one round of each
         R = self._coupling(state).signed_margin
         return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))
 
@@ -125,6 +126,7 @@ class HeterogeneousLearner(BlockLearner):
             n, numbers = len(part), state.rounds + first + np.arange(len(part))
             X = self._instances(state, rows.cut(first, first + n), part, numbers)
             F, Q, *_ = state.model.products(coupling, X)
+            # rows 0 to n are the φ_i, the others the z: CCG08's margin has the current z inside the inverse
             margins[first : first + n] = margin_of.py_func(F[:n], F[n:], Q[:n, n:].diagonal(), Q[n:, n:].diagonal())  # type: ignore[attr-defined]
         return margins
 

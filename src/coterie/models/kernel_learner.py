@@ -107,6 +107,7 @@ class KernelLearner(BoundLearner):
 
     def _note_top(self, state: State) -> None:
         """Set max_i M_ii in the memory of a budget that uses it."""
+        # ‖ψ‖² = M_ii k(x, x): budgets whose decay is derived for records of length 1 need the largest
         if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self.adapter.top(state)
 
@@ -181,6 +182,7 @@ class KernelLearner(BoundLearner):
                 break
             self._provide(state, work, why)
         state.model = with_block_records(state.model, block, work)
+        # rank-one updates of the inverse Gram matrix add up rounding: it is factored anew now and then
         if why == WORN or (budget.gram is not None and is_due(state.model.support)):
             refresh(state.model, self.hypothesis.kernel, self._shares(state) if budget.gram == "multitask" else None)
         return first + int(work.cursor[AT])

@@ -65,6 +65,7 @@ class PotentialLearner(BoundLearner):
     def _with_one(self, state: State, task: Hashable) -> Tree:
         row, own = self.adapter.unseen(state, [task], np.arange(state.known))
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
+        # ∇Φ couples all tasks, so a task more changes W everywhere: predictions need a model that has it
         return self.hypothesis.resized(state.model, M, state.features)
 
     def rebind(self, state: State) -> None:
@@ -90,6 +91,7 @@ class PotentialLearner(BoundLearner):
             moves.own[t] = model.margin(task[t], rows, t)
             if t + delay < n:
                 moves.margins[t + delay] = model.margin(task[t + delay], rows, t + delay) if delay else moves.own[t]
+            # the mistake is judged by the weights when the label comes; the prediction may be older
             if weights[t] > 0.0 and y[t] * moves.own[t] <= 0.0:
                 moves.step_sizes[t] = weights[t]
                 self.hypothesis.move(model, task[t], weights[t] * y[t] * _row(rows, t, state.features))

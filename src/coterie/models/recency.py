@@ -88,6 +88,7 @@ class Recency:
             if not self._stack:
                 return -1
             number, seen = self._stack[-1]
+            # lazy deletion: entries of tasks that were seen again are stale, and dropped when they come to the top
             if self._seen[number] == seen:
                 return number
             self._stack.pop()
@@ -100,6 +101,7 @@ class Recency:
         """Forget tasks; the last ones take their numbers."""
         dropped.move(self._seen)
         self._known = dropped.left
+        # numbers on the stack may belong to other tasks now
         if self._known < self._sorted:  # else those that were moved are newcomers, later than any on the stack
             self._stack = []
 

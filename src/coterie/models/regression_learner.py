@@ -111,6 +111,7 @@ class RegressionLearner(MemberLearner):
         updates = self.learn_members(state, run, [y] * len(self.learners))
         foreseen = np.array([update.predictions.margins for update in updates])
         now = np.array([update.own for update in updates])
+        # delayed labels: members are charged for what they said before, not with what neighbours taught them since
         late = n > m or run.n_predicted > 0
         experts = np.zeros((len(self.learners) + 2, n if late else 0))
         if run.predictions is not None:
@@ -158,6 +159,7 @@ class RegressionLearner(MemberLearner):
 
     def linear_part(self, state: RegressionState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return margins with members' predictions not limited to the range of the labels."""
+        # predictions are linear in features only without the limits
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return np.asarray(self._stack(free, run.tasks, margins)[0][-2])
@@ -177,7 +179,9 @@ class RegressionLearner(MemberLearner):
 
         quantiles = []
         for counts in state.model.spread.bins:
+            # bins that are narrow around 0 and wide in the tails, as quantiles of residuals need them
             edges = np.sinh(np.linspace(-stacking.REACH, stacking.REACH, len(counts) + 1)) / 4.0
+            # a Dirichlet-like prior: the normal distribution as NORMAL pseudo-residuals
             below_edge = np.append(0.0, np.cumsum(counts)) + NORMAL * ndtr(edges)
             quantiles.append(np.interp(levels, below_edge / (counts.sum() + NORMAL), edges))
         return np.array(quantiles)

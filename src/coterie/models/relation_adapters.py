@@ -206,6 +206,7 @@ class LevelAdapter(RelationAdapter):
     def share(self, state: State) -> Floats:
         levels = state.model.sharing
         own, shared = levels.own[: state.known], _group_weight(levels, levels.paths[: state.known])
+        # M_ij / M_ii for a task of the same groups
         return np.asarray(shared / (own + shared))
 
     def paths(self, sharing: Levels) -> Codes | None:
@@ -217,6 +218,7 @@ class LevelAdapter(RelationAdapter):
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
         """Return M for pairs of known tasks: O(levels) each."""
         levels = state.model.sharing
+        # only the diagonal of M has a task's own weight
         own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
         return own + _common_weight(levels, levels.paths[tasks], levels.paths[others])
 
@@ -354,6 +356,7 @@ class LearnedAdapter(RelationAdapter):
         after = self.relation.resize(before, state.tasks.labels[:tasks], features)
         state.model = state.model.fit(self.hypothesis.tables.fit, 0, tasks, features, state.dense).with_sharing(after)
         old = before.first
+        # signs do not see a factor of all updates, but later updates under another A_0 must be on one scale with them
         if self.by_sign and after.first != old:
             for n_tasks in range(len(before.inverse) + 1, len(after.inverse) + 1):
                 new = self.relation.first(n_tasks)
@@ -427,6 +430,7 @@ def _group_weight(levels: Levels, paths: Codes) -> Floats:
 
 def _select_entries(column: tuple[Codes, Floats], tasks: Codes) -> Floats:
     rows, values = column
+    # entries that a sparse column lacks are 0
     place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
     return np.where(rows[place] == tasks, values[place], 0.0)
 

@@ -91,6 +91,7 @@ class SecondOrderLearner(BoundLearner):
     def deciding(self) -> Self:
         """Return a learner of margins with the right signs but the wrong size, computed without covariances."""
         decider = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
+        # signs need f alone: no variance, which costs a square of the number of rows
         decider.shrinks = False
         return decider
 
@@ -165,6 +166,7 @@ class SecondOrderLearner(BoundLearner):
             lambda rows, codes: self.moments(state, rows, codes)[1],
             lambda rows, tasks: self.moments_unseen(state, rows, tasks)[1],
         )
+        # M_ii k(x, x) minus what was learned is a difference of nearly equal numbers for familiar records
         return np.maximum(variances, 0.0)
 
     def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
@@ -183,6 +185,7 @@ class SecondOrderLearner(BoundLearner):
         return np.asarray(score_known_and_unseen(run, of_known, of_unseen) * k)
 
     def _margins(self, f: Margins, q: Margins) -> Margins:
+        # the record itself inside the inverse: r = a f / (a + q) has the sign of f (CCG08 §4.1)
         return self.noise / (self.noise + q) * f if self.shrinks else f
 
     def _shares(self, state: State) -> Shares:
@@ -193,6 +196,7 @@ class SecondOrderLearner(BoundLearner):
         return points
 
     def _noise(self, X: Points) -> Margins:
+        # a mean square over nonzero entries, so that the length of sparse records does not decide on the noise
         if not self.relative:
             return np.full(len(X.squares), self.noise)
         return np.asarray(self.noise * X.squares / np.maximum(X.rows.non_zeros(), 1))
@@ -212,7 +216,15 @@ class SecondOrderLearner(BoundLearner):
         noise, weights = self._noise(X), weights_of(run.rows)[places]
         rule = self.rule
         course = Course(
-            forecast.f.copy(), forecast.Q.copy(), y, noise, weights, rule.threshold, rule.strict, rule.shrunk
+            # the loop updates f and Q of the block's later records in place; the forecast is still needed to absorb
+            forecast.f.copy(),
+            forecast.Q.copy(),
+            y,
+            noise,
+            weights,
+            rule.threshold,
+            rule.strict,
+            rule.shrunk,
         )
         ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
         course_through(
