@@ -70,6 +70,14 @@ def test_a_simplex_and_a_code_of_ones_own_predict_the_nearest():
         assert model.score(X, CLASS, TASK) > 0.85
 
 
+@pytest.mark.parametrize("codes", [[[1.0], [-1.0]], [[0.0], [3.0]], [[-1.0], [1.0], [2.5]]])
+def test_codes_of_one_number_predict_the_nearest(codes):
+    label = CLASS if len(codes) == 3 else CLASS == "a"
+    model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.0), alpha=0.1, coding=codes).fit(X, label, TASK)
+    away = np.abs(model._outputs(X, TASK) - np.array(codes)[:, 0])
+    np.testing.assert_array_equal(model.predict(X, TASK), model.classes_[away.argmin(axis=1)])
+
+
 def test_probabilities_are_fitted_to_scores_of_rows_held_out():
     """By hand: learn on all folds but one, score that one, fit a sigmoid to all these scores."""
     from coterie.batch.path import _deal

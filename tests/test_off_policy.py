@@ -112,6 +112,20 @@ def test_extremes_of_forgotten_tasks_go():
     assert (len(extremes.lowest), len(extremes.highest), extremes.low, extremes.high) == (16, 16, 0.0, 99.0)
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_intervals_are_cut_to_the_range_of_rewards(estimator):
+    reward, shown, mu, pi, q = drawn(40, 2, 1, lambda rng, n: 1.0 * (rng.random(n) < 0.9), 0.3)
+    tasks = [t % 12 for t in range(40)]
+    for probabilities in (mu, mu[np.arange(40), shown]):
+        for cluster in (None, tasks):
+            arrays = reward, shown, probabilities, pi, 0.0 * q
+            free = policy_value(*arrays, estimator=estimator, cluster=cluster, level=0.9999)
+            ranged = policy_value(*arrays, estimator=estimator, cluster=cluster, level=0.9999, reward_range=(0, 1))
+            assert (ranged.low, ranged.high) == (max(free.low, 0.0), min(free.high, 1.0))
+            gain = policy_gain(*arrays, pi[:, ::-1], cluster=cluster, level=0.9999, reward_range=(0, 1))
+            assert -1.0 <= gain.low <= gain.high <= 1.0
+
+
 def test_the_interval_for_new_tasks_is_clustered_by_task():
     reward, shown, mu, pi, q = drawn(120, 3, 1, floor=0.6)
     effect = np.repeat(np.random.default_rng(2).normal(size=12), 10)

@@ -157,7 +157,8 @@ class Log:
                 low, high = self.ends(n - 1, level, known)
                 score = self.score_ends(self.value, level, 0, 1)
                 low, high = min(low, score[0]), max(high, score[1])
-                return (low, high) if alike and reward_range != (0, 1) else cut(low, high, 0, 1)
+                unknown = alike and reward_range != (0, 1)
+                return cut(low, high, *(reward_range or (-math.inf, math.inf)) if unknown else (0, 1))
             if self.mass:
                 score = self.score_ends(self.positive, level, 0, 1)
                 within = [min(max(value, 0.0), self.mass) for value in score]

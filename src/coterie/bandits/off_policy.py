@@ -300,8 +300,10 @@ def policy_value(
         low, high, warning = sums.interval(level, reward_range)
     else:
         low, high = _student_interval(phi, level)
+    interval = Interval(low, high, warning)
     if cluster is not None:
-        low, high, warning = _widen_for_new_tasks(phi, cluster, level, Interval(low, high, warning))
+        interval = _widen_for_new_tasks(phi, cluster, level, interval)
+    low, high, warning = _cut(interval, *(reward_range or (-math.inf, math.inf)))
     # Kish's effective sample size, by realised weights: it does not see large ones that were not drawn
     effective = float(total**2 / (w**2).sum()) if total > 0 else 0.0
     return PolicyValue(value, low, high, effective, n, estimator, level, warning)
@@ -388,7 +390,8 @@ def policy_gain(
         interval = Interval(*_student_interval(phi, level))
     if cluster is not None:
         interval = _widen_for_new_tasks(phi, cluster, level, interval)
-    return PolicyGain(value, *interval)
+    width = math.inf if reward_range is None else reward_range[1] - reward_range[0]
+    return PolicyGain(value, *_cut(interval, -width, width))
 
 
 def _check_options(reward: Floats, level: float, reward_range: Sequence[float] | None) -> None:
@@ -403,6 +406,14 @@ def _check_options(reward: Floats, level: float, reward_range: Sequence[float] |
     if outside.any():
         t = int(np.argmax(outside))
         raise ValueError(f"the reward {reward[t]:g} of row {t} lies outside reward_range={tuple(reward_range)!r}")
+
+
+def _cut(interval: Interval, least: float, most: float) -> Interval:
+    """Cut a known interval to the range of what it is for."""
+    if not math.isfinite(interval.high - interval.low):
+        return interval
+    # an estimate may lie outside by large weights: both ends are then at the end of the range
+    return interval._replace(low=min(max(interval.low, least), most), high=max(min(interval.high, most), least))
 
 
 def _student_interval(phi: Floats, level: float) -> tuple[float, float]:

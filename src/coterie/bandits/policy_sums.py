@@ -270,7 +270,7 @@ class PolicySums(msgspec.Struct):
         if self.gain:
             least, most = least - most, most - least
         elif binary and same and not known_binary:  # these may be amounts: that other rewards can come is not excluded
-            least, most = -math.inf, math.inf
+            least, most = reward_range or (-math.inf, math.inf)
         warning = "may be too narrow: all rewards were the same" if same and not known_binary else ""
         return Interval(min(max(low, least), most), max(min(high, most), least), warning)
 

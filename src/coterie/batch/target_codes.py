@@ -70,15 +70,20 @@ class Classes:
 
     @property
     def binary(self) -> bool:
-        """True for two classes, which have one output: its sign is the class."""
-        return self.codes is not None and self.codes.shape[1] == 1
+        """True for two classes with one output: the sign of the score is the class."""
+        return self.codes is not None and self.codes.shape == (2, 1)
 
     def scores(self, outputs: Array) -> Array:
-        """⟨f, code⟩ - middle ‖code‖² for each class; f for two classes; f - middle for several labels a row."""
+        """⟨f, code⟩ - middle ‖code‖² for each class; f for two classes; f - middle for several labels a row.
+
+        For two classes with other codes than -1 and +1, f is brought to these.
+        """
         if self.codes is None:
             return outputs - self.middle
         if self.binary:
-            return np.asarray(outputs[:, 0])
+            negative, positive = self.codes[:, 0].tolist()
+            return np.asarray((outputs[:, 0] - (positive + negative) / 2) / ((positive - negative) / 2))
+        # ‖f - code‖² = ‖f‖² - 2 ⟨f, code⟩ + ‖code‖²: with middle = 1/2 the largest score is the nearest code
         return np.asarray(outputs @ self.codes.T - self.middle * (self.codes**2).sum(axis=1))
 
     def labels(self, scores: Array) -> Array:
@@ -94,6 +99,7 @@ class Classes:
             return np.asarray(np.abs(scores).min(axis=1))
         if self.binary:
             return scores
+        # partition sorts the two largest to the end, ascending
         second, first = np.partition(scores, -2, axis=1)[:, -2:].T
         return np.asarray(first - second)
 
@@ -153,7 +159,8 @@ class Classes:
             require(codes.dtype in (np.float32, np.float64), f"codes of classes are {codes.dtype}")
             require_shape("codes of classes", codes, len(classes), outputs)
             require_finite("codes of classes", codes)
-            require(len(classes) >= 2 and (outputs > 1 or len(classes) == 2), f"{len(classes)} classes have one output")
+            distinct = len(np.unique(codes, axis=0)) == len(classes) >= 2
+            require(distinct, f"the codes of {len(classes)} classes are not different ones of two or more")
         return cls(classes, codes, middle)
 
 
@@ -238,6 +245,7 @@ def codes_of(coding: str | ArrayLike, n_classes: int) -> Array:
     if coding not in ("one-vs-all", "simplex"):
         raise ValueError(f"coding must be 'one-vs-all', 'simplex' or a matrix of codes, got {coding!r}")
     if n_classes == 2:
+        # both codings coincide for two classes: one output, the simplex of a line
         return np.array([[-1.0], [1.0]])
     return np.eye(n_classes) if coding == "one-vs-all" else simplex(n_classes)
 
@@ -248,6 +256,7 @@ def simplex(n_classes: int) -> Array:
     codes[0, 0] = 1.0
     if n_classes > 2:
         codes[1:, 0] = -1.0 / (n_classes - 1)
+        # the others form a simplex at height -1/(n - 1), shrunk so that they stay unit vectors
         codes[1:, 1:] = simplex(n_classes - 1) * np.sqrt(1 - 1 / (n_classes - 1) ** 2)
     else:
         codes[1, 0] = -1.0
@@ -271,6 +280,7 @@ def sigmoid(scores: Array, positive: Flags) -> float:
     As in Platt's paper, targets are (m + 1)/(m + 2) and 1/(m + 2) for m rows of a label, instead of 1 and 0.
     """
     ups, downs = int(positive.sum()), int((~positive).sum())
+    # Laplace's rule: separable scores would else drive the slope to infinity
     target = np.where(positive, (ups + 1) / (ups + 2), 1 / (downs + 2))
     return _least(lambda a: float(np.mean(np.logaddexp(0.0, a * scores) - target * a * scores)))
 
@@ -281,6 +291,7 @@ def softmax(scores: Array, places: Ints) -> float:
 
     def loss(a: float) -> float:
         z = a * (scores - true[:, None])
+        # the largest exponent is taken out, so that exp cannot overflow
         top = z.max(axis=1)
         return float(np.mean(top + np.log(np.exp(z - top[:, None]).sum(axis=1))))
 
@@ -292,6 +303,7 @@ def _least(loss: Callable[[float], float]) -> float:
     from scipy.optimize import minimize_scalar
 
     def pulled(log: float) -> float:
+        # a prior on the logarithm: slopes are positive, and a factor of 2 counts the same up and down
         return loss(float(np.exp(log))) + PULL * log**2
 
     result = minimize_scalar(pulled, bounds=SLOPES, method="bounded", options={"xatol": 1e-8})
