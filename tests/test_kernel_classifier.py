@@ -37,7 +37,7 @@ def test_classes_that_share_are_the_kronecker_system():
     C = reference.kronecker(K(X, X), M, codes, 0.3)
     model = ct.batch.MultitaskKernelClassifier(alpha=0.3, class_relation=Interaction(A)).fit(X, CLASS)
     np.testing.assert_allclose(model.decision_function(NEW), K(NEW, X) @ C @ M - 0.5, rtol=1e-8, atol=1e-8)
-    with pytest.raises(ValueError, match="class_relation ties the classes of one task"):
+    with pytest.raises(ValueError, match="class_relation is not supported together with task="):
         ct.batch.MultitaskKernelClassifier(class_relation=relation, task_column=0).fit(X, CLASS)
 
 

@@ -248,7 +248,7 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
         (
             {"filter": ct.batch.Landweber(3), "solver": "cholesky"},
             {},
-            r"solver='cholesky' cannot apply Landweber\(steps=3\): take 'spectrum'",
+            r"solver='cholesky' does not support Landweber\(steps=3\); choose 'spectrum'",
         ),
         (
             {"filter": ct.batch.CutOff(0.1), "solver": "cholesky"},
@@ -262,7 +262,7 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
         ({}, {"task": TASK[:5]}, r"task must name one task per record: got shape \(5,\) for 48 records"),
         ({}, {"y": Y[:5]}, r"y must have one row per record, shape \(48,\) or \(48, p\), got shape \(5,\)"),
         ({}, {"y": np.where(Y > 1, np.nan, Y)}, "is missing: nan"),
-        ({}, {"y": OUT, "task": None, "tasks": ["a"]}, "y has 4 columns, and there are 1 tasks: one column per task"),
+        ({}, {"y": OUT, "task": None, "tasks": ["a"]}, "y must have one column per task: got 4 columns for 1 tasks"),
     ],
 )
 def test_bad_input_is_refused_before_anything_changes(parameters, fitted, message):
@@ -279,7 +279,7 @@ def test_bad_input_is_refused_before_anything_changes(parameters, fitted, messag
 def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 2**15)
     model = KernelRidge(solver="spectrum", alpha=0.3)
-    message = r"a kernel matrix of 48 x 48 rows for solver='spectrum' would take .* GiB, and .* GiB are free: "
+    message = r"a kernel matrix of 48 x 48 rows for solver='spectrum' needs .* GiB, but only .* GiB are free: "
     with pytest.raises(MemoryError, match=message + "solver='cholesky'"):
         model.fit(X, Y, task=TASK)
     auto = model.set_params(solver="auto").fit(X, Y, task=TASK).dual_coef_

@@ -161,7 +161,7 @@ def test_refusals():
     with pytest.raises(ValueError, match=message):
         Potential(Whole()).fit(STREAM.X, STREAM.y)
     trace = ct.progressive_validation(Potential(), STREAM.X, STREAM.y)
-    with pytest.raises(TypeError, match="potential must have value, norm and smoothness beside its gradient"):
+    with pytest.raises(TypeError, match="potential must have value, norm, smoothness and gradient"):
         potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], Endless())
     with pytest.raises(ValueError, match="rate must be"):
         potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], PNorm(), rate=-1.0)

@@ -52,9 +52,9 @@ VALUES = [
         ct.MultitaskPerceptron(SPECTRAL, average=True, max_tasks=3),
         "cannot have max_tasks while its weights are averaged",
     ),
-    (ct.MultitaskPerceptron(SPECTRAL, storage="sparse"), "cannot keep what a learned relation needs"),
+    (ct.MultitaskPerceptron(SPECTRAL, storage="sparse"), "is not supported for a learned relation"),
     (raw.MultitaskLogistic(step="Coin"), "step must be a finite number above 0, or 'coin', got 'Coin'"),
-    (raw.MultitaskLogistic(half_life=(1, 2, 3)), "half_life must be one number or two"),
+    (raw.MultitaskLogistic(half_life=(1, 2, 3)), "half_life must be one number, or two"),
     *((raw.MultitaskLogistic(max_tasks=bad), f"{NO_BOUND} {bad}") for bad in (0, True, 2.0)),
     (
         ct.MultitaskPerceptron(GRAPH, max_tasks=3),

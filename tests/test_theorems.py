@@ -243,8 +243,8 @@ def test_the_risk_of_the_mean_hypothesis_is_below_its_bound():
     assert failed == 0
     assert mean_risk_bound([0.25, 0.75], delta=1.0) == 0.5
     for losses, delta, message in (
-        ([], 0.05, r"losses must be one a round, shape \(T,\), got shape \(0,\)"),
-        ([0.5, 1.5], 0.05, "losses must lie between 0 and 1, as the theorem has them; the hinge loss does not"),
+        ([], 0.05, r"losses must have one value per round, shape \(T,\), got shape \(0,\)"),
+        ([0.5, 1.5], 0.05, "losses must be between 0 and 1; the hinge loss is not"),
         ([np.nan], 0.05, "losses must lie between 0 and 1"),
         ([0.5], 0.0, r"delta must lie in \(0, 1\], got 0.0"),
     ):

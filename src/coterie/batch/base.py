@@ -1,4 +1,4 @@
-"""The base of batch estimators: records in any form, tasks, scikit-learn's conventions, model files."""
+"""The base class of batch estimators: input formats, tasks, scikit-learn's conventions, saving."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class TrainingRows(NamedTuple):
     codes: Codes | None
 
     def one_task_each(self, tasks: Sequence[Hashable] | None) -> tuple[Index, Codes]:
-        """Return all tasks (``tasks`` first, then those of the rows), and the number of each row's task."""
+        """Return all tasks (``tasks`` first, then those of the rows) and the task index of each row."""
         if self.tasks is None or self.codes is None:
-            raise ValueError("every row must have one task, given as task=")
+            raise ValueError("y has one column, so each row needs a task; pass task=")
         known = Index([*(() if tasks is None else labels_of(tasks)), *self.tasks.labels])
         spec.check_labels(known.labels)
         return known, np.array([known.numbers[label] for label in self.tasks.labels], np.int64)[self.codes]
@@ -94,7 +94,7 @@ class BatchEstimator(_Reading):
 
     @abstractmethod
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        """Learn from these records alone, whatever was learned before."""
+        """Fit the model to these records only, discarding any previous fit."""
 
     @abstractmethod
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
@@ -103,7 +103,7 @@ class BatchEstimator(_Reading):
     # -- scikit-learn's conventions
 
     def fit(self, X: Records, y: Labels, task: Tasks | None = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
-        """Forget everything and learn.
+        """Fit the model to these records, discarding any previous fit.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class BatchEstimator(_Reading):
         return self.labels_.labels(self._scores(X, task))
 
     def score(self, X: Records, y: Labels, task: Tasks | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """The explained variance R², its mean over outputs; of classes the share of records predicted wholly right."""
+        """Return R², averaged over outputs; for classes the share of records with every label predicted correctly."""
         return self.labels_.accuracy(y, self.predict(X, task), sample_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -168,7 +168,7 @@ class BatchEstimator(_Reading):
         return Gaussian() if self.kernel is None else as_kernel(self.kernel)
 
     def _training_rows(self, X: Records, task: Tasks | None, shared: bool) -> TrainingRows:
-        """Read rows to learn from; ``shared`` says that each may hold the outputs of all tasks."""
+        """Read training rows; ``shared`` means that each row may have the outputs of all tasks."""
         X, task = tabular.split_task(X, task, self.task_column)
         points = self._points(X, learning=True)
         if shared and task is None:
@@ -178,7 +178,7 @@ class BatchEstimator(_Reading):
         return TrainingRows(points, Index(distinct), codes)
 
     def _values(self, X: Records, task: Tasks | None) -> Array:
-        """Evaluate the learned functions at each record, for its task, or for all tasks if rows have all outputs."""
+        """Evaluate the learned functions: for each record's task, or for all tasks if training rows had all outputs."""
         self._check_fitted()
         X, task = tabular.split_task(X, task, self.task_column)
         points, expansion = self._points(X, learning=False), self.expansion_
@@ -189,7 +189,7 @@ class BatchEstimator(_Reading):
         return expansion.values(points, Asked(distinct, self._unseen(distinct), places))
 
     def _unseen(self, distinct: Sequence[Hashable]) -> list[Hashable]:
-        """The tasks never fitted, which may be refused."""
+        """Return the tasks that were not fitted; raise ValueError if ``new_task='raise'``."""
         known = self.expansion_.tasks.numbers
         new = [label for label in distinct if label not in known]
         check_no_collisions(new, known)
@@ -221,25 +221,25 @@ class BatchEstimator(_Reading):
 
     @property
     def tasks_(self) -> list[Hashable]:
-        """The tasks learned from."""
+        """The tasks in the training data."""
         self._check_fitted(AttributeError)
         return list(self.expansion_.tasks.labels)
 
     @property
     def dual_coef_(self) -> Array:
-        """The coefficients c of the rows, as y was shaped: y_i alpha_i for machines, one column each."""
+        """The dual coefficients c of the training rows, shaped like y; y_i alpha_i for support vector machines."""
         self._check_fitted(AttributeError)
         return self.expansion_.coefficients
 
     @property
     def relation_matrix_(self) -> Array:
-        """The output kernel M = A⁻¹ of the tasks learned from, shape (n_tasks, n_tasks)."""
+        """The output kernel M = A⁻¹ of the training tasks, shape (n_tasks, n_tasks)."""
         self._check_fitted(AttributeError)
         return self.expansion_.relation_matrix
 
     @property
     def _relation_used(self) -> BatchRelation:
-        """The relation among tasks: as asked for, else ``MixedEffect(omega=0.5)``."""
+        """The relation between tasks: the parameter, or ``MixedEffect(omega=0.5)`` for None."""
         return relation_of(self.relation)
 
     # -- records read from files, and model files
@@ -299,7 +299,7 @@ class BatchEstimator(_Reading):
 
 
 class BatchClassifier(BatchEstimator):
-    """Base of the classifiers among them."""
+    """Base of the batch classifiers."""
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     labels_: Classes
@@ -311,7 +311,7 @@ class BatchClassifier(BatchEstimator):
 
     @property
     def classes_(self) -> Array:
-        """The sorted labels; for several labels a row, the numbers of the columns of y."""
+        """The sorted classes; for several labels per row, the column numbers of y."""
         self._check_fitted(AttributeError)
         return self.labels_.classes
 
@@ -329,7 +329,7 @@ _OF_OUTPUTS = ("intercept_", "center_")
 
 
 def check_gram(rows: tabular.Rows) -> None:
-    """Refuse a kernel matrix that is not square or not symmetric.
+    """Raise ValueError if a kernel matrix is not square or not symmetric.
 
     Raises
     ------
@@ -337,5 +337,5 @@ def check_gram(rows: tabular.Rows) -> None:
         With the shape, or the worst pair.
     """
     if not rows.dense:
-        raise ValueError("X must be a dense kernel matrix where kernel='precomputed', got a sparse one")
+        raise ValueError("X must be a dense kernel matrix for kernel='precomputed', got a sparse one")
     check_symmetric(square(rows.values, "X (the kernel matrix)"), "X (the kernel matrix)")

@@ -25,10 +25,10 @@ from .target_codes import classes_of
 
 @spec.estimator
 class MultitaskKernelClassifier(BatchClassifier):
-    """Kernel ridge regression on the codes of classes; the class with the nearest code is predicted (ROS11 §6.2).
+    """Kernel ridge regression on the codes of classes; predicts the class with the nearest code (ROS11 §6.2).
 
-    Every class has a code, +1 and -1 for two classes and by default a unit vector for each of more, and the codes of
-    the rows are regressed as by :class:`MultitaskKernelRidge`. Unit vectors with independent outputs are one-vs-all.
+    Each class has a code: +1 and -1 for two classes, by default a unit vector for more. The codes of the rows are
+    regressed as by :class:`MultitaskKernelRidge`. Unit vectors with independent outputs are one-vs-all.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ class MultitaskKernelClassifier(BatchClassifier):
 
     @property
     def predict_proba(self) -> Callable[..., Array]:
-        """The probability of each class, shape (m, n_classes), or of each label if a row may have several.
+        """Return the probability of each class, shape (m, n_classes), or of each label if a row may have several.
 
-        The attribute exists only where ``calibration`` is given, and was when the model was fitted.
+        The method exists only if ``calibration`` is set, now and when the model was fitted.
         """
         if self.calibration is None:
-            raise AttributeError("predict_proba needs probabilities that were calibrated: give calibration=5, and fit")
+            raise AttributeError("predict_proba needs calibrated probabilities; set calibration=5 and fit")
         if self._fitted and "calibrated_" not in self.__dict__:
             raise AttributeError("calibration was None when the model was fitted: fit again")
         return self._probabilities
@@ -107,7 +107,7 @@ class MultitaskKernelClassifier(BatchClassifier):
 
     @property
     def tasks_(self) -> list[Hashable]:
-        """The tasks learned from."""
+        """The tasks in the training data."""
         self._check_fitted(AttributeError)
         return [ONLY_TASK] if self.expansion_.has_shared_rows else list(self.expansion_.tasks.labels)
 
@@ -119,7 +119,7 @@ class MultitaskKernelClassifier(BatchClassifier):
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
         rows = self._training_rows(X, task, shared=self.class_relation is not None)
         if self.class_relation is not None and rows.codes is not None:
-            raise ValueError("class_relation ties the classes of one task: it cannot be given together with task=")
+            raise ValueError("class_relation is not supported together with task=; leave out one of them")
         self.labels_, Y, places = classes_of(y, len(rows.points.squares), self.coding)
         check_folds("calibration", 2 if self.calibration is None else self.calibration, max(len(Y), 2))
         problem = problem_from(self, rows, Y, tasks, self.risk)

@@ -1,7 +1,7 @@
-"""The two forms of a batch problem: every row belongs to one task, or every row has an output for each task.
+"""The two forms of a batch problem: each row belongs to one task, or each row has an output for every task.
 
-Both are ridge regression in the space of the kernel Q((x, s), (z, t)) = k(x, z) M_st. A design knows how to make Q in
-parts, and what a solver would need; the solvers know nothing of rows and tasks.
+Both are ridge regression with the kernel Q((x, s), (z, t)) = k(x, z) M_st. A design computes blocks of Q and estimates
+the memory of each solver; solvers do not depend on rows and tasks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEWER = "no solver would fit, take fewer rows or dtype='float32'"
 
 @dataclass(frozen=True)
 class Separate:
-    """One output per row, that of its task: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
+    """One output per row, for the task of the row: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
 
     kernel: Kernel
     points: Points
@@ -51,7 +51,7 @@ class Separate:
 
     @cached_property
     def parts(self) -> list[Codes]:
-        """Groups of rows that share with no others: Q has a block for each."""
+        """Groups of rows with no kernel values between groups: Q is block diagonal."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -89,13 +89,13 @@ class Separate:
         return JointSpectrum([EigenBlock(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
 
     def bytes(self, solver: str) -> float:
-        """Estimate the memory that a solver needs at once."""
+        """Estimate the peak memory of a solver."""
         size, squares = np.dtype(self.dtype).itemsize, [float(len(rows)) ** 2 for rows in self.parts]
         # Cholesky overwrites its block; divide and conquer needs the eigenvectors and two more squares as workspace
         return size * (1.1 * sum(squares) if solver == "cholesky" else sum(squares) + 3.2 * max(squares))
 
     def preferred(self) -> str:
-        """The quickest exact solver of Tikhonov systems."""
+        """The fastest exact solver for Tikhonov regularisation."""
         return "cholesky"
 
 
@@ -121,7 +121,7 @@ class Shared:
 
     @cached_property
     def tasks(self) -> tuple[Array, Array]:
-        """The eigenvalues of M, none negative, equal ones made exactly so, and its eigenvectors."""
+        """The eigenvalues of M, clipped at 0 with nearly equal ones set equal, and its eigenvectors."""
         lams, U = eigen(np.array(self.M, self.dtype))
         for lam, places in distinct(lams):
             lams[places] = lam
@@ -153,14 +153,14 @@ class Shared:
         return KroneckerSpectrum(*eigen(self.gram()), *self.tasks)
 
     def bytes(self, solver: str) -> float:
-        """Estimate the memory that a solver needs at once."""
+        """Estimate the peak memory of a solver."""
         size, outputs = np.dtype(self.dtype).itemsize, 6.0 * self.n * len(self.M)
         if solver == "cholesky":
             return size * (outputs + (1.1 + len(distinct(self.tasks[0]))) * float(self.n) ** 2)
         return size * (outputs + 4.2 * self.n * rank_bound(self.kernel, self.points))
 
     def preferred(self) -> str:
-        """The quickest exact solver of Tikhonov systems: a spectrum costs as much as some twenty Cholesky factors."""
+        """The fastest exact solver for Tikhonov regularisation; a spectrum costs about twenty Cholesky factors."""
         if is_narrow(self.kernel, self.points):
             return "spectrum"
         # each distinct eigenvalue of M costs a factor, one spectrum serves them all
@@ -204,20 +204,20 @@ def choose_solver(design: Separate | Shared, used: Filter, solver: str) -> str:
     if solver == "auto":
         solver = next((name for name in able if memory.fits(design.bytes(name))), min(able, key=design.bytes))
     if solver not in able:
-        raise ValueError(f"solver={solver!r} cannot apply {used!r}: take {' or '.join(map(repr, able))}")
+        raise ValueError(f"solver={solver!r} does not support {used!r}; choose {' or '.join(map(repr, able))}")
     instead = next((f"solver={name!r} would fit" for name in able if memory.fits(design.bytes(name))), FEWER)
     memory.require(design.bytes(solver), f"{design.what.format(n=design.n)} for solver={solver!r}", instead)
     return solver
 
 
 def require_spectrum(design: Separate | Shared) -> None:
-    """Refuse a spectrum that would not fit in memory."""
+    """Raise OutOfMemoryError if a spectrum does not fit in memory."""
     instead = "choose on fewer rows, a part of them drawn at random, and fit all"
     memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
 
 
 def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
-    """Make a function that solves systems and factors each alpha once."""
+    """Cache the factor of each alpha in a function that solves the system."""
     known: dict[float, Callable[[Array], Array]] = {}
 
     def solved(y: Array, alpha: float) -> Array:

@@ -1,8 +1,8 @@
-"""Spectral filters: the part of the data that is fitted along each eigenvector of the kernel matrix (ROS11 §5).
+"""Spectral filters: how much of the data is fitted along each eigenvector of the kernel matrix (ROS11 §5).
 
 With Q = Σ_i sigma_i u_i u_i' a filter g gives the coefficients c = Σ_i g(sigma_i) (u_i'y) u_i. 1 / sigma would fit the
-data exactly; every filter follows it where sigma is large, and stays bounded where sigma is small and noise would be
-blown up. sigma are the eigenvalues of Q itself, not of Q / n.
+data exactly; every filter is close to it for large sigma and bounded for small sigma, so that noise is not amplified.
+sigma are the eigenvalues of Q itself, not of Q / n.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STEPS = spec.Setting(kind="whole", at_least=1)
 
 
 class Filter(ABC):
-    """A filter g, and how it can be applied to Q."""
+    """A filter g and the ways to apply it to Q."""
 
     #: The parameter by which it smooths more or less.
     varied: ClassVar[str]
@@ -36,12 +36,12 @@ class Filter(ABC):
 
     @property
     def value(self) -> float:
-        """The value of the parameter that is varied."""
+        """The value of the regularisation parameter."""
         value: float = spec.values_of(self)[self.varied]
         return value
 
     def with_value(self, value: float) -> Self:
-        """Copy the filter with another value of the parameter that is varied."""
+        """Copy the filter with another value of its regularisation parameter."""
         return type(self)(**{**spec.values_of(self), self.varied: value})
 
     @abstractmethod
@@ -49,13 +49,13 @@ class Filter(ABC):
         """g(sigma) for eigenvalues of which the largest is given."""
 
     def along(self, sigma: Array, largest: float, values: Sequence[float]) -> Iterator[Array]:
-        """The gains for each of several values of the parameter that is varied."""
+        """Return the gains for each of several values of the regularisation parameter."""
         for value in values:
             yield self.with_value(value).gains(sigma, largest)
 
     def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
-        """C by products with Q and solutions of Tikhonov systems, without the spectrum."""
-        raise NotImplementedError(f"{self!r} needs the spectrum")
+        """Return C by products with Q and by Tikhonov systems, without the spectrum."""
+        raise NotImplementedError(f"{self!r} needs the spectrum; choose solver='spectrum'")
 
 
 @spec.part
@@ -128,7 +128,7 @@ class IteratedTikhonov(Filter):
 
 @spec.part
 class Landweber(Filter):
-    """Gradient steps, stopped early (L2 boosting): c_i = c_{i-1} + eta (y - Q c_{i-1}).
+    """Gradient descent stopped early (L2 boosting): c_i = c_{i-1} + eta (y - Q c_{i-1}).
 
     Its filter is g(sigma) = eta Σ_{j < steps} (1 - eta sigma)^j.
 
@@ -177,7 +177,7 @@ class Landweber(Filter):
 
 @spec.part
 class NuMethod(Filter):
-    """Accelerated gradient steps (the nu-method of Brakhage): as smooth as Landweber in the square root of its steps.
+    """Accelerated gradient descent (Brakhage's nu-method): needs the square root of the steps of Landweber.
 
     The residual 1 - sigma g(sigma) is the polynomial r_steps with r(0) = 1 that is orthogonal on [0, largest] for the
     weight x^(2nu-1/2) (1-x)^(-1/2), x = sigma / largest.
@@ -204,7 +204,7 @@ class NuMethod(Filter):
         return next(self.along(sigma, largest, [self.steps]))
 
     def along(self, sigma: Array, largest: float, values: Sequence[float]) -> Iterator[Array]:
-        """The gains for several numbers of steps, all of one run."""
+        """Return the gains for several numbers of steps, computed in one run."""
         for steps in values:
             _STEPS.check("steps", steps)
         gains: dict[int, Array] = {}
@@ -237,7 +237,7 @@ class NuMethod(Filter):
 
 @spec.part
 class CutOff(Filter):
-    """g(sigma) = 1 / sigma from a threshold on and 0 below it (truncated singular values, principal components).
+    """g(sigma) = 1 / sigma for sigma >= threshold, 0 below (truncated SVD, principal components).
 
     Parameters
     ----------
@@ -259,18 +259,18 @@ class CutOff(Filter):
 
 
 def _over(power: Array, sigma: Array, limit: float) -> Array:
-    """Divide power by sigma, with the limit at zero."""
+    """Divide power by sigma; return the limit for sigma = 0."""
     positive = sigma > 0.0
     return np.where(positive, power / np.where(positive, sigma, 1.0), limit)
 
 
 def _inverse(largest: float) -> float:
-    """1 / the largest eigenvalue; 1 if all are zero, because then any c gives the same functions."""
+    """1 / the largest eigenvalue; 1 if all are zero, because then every c gives the same functions."""
     return 1.0 / largest if largest > 0.0 else 1.0
 
 
 def filter_of(used: Filter | None, alpha: float) -> Filter:
-    """Check a filter; return Tikhonov's with alpha for None.
+    """Check a filter; return a Tikhonov filter for None.
 
     Raises
     ------

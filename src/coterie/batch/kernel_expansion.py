@@ -1,4 +1,4 @@
-"""The functions that batch estimators learn: f(x, t) = Σ_j k(x, x_j) Σ_s M_ts c_js over the rows learned from."""
+"""The functions that batch estimators learn: f(x, t) = Σ_j k(x, x_j) Σ_s M_ts c_js over the training rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .products import by_tasks, gram_product, joint_product, quadratic
 
 
 class Asked(NamedTuple):
-    """The tasks for which values are asked: distinct labels, the new ones among them, and which one each record has."""
+    """The distinct tasks to predict for, the new ones among them, and the index of each record's task."""
 
     labels: Sequence[Hashable]
     new: Sequence[Hashable]
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
 
 @dataclass
 class KernelExpansion:
-    """Rows, their coefficients and the output kernel.
+    """Training rows, their coefficients and the output kernel.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class KernelExpansion:
 
     @property
     def outputs(self) -> int:
-        """The number of outputs, or of tasks if every row had the outputs of all."""
+        """The number of outputs, or of tasks if training rows had the outputs of all tasks."""
         return int(self.C.shape[1])
 
     @property
@@ -87,16 +87,16 @@ class KernelExpansion:
 
     @property
     def relation_matrix(self) -> Array:
-        """The output kernel M of the tasks learned from."""
+        """The output kernel M of the training tasks."""
         return self.M
 
     @property
     def coefficients(self) -> Array:
-        """The coefficients c of the rows, as y was shaped."""
+        """The coefficients c of the rows, shaped like y."""
         return self.C[:, 0] if self.flat else self.C
 
     def values(self, X: Points, asked: Asked | None) -> Array:
-        """The outputs at records: for the task of each, shape (m,) or (m, p), or for all tasks, shape (m, T)."""
+        """Return the outputs for each record's task, shape (m,) or (m, p), or for all tasks, shape (m, T)."""
         if asked is None:
             return self.sums(X, self.C @ self.M)
         rows = self._rows_of(asked)
@@ -106,7 +106,7 @@ class KernelExpansion:
         return outputs[:, 0] if self.flat else outputs
 
     def _rows_of(self, asked: Asked) -> Array:
-        """The rows of M for some tasks, those of the relation's prior for tasks that are new.
+        """Return the rows of M for some tasks; new tasks have the rows of the relation's prior.
 
         Raises
         ------
@@ -120,9 +120,9 @@ class KernelExpansion:
         return rows
 
     def columns_at(self, X: Points, rows: Array, places: Codes) -> Array:
-        """All outputs of the task of each record, by its row of M, ``rows[place]``: shape (m, p)."""
+        """Return all outputs for the task of each record, shape (m, p); ``rows[place]`` is its row of M."""
         if self.codes is None:
-            raise ValueError("outputs at a task need rows that have one task each")
+            raise ValueError("outputs at a task need training rows with one task each")
         return joint_product(self.kernel, X, places, self.points, self.codes, rows, self.C, str(self.C.dtype))
 
     def sums(self, X: Points, C: Array) -> Array:
@@ -148,7 +148,7 @@ class KernelExpansion:
         return np.asarray(sum(quadratic(self.kernel, self.points, D, str(self.C.dtype)) for D in by_output))
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return everything but kernel and relation, as data with a JSON form and named arrays."""
+        """Return everything except kernel and relation, as JSON data and named arrays."""
         arrays = {f"rows.{name}": array for name, array in self.points.rows._asdict().items()}
         arrays |= {"C": self.C, "M": self.M, "rounds": self.points.rounds}
         if self.codes is not None:
@@ -199,14 +199,14 @@ class _Saved(msgspec.Struct):
 
 
 def _array(arrays: Arrays, name: str, like: Array) -> Array:
-    """An array of a file by its name; numbers may be of single precision."""
+    """Read a named array of a file; numbers may be in single precision."""
     array = arrays.get(name)
     single = array is not None and like.dtype == np.float64 and array.dtype == np.float32
     return array_of(arrays, name, like.astype(np.float32) if single else like)
 
 
 def _check_rows(rows: Csr | Dense, features: int) -> None:
-    """Raise ValueError for rows of another width or with entries outside of it."""
+    """Raise ValueError for rows of another width or with column indices out of range."""
     if rows.dense:
         require_shape("rows", rows.values, None, features)
         return

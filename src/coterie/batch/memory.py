@@ -1,4 +1,4 @@
-"""Memory: estimates of the need are compared with the free memory before any is allocated."""
+"""Estimate memory and compare it with the free memory before allocating."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PART = 0.9
 
 
 class OutOfMemoryError(MemoryError, ValueError):
-    """More memory would be needed than is free; none has been allocated yet."""
+    """More memory is needed than is free; nothing has been allocated."""
 
 
 def available_bytes() -> float:
-    """Memory that can be had without swapping, inf if the machine does not say."""
+    """Return the memory available without swapping, inf if the system does not report it."""
     return min(_free(), _left_in_group())
 
 
@@ -31,7 +31,7 @@ def fits(needed: float) -> bool:
 
 
 def require(needed: float, what: str, instead: str) -> None:
-    """Refuse to take more memory than is free.
+    """Raise OutOfMemoryError if more memory is needed than is free.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def require(needed: float, what: str, instead: str) -> None:
     """
     if not fits(needed):
         raise OutOfMemoryError(
-            f"{what} would take {gibibytes(needed)}, and {gibibytes(available_bytes())} are free: {instead}"
+            f"{what} needs {gibibytes(needed)}, but only {gibibytes(available_bytes())} are free: {instead}"
         )
 
 
@@ -58,7 +58,7 @@ def _free() -> float:
 
 
 def _left_in_group() -> float:
-    """The memory that a container may still take; files that the system keeps in memory do not count."""
+    """Return the memory that a container may still allocate; the page cache does not count."""
     for limit, statistics, name in _GROUPS:
         with suppress(OSError, ValueError, StopIteration):
             return float(limit.read_text()) - _entry(statistics, name)

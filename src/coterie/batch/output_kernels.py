@@ -1,4 +1,4 @@
-"""Relations as output kernels: the matrix M = A⁻¹ among tasks, and its rows for tasks nobody has learned from."""
+"""Relations as output kernels: the matrix M = A⁻¹ between tasks, and its rows for tasks without training data."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from . import memory
 
 
 class BatchRelation(Protocol):
-    """A relation, as far as batch estimators use it."""
+    """The part of a relation that batch estimators use."""
 
     @property
     def form(self) -> str:
-        """In which form it gives M; "learned" is learned online, "alternated" in batch."""
+        """The form of M; "learned" is learned online, "alternated" in batch."""
 
     def relation_matrix(self, tasks: Sequence[Hashable]) -> Matrix:
-        """M for these tasks, shape (T, T)."""
+        """Return M for these tasks, shape (T, T)."""
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """M between new tasks and those known, shape (len(new), T)."""
+        """Return M between new tasks and training tasks, shape (len(new), T)."""
 
 
 @spec.part
 class OptimalOutputKernel:
-    """The output kernel M of trace T that fits best, learned with the functions (Zhang & Yeung 2010; SRDV11 eq. 3.10).
+    """The best output kernel M of trace T, learned with the functions (Zhang & Yeung 2010; SRDV11 eq. 3.10).
 
     Over functions f and positive semidefinite M of trace T it minimises
 
@@ -75,11 +75,11 @@ class OptimalOutputKernel:
     steps: int = spec.field(default=200, kind="whole", at_least=1)
 
     def relation_matrix(self, tasks: Sequence[Hashable]) -> Array:
-        """The matrix M before the first round."""
+        """Return the initial matrix M."""
         return np.eye(len(tasks))
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Array:
-        """Zero: the function of a task that was not learned from is zero."""
+        """Return zeros: the function of a task without training data is zero."""
         return np.zeros((len(new), len(tasks)))
 
 
@@ -118,10 +118,10 @@ def relation_of(relation: BatchRelation | None) -> BatchRelation:
 
 
 def fixed_relation_of(relation: BatchRelation | None) -> BatchRelation:
-    """Check a relation as :func:`relation_of` does, and refuse one that is learned in batch."""
+    """Check a relation as :func:`relation_of` does; raise ValueError if it is learned in batch."""
     used = relation_of(relation)
     if is_learned(used):
-        raise ValueError(f"relation {relation!r} is learned by MultitaskKernelRidge; give one that is fixed")
+        raise ValueError(f"relation {relation!r} is learned only by MultitaskKernelRidge; choose a fixed relation")
     return used
 
 
@@ -144,13 +144,13 @@ def output_kernel(relation: BatchRelation | None, tasks: Sequence[Hashable]) -> 
 
 
 def prior_rows(relation: BatchRelation | None, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-    """M between tasks not learned from and those learned from, shape (len(new), T)."""
+    """Return M between new tasks and training tasks, shape (len(new), T)."""
     if not new:
         return np.zeros((0, len(tasks)))
     return np.asarray(relation_of(relation).prior_rows(list(new), list(tasks)), np.float64)
 
 
 def known_tasks(relation: BatchRelation | None) -> Sequence[Hashable] | None:
-    """The tasks of a relation that lists them, as a matrix with names does; None for one that does not."""
+    """Return the tasks that a relation names, as a matrix with names does; None for other relations."""
     tasks: Sequence[Hashable] | None = getattr(relation, "known_tasks", None)
     return tasks

@@ -1,4 +1,4 @@
-"""The choice of the relation and of the filter's parameter, by errors on rows that were not learned from."""
+"""Select the relation and the filter's parameter by cross-validation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Folds: TypeAlias = int | ArrayLike | None
 
 @dataclass(frozen=True)
 class RidgePath:
-    """Squared errors on rows left out, for every relation and every value of the filter's parameter.
+    """Squared errors on held-out rows for each relation and each value of the filter's parameter.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class RidgePath:
 
     @property
     def best_by_task(self) -> dict[Hashable, tuple[BatchRelation, float]]:
-        """The relation and the value with the least error on each task that has rows."""
+        """Return the relation and the value with the least error on each task."""
         known = np.flatnonzero(self.counts)
         return {self.tasks[t]: self._least(self.errors[:, :, t]) for t in known}
 
@@ -80,7 +80,7 @@ class RidgePath:
 
     @property
     def chosen(self) -> MultitaskKernelRidge:
-        """The model with the best relation and value, unfitted."""
+        """Return an unfitted model with the best relation and value."""
         relation, value = self.best
         used = self.model.filter
         varied: Json = {"alpha": value} if used is None else {"filter": used.with_value(value)}
@@ -192,14 +192,12 @@ def _left_out(
     if folds is not None:
         return spectrum.folds_left_out(used, Y, values, folds)
     if not used.one_system:
-        raise ValueError(
-            f"leaving out one row at a time has a closed form for Tikhonov's filter only: give folds for {used!r}"
-        )
+        raise ValueError(f"leave-one-out has a closed form only for Tikhonov's filter; pass folds= for {used!r}")
     return spectrum.left_out(used, Y, values)
 
 
 def _refitted(problem: Problem, M: Array, used: Filter, values: list[float], folds: list[Codes]) -> list[Array]:
-    """Residuals of the rows of each fold, with a spectrum of the other rows."""
+    """Return the residuals of held-out rows, with a spectrum of the other rows for each fold."""
     design, missing = problem.design(M), [np.empty_like(problem.Y) for _ in values]
     for fold, rest, inner in _splits(problem, folds):
         for place, C in enumerate(inner.design(M).spectrum().path(used, inner.Y, values)):
@@ -210,7 +208,7 @@ def _refitted(problem: Problem, M: Array, used: Filter, values: list[float], fol
 def held_out(
     problem: Problem, M: Array, folds: int, strata: Codes, coefficients: Callable[[Problem, Array], Array]
 ) -> Array:
-    """The outputs predicted for each row when its fold is not learned from, by learning once for each fold.
+    """Predict each row's outputs by models fitted without its fold.
 
     The rows of a stratum, such as a class, are dealt out to all folds.
     """
@@ -223,7 +221,7 @@ def held_out(
 
 
 def _splits(problem: Problem, folds: Sequence[Codes]) -> Iterator[tuple[Codes, Codes, Problem]]:
-    """Yield the rows of each fold, the other rows, and the problem of the latter."""
+    """Yield the rows of each fold, the other rows, and the problem of the other rows."""
     for fold in folds:
         rest = np.setdiff1d(np.arange(len(problem.Y)), fold)
         codes = None if problem.codes is None else problem.codes[rest]
@@ -231,7 +229,7 @@ def _splits(problem: Problem, folds: Sequence[Codes]) -> Iterator[tuple[Codes, C
 
 
 def _predicted(design: Separate | Shared, problem: Problem, fold: Codes, rest: Codes, C: Array) -> Array:
-    """The outputs at the rows of a fold by the coefficients of the others."""
+    """Return the outputs at the rows of a fold, by coefficients of the other rows."""
     if isinstance(design, Separate):
         return np.asarray(design.values(fold, rest) @ C)
     # out of sample: f at the rows of the fold by coefficients of the others
@@ -260,7 +258,7 @@ def _counts(problem: Problem) -> Codes:
 def _values(used: Filter, values: Sequence[float] | None) -> list[float]:
     defaults: dict[str, list[float]] = {"alpha": np.logspace(-4, 4, 50).tolist(), "steps": [2**k for k in range(10)]}
     if values is None and used.varied not in defaults:
-        raise ValueError(f"{used.varied} has no default values: pass values in the units of the eigenvalues of Q")
+        raise ValueError(f"{used.varied} has no default values; pass values= in the units of the eigenvalues of Q")
     along = _list_of("values", defaults[used.varied] if values is None else values)
     for value in along:
         used.with_value(value)  # refuses one out of range
@@ -268,7 +266,7 @@ def _values(used: Filter, values: Sequence[float] | None) -> list[float]:
 
 
 def _list_of(name: str, values: Sequence[T]) -> list[T]:
-    """Make a list, which must not be empty."""
+    """Make a list; raise ValueError if it is empty."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a sequence, got {values!r}")
     if not list(values):
@@ -277,7 +275,7 @@ def _list_of(name: str, values: Sequence[T]) -> list[T]:
 
 
 def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
-    """The rows of each fold."""
+    """Return the rows of each fold."""
     if folds is None:
         return None
     n = len(problem.Y)
@@ -296,7 +294,7 @@ def check_folds(name: str, folds: object, n: int) -> None:
 
 
 def _deal(folds: int, codes: Codes | None, n: int, seed: int) -> Codes:
-    """The fold of each row, the rows of a task dealt out one after the other in an order drawn."""
+    """Assign rows to folds: each task's rows in random order, spread evenly."""
     check_folds("folds", folds, n)
     order = np.random.default_rng(seed).permutation(n)
     if codes is not None:

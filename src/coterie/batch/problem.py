@@ -1,4 +1,4 @@
-"""A batch problem: records, outputs, tasks and the weight that each row has in the risk."""
+"""A batch problem: records, outputs, tasks and the weight of each row in the risk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .target_codes import numbers, plain
 
 @dataclass(frozen=True)
 class Problem:
-    """Outputs Y of records and tasks, the outputs of a row multiplied with the root of its weight in the risk.
+    """Outputs Y of records and tasks, each row scaled by the square root of its weight in the risk.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Problem:
     center: Array
 
     def design(self, M: Array) -> Separate | Shared:
-        """The kernel matrix under an output kernel, its rows and columns multiplied with the roots of the weights."""
+        """Return the kernel matrix for an output kernel M, rows and columns scaled by the roots of the weights."""
         weighted = np.ascontiguousarray(self.roots[:, None] * M * self.roots, np.float64)
         if self.codes is None:
             return Shared(self.kernel, self.points, weighted, self.dtype)
@@ -72,7 +72,7 @@ class Problem:
 
     @property
     def row_roots(self) -> Array:
-        """The root of each row's weight, to multiply with an array of outputs."""
+        """Return the root of each row's weight, shaped to multiply an array of outputs."""
         return self.roots if self.codes is None else self.roots[self.codes][:, None]
 
 
@@ -85,7 +85,7 @@ def problem_of(
     risk: str,
     center: bool,
 ) -> Problem:
-    """Read and check the records and numbers to learn from.
+    """Read and check the training records and numbers.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def problem_from(
     center: bool = False,
     names: Sequence[Hashable] | None = None,
 ) -> Problem:
-    """The problem of rows and outputs that have been checked."""
+    """Make the problem of checked rows and outputs."""
     codes: Ints | None = None
     if rows.codes is None:
         known = column_tasks(Y.shape[1], tasks, names, model.relation)
@@ -129,7 +129,7 @@ def problem_from(
 def column_tasks(
     n_columns: int, tasks: Sequence[Hashable] | None, names: Sequence[Hashable] | None, relation: BatchRelation | None
 ) -> Index:
-    """The tasks that the columns of y are: those given, the relation's own, the frame's names, or 0, 1, ....
+    """Return the tasks of the columns of y: ``tasks``, else the relation's tasks, the frame's names, or 0, 1, ....
 
     Raises
     ------
@@ -141,13 +141,13 @@ def column_tasks(
             labels = labels_of(candidate)
             spec.check_labels(labels)
             if len(labels) != n_columns:
-                raise ValueError(f"y has {n_columns} columns, and there are {len(labels)} tasks: one column per task")
+                raise ValueError(f"y must have one column per task: got {n_columns} columns for {len(labels)} tasks")
             return Index(labels)
     return Index(range(n_columns))
 
 
 def risk_roots(risk: str, codes: Ints | None, n_tasks: int) -> Array:
-    """Roots of the weights of rows by task: all 1, or 1/n_t scaled so that the mean weight of the rows is 1."""
+    """Return the square roots of the rows' weights: all 1, or 1/n_t scaled to a mean weight of 1."""
     if risk == "rows" or codes is None:
         return np.ones(n_tasks)
     counts = np.bincount(codes, minlength=n_tasks)

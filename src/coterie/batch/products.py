@@ -1,4 +1,4 @@
-"""Products with kernel matrices that are not stored: by blocks of values, or by features for linear kernels."""
+"""Products with kernel matrices that are not stored: in blocks, or by features for linear kernels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def block(kernel: Kernel, X: Points, Z: Points, dtype: str) -> Array:
 
 
 def convert_form(X: Points, Z: Points) -> Points:
-    """Return X, dense or sparse as Z is: kernels take pairs of one form."""
+    """Convert X to dense or sparse, like Z: kernels need pairs of one form."""
     if isinstance(X.rows, Dense) == isinstance(Z.rows, Dense):
         return X
     if isinstance(Z.rows, Dense):
@@ -42,7 +42,7 @@ def convert_form(X: Points, Z: Points) -> Points:
 
 
 def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
-    """Cut records into pieces so small that a block of kernel values with ``width`` others is no burden."""
+    """Cut records into chunks, so that a block of kernel values with ``width`` others is small."""
     height = max(BLOCK_ENTRIES // max(width, 1), 1)
     n = len(points.squares)
     for first in range(0, n, height):
@@ -51,7 +51,7 @@ def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
 
 
 def by_tasks(codes: Codes, c: Array, n_tasks: int) -> csr_array[np.float64]:
-    """Put the coefficients of rows into the columns of their tasks: a sparse matrix of shape (n, T)."""
+    """Arrange coefficients by task: a sparse matrix of shape (n, T)."""
     from scipy.sparse import csr_array
 
     n = len(codes)
@@ -95,7 +95,7 @@ def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> 
 
 
 def quadratic(kernel: Kernel, X: Points, D: Array | csr_array[np.float64], dtype: str) -> Array:
-    """D' K D for an array or a sparse matrix D with a row a record: O(n²) values of k, memory of a block.
+    """Return D' K D for an array or sparse matrix D with one row per record: O(n²) values of k, one block in memory.
 
     If the kernel is linear it goes by the weights D'X: O(entries + T² d).
     """
@@ -109,18 +109,18 @@ def quadratic(kernel: Kernel, X: Points, D: Array | csr_array[np.float64], dtype
 
 
 def rank_bound(kernel: Kernel, X: Points) -> int:
-    """The most eigenvalues other than zero that the kernel matrix of these records can have."""
+    """Return an upper bound on the rank of the kernel matrix of these records."""
     n = len(X.squares)
     return max(min(n, X.features), 1) if isinstance(kernel, Linear) else n
 
 
 def is_narrow(kernel: Kernel, X: Points) -> bool:
-    """True if the spectrum takes less time from the features than from the kernel matrix."""
+    """Return True if the spectrum is faster by features than by the kernel matrix."""
     return 2 * rank_bound(kernel, X) < len(X.squares)
 
 
 def _has_few_weights(kernel: Kernel, n_tasks: int, Z: Points) -> bool:
-    """True for a linear kernel if the weights of all tasks are few enough to be stored."""
+    """Return True for a linear kernel if the weights of all tasks fit in memory."""
     return isinstance(kernel, Linear) and n_tasks * Z.features <= MOST_WEIGHTS
 
 

@@ -133,7 +133,7 @@ class MultitaskKernelRidge(BatchEstimator):
         return np.asarray(outputs + self.center_[0]) if self.center else outputs
 
     def _center_at(self, X: Records, task: Tasks | None, n: int) -> Array:
-        """The mean of the column of each record's task; of all columns for a task that is new."""
+        """Return the mean of each record's task; the mean over all tasks for a new task."""
         distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
         known = self.expansion_.tasks.numbers
         # a new task has no column of its own: the mean over columns stands in for its intercept
@@ -154,7 +154,7 @@ class MultitaskKernelRidge(BatchEstimator):
         return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver), M)
 
     def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[KernelExpansion, Array]:
-        """The functions, learned with the output kernel that goes with them, and the objective after each round.
+        """Learn functions and output kernel in turn; also return the objective after each round.
 
         Raises
         ------
@@ -162,9 +162,7 @@ class MultitaskKernelRidge(BatchEstimator):
             If another filter than Tikhonov was asked for, which minimises no objective to trace.
         """
         if self.filter is not None:
-            raise ValueError(
-                f"an output kernel is learned with filter=None, which minimises an objective; got {self.filter!r}"
-            )
+            raise ValueError(f"learning an output kernel needs filter=None, got {self.filter!r}")
         M = relation.relation_matrix(problem.tasks.labels)
         objective: list[float] = []
         while True:

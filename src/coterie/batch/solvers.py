@@ -18,7 +18,7 @@ NOTHING = 1e-15
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
-    """Eigenvalues of a positive semidefinite matrix, those that are rounding made 0, and eigenvectors; A is used up."""
+    """Return the eigenvalues of a positive semidefinite A, rounding errors set to 0, and eigenvectors; overwrites A."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
@@ -28,7 +28,7 @@ def eigen(A: Array) -> tuple[Array, Array]:
 
 
 def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
-    """Eigenvalues of X X' from the first that is not rounding on, and their eigenvectors, (n, r): O(n d²)."""
+    """Return the eigenvalues of X X' that exceed rounding, and their eigenvectors (n, r): O(n d²)."""
     from scipy.linalg import svd
 
     V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
@@ -38,7 +38,7 @@ def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
 
 
 def distinct(values: Array) -> list[tuple[float, Codes]]:
-    """Group values that differ by no more than rounding: ascending, each with its places."""
+    """Group values that are equal up to rounding, ascending, each with its positions."""
     order = np.argsort(values, kind="stable")
     gap = 64 * np.finfo(values.dtype).eps * max(float(values.max(initial=0.0)), np.finfo(np.float64).tiny)
     groups = np.split(order, np.flatnonzero(np.diff(values[order]) > gap) + 1)
@@ -46,7 +46,7 @@ def distinct(values: Array) -> list[tuple[float, Codes]]:
 
 
 def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
-    """Factor A + alpha I: a function that solves (A + alpha I) x = b for any b. A is used up.
+    """Factor A + alpha I; return a function that solves (A + alpha I) x = b. Overwrites A.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
 
 
 class EigenBlock(NamedTuple):
-    """Some rows, and the eigenvalues and eigenvectors of their block."""
+    """The rows of a block of Q, with the block's eigenvalues and eigenvectors."""
 
     rows: Codes
     sigma: Array
@@ -76,7 +76,7 @@ class EigenBlock(NamedTuple):
 
 
 class JointSpectrum:
-    """The spectrum of Q over rows of tasks, block by block."""
+    """The spectrum of Q for rows with one task each, block by block."""
 
     def __init__(self, parts: Sequence[EigenBlock], n: int) -> None:
         self.parts, self.n = list(parts), n
@@ -120,7 +120,7 @@ class JointSpectrum:
 
 
 def _fill(missing: Array, c: Array, part: EigenBlock, g: Array, inside: Codes) -> None:
-    """Compute the residuals of the rows of a part that lie in one fold."""
+    """Compute the residuals of the rows of a block that are in one fold."""
     U, rows = part.U[inside], part.rows[inside]
     if len(rows):
         # a fold may lie in several blocks of Q: these are independent, so each is solved by itself
@@ -138,7 +138,7 @@ class KroneckerSpectrum:
         self.s, self.V, self.lams, self.U = s, V, lams, U
 
     def under(self, lams: Array, U: Array) -> KroneckerSpectrum:
-        """The spectrum with another M: K is not factored again."""
+        """Return the spectrum for another M, reusing the spectrum of K."""
         return KroneckerSpectrum(self.s, self.V, lams, U)
 
     @property
@@ -181,19 +181,19 @@ class KroneckerSpectrum:
 
     @property
     def _thin(self) -> bool:
-        """True if eigenvectors of K are left out."""
+        """True if some eigenvectors of K are left out."""
         n, r = self.V.shape
         return bool(r < n)
 
     def _turned(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
-        """Yield C U for each value."""
+        """Yield C U for each value of the filter's parameter."""
         turned = Y @ self.U
         return self._sums_along(used, values, self.V, self.V.T @ turned, turned, self.lams)
 
     def _sums_along(
         self, used: Filter, values: Sequence[float], V: Array, Z: Array, whole: Array, lams: Array
     ) -> Iterator[Array]:
-        """Σ_k V_ik g(s_k l_j) Z_kj for each value; terms with g = g(0) for all values are summed once.
+        """Return Σ_k V_ik g(s_k l_j) Z_kj for each value; terms with g = g(0) for all values are summed once.
 
         Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
         """
@@ -205,7 +205,7 @@ class KroneckerSpectrum:
             yield gains[0] * flat + V[:, first:] @ (gains[1:] * Z[first:])
 
     def _constant_before(self, used: Filter, values: Sequence[float]) -> int:
-        """Count the smallest eigenvalues of K that are as good as zero to all these filters."""
+        """Count the smallest eigenvalues of K that every filter treats as zero."""
         sigma = np.concatenate([[0.0], self.s * self.lams[-1]])
         steep = np.zeros(len(self.s), bool)
         for gains in used.along(sigma, self.largest, values):

@@ -1,8 +1,7 @@
-"""The meaning of outputs: numbers, or classes that each have a code, the nearest of which is predicted (ROS11 §6.2).
+"""Outputs as numbers, or as classes with one code each, predicted by the nearest code (ROS11 §6.2).
 
-Scores of classes become probabilities by one slope, fitted on rows whose scores come from a model that did not learn
-from them. There is no offset: regression on codes puts the score of even odds at zero, and so the class of the largest
-probability is the one that is predicted.
+One slope turns the scores of classes into probabilities. It is fitted on out-of-sample scores. There is no offset:
+regression on codes puts the score of even odds at zero, so that the most probable class is the predicted one.
 """
 
 from __future__ import annotations
@@ -26,33 +25,33 @@ SLOPES = (-7.0, 3.0)
 
 
 class Numbers:
-    """Targets that are numbers: the outputs are the predictions."""
+    """Numeric targets: the outputs are the predictions."""
 
     def scores(self, outputs: Array) -> Array:
         """Return the outputs."""
         return outputs
 
     def labels(self, scores: Array) -> Array:
-        """Return the numbers predicted, which are the scores."""
+        """Return the predicted numbers, which are the scores."""
         return scores
 
     def strength(self, scores: Array) -> None:
-        """Return None: a predicted number comes without a measure of confidence."""
+        """Return None: a predicted number has no measure of confidence."""
 
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
-        """Return the explained variance R², its mean over outputs."""
+        """Return R², averaged over outputs."""
         from sklearn.metrics import r2_score
 
         return float(r2_score(plain(y), predicted, sample_weight=weights))
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return empty data: there is nothing to keep."""
+        """Return empty data."""
         return {}, {}
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Targets that are classes, or several labels a row.
+    """Classes as targets, one label or several labels per row.
 
     Attributes
     ----------
@@ -87,14 +86,14 @@ class Classes:
         return np.asarray(outputs @ self.codes.T - self.middle * (self.codes**2).sum(axis=1))
 
     def labels(self, scores: Array) -> Array:
-        """Return the labels: ties go to the class that comes first, and a score of zero is positive."""
+        """Return the predicted labels: the first class wins ties, and a score of zero is positive."""
         if self.codes is None:
             return (scores >= 0).astype(np.int64)
         places = (scores >= 0).astype(np.int64) if self.binary else scores.argmax(axis=1)
         return np.asarray(self.classes[places])
 
     def strength(self, scores: Array) -> Array:
-        """The score of two classes; the best of several less the second best; of several labels the nearest to zero."""
+        """Return the confidence: |score| for two classes, best minus second for more, the least for several labels."""
         if self.codes is None:
             return np.asarray(np.abs(scores).min(axis=1))
         if self.binary:
@@ -104,13 +103,13 @@ class Classes:
         return np.asarray(first - second)
 
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
-        """Return the share of records with all labels predicted right."""
+        """Return the share of records with all labels predicted correctly."""
         right = predicted == np.asarray(y)
         weights = None if weights is None else np.asarray(weights, np.float64)
         return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=weights))
 
     def calibrated(self, scores: Array, Y: Array, places: Ints) -> Array:
-        """Fit the slopes of :meth:`probabilities` to scores of rows: one, or one for each label of several.
+        """Fit the slopes of :meth:`probabilities`: one, or one per label if rows have several labels.
 
         Parameters
         ----------
@@ -137,13 +136,13 @@ class Classes:
         return np.column_stack([1 - positive, positive])
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return classes and codes as data with a JSON form and named arrays."""
+        """Return classes and codes as JSON data and named arrays."""
         arrays = {} if self.codes is None else {"codes of classes": self.codes}
         return {"labels": self.classes, "middle": self.middle}, arrays
 
     @classmethod
     def restored(cls, data: Json, arrays: Arrays, outputs: int) -> Classes:
-        """Restore the result of :meth:`dump` for functions of this many outputs.
+        """Restore the result of :meth:`dump` for functions with this many outputs.
 
         Raises
         ------
@@ -165,7 +164,7 @@ class Classes:
 
 
 def plain(y: Labels) -> ArrayLike:
-    """Labels as NumPy knows them: columns and tables of Arrow as lists and arrays."""
+    """Convert Arrow columns and tables to arrays."""
     labels: AnyLabels = y
     if hasattr(labels, "column_names"):
         return np.column_stack([np.asarray(column) for column in labels.columns])
@@ -191,7 +190,7 @@ def numbers(y: Labels, n: int, name: str = "y") -> Array:
 
 
 def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-vs-all") -> tuple[Classes, Array, Array]:
-    """The classes of y, the outputs to learn, shape (n, p), and the class of each row (its first label among several).
+    """Return the classes of y, the outputs to learn, shape (n, p), and each row's class (the first of several labels).
 
     Raises
     ------
@@ -221,13 +220,13 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
 
 
 def signs_of(y: Labels, n: int) -> tuple[Classes, Array]:
-    """The classes of y, and a column of +1 (the row has the class) and -1 for each; one column for two classes."""
+    """Return the classes of y and one column of +1 or -1 per class; one column for two classes."""
     labels, Y, _ = classes_of(y, n)
     return Classes(labels.classes, labels.codes, middle=0.0), np.where(Y > 0.5, 1.0, -1.0)
 
 
 def codes_of(coding: str | ArrayLike, n_classes: int) -> Array:
-    """A code for each class: +1 and -1 for two, else the rows of the matrix that the coding names or is.
+    """Return a code for each class: +1 and -1 for two, else the rows of the coding matrix.
 
     Examples
     --------
@@ -251,7 +250,7 @@ def codes_of(coding: str | ArrayLike, n_classes: int) -> Array:
 
 
 def simplex(n_classes: int) -> Array:
-    """The corners of a regular simplex: unit vectors with inner products -1/(n - 1), shape (n, n - 1)."""
+    """Return the corners of a regular simplex: unit vectors with inner products -1/(n - 1), shape (n, n - 1)."""
     codes = np.zeros((n_classes, n_classes - 1))
     codes[0, 0] = 1.0
     if n_classes > 2:
@@ -275,7 +274,7 @@ def _given(coding: ArrayLike, n_classes: int) -> Array:
 
 
 def sigmoid(scores: Array, positive: Flags) -> float:
-    """The slope a of the probability 1 / (1 + exp(-a score)) with the least log loss (Platt 1999, without offset).
+    """Fit the slope a of the probability 1 / (1 + exp(-a score)) with the least log loss (Platt 1999, without offset).
 
     As in Platt's paper, targets are (m + 1)/(m + 2) and 1/(m + 2) for m rows of a label, instead of 1 and 0.
     """
@@ -286,7 +285,7 @@ def sigmoid(scores: Array, positive: Flags) -> float:
 
 
 def softmax(scores: Array, places: Ints) -> float:
-    """The slope a of the probabilities ∝ exp(a score_c) with the least log loss."""
+    """Fit the slope a of the probabilities ∝ exp(a score_c) with the least log loss."""
     true = scores[np.arange(len(scores)), places]
 
     def loss(a: float) -> float:

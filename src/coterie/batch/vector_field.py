@@ -139,7 +139,7 @@ class CurlFree(_Derivatives):
 
 @spec.part
 class FieldMixture(FieldKernel):
-    """mix · DivergenceFree + (1 - mix) · CurlFree: any field, as its two parts (Helmholtz) that are learned together.
+    """mix · DivergenceFree + (1 - mix) · CurlFree: any field, learned as its two Helmholtz components.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class FieldMixture(FieldKernel):
 
 @spec.part
 class Separable(FieldKernel):
-    """Γ(x, z) = exp(-r²/(2 sigma²)) B, with one positive semidefinite matrix B for all pairs; the identity without.
+    """Γ(x, z) = exp(-r²/(2 sigma²)) B for one positive semidefinite matrix B; the identity by default.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Separable(FieldKernel):
             check_symmetric(B, "matrix")
             # a singular B is allowed, whose zero eigenvalues rounding can make negative
             if np.linalg.eigvalsh(B)[0] < -1e-10 * np.abs(B).max():
-                raise ValueError("matrix must be positive semidefinite, and it has a negative eigenvalue")
+                raise ValueError("matrix must be positive semidefinite, got one with a negative eigenvalue")
             object.__setattr__(self, "matrix", B)
 
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
@@ -200,13 +200,13 @@ class Separable(FieldKernel):
     def _matrix(self, p: int) -> Array:
         B = np.eye(p) if self.matrix is None else np.asarray(self.matrix)
         if len(B) != p:
-            raise ValueError(f"matrix of Separable has {len(B)} rows, and the field {p} components")
+            raise ValueError(f"matrix must have one row per component: got {len(B)} rows for {p} components")
         return B
 
 
 @spec.estimator
 class VectorFieldRidge(Parameters):
-    """A vector field from measurements: (Γ + alpha I) c = vec(Y), f(x) = Σ_i Γ(x, x_i) c_i (ROS11 §6.1).
+    """Ridge regression of a vector field: (Γ + alpha I) c = vec(Y), f(x) = Σ_i Γ(x, x_i) c_i (ROS11 §6.1).
 
     Parameters
     ----------
@@ -339,8 +339,7 @@ class VectorFieldRidge(Parameters):
         components = 1 if self.dual_coef_.ndim == 1 else self.dual_coef_.shape[1]
         if components != self.n_features_in_:
             raise ValueError(
-                f"{what} needs a field of as many components as coordinates, and this one has {components} and "
-                f"{self.n_features_in_}"
+                f"{what} needs as many components as coordinates, got {components} and {self.n_features_in_}"
             )
 
     def _kernel(self) -> FieldKernel:
@@ -348,7 +347,7 @@ class VectorFieldRidge(Parameters):
         if isinstance(kernel, type):
             spec.require_part("kernel", kernel, "DivergenceFree(sigma=1.0)")
         if not isinstance(kernel, FieldKernel):
-            raise TypeError(f"kernel must be one of the kernels of fields, such as DivergenceFree(), got {kernel!r}")
+            raise TypeError(f"kernel must be a vector field kernel such as DivergenceFree(), got {kernel!r}")
         return kernel
 
     def _points(self, X: Records, reset: bool) -> Array:
@@ -357,11 +356,11 @@ class VectorFieldRidge(Parameters):
         self.input_.configure(InputOptions(type(self).__name__))
         rows, _ = self.input_.read_rows(X, reset)
         if not rows.dense:
-            raise TypeError("Sparse data was passed, and points of a field are dense: give X.toarray()")
+            raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to convert")
         return np.asarray(rows.values)
 
     def _summed(self, X: Records, values: Callable[[Array, Array, int], Array], sums: str) -> Array:
-        """Σ_j values(x_i, x_j) c_j at each point, in blocks of points."""
+        """Return Σ_j values(x_i, x_j) c_j at each point, in blocks of points."""
         self._check_fitted()
         points = self._points(X, reset=False)
         C = self.dual_coef_ if self.dual_coef_.ndim == 2 else self.dual_coef_[:, None]

@@ -1,4 +1,4 @@
-"""The papers' theorems as functions: the most mistakes that a learner can make on any stream, and a bandit's regret."""
+"""Theorems of the papers as functions: mistake bounds for any stream, and the regret bound of a bandit."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Regret bound of a bandit that chooses by second-order regression: its mean and the width of its confidence."""
+"""Regret bound of a bandit that uses second-order regression, by its confidence width."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def confidence_width(
 
 @dataclass(frozen=True)
 class RegretBound:
-    """The bound of a bandit's regret, and its parts.
+    """A regret bound and its parts.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def regret_bound(
     delta: float = 0.05,
     ridge: float = 1.0,
 ) -> RegretBound:
-    """The bound of the regret of GOB.Lin, by the records that it chose (Cesa-Bianchi, Gentile and Zappella, NIPS 2013).
+    """Bound the regret of GOB.Lin from its chosen records (Cesa-Bianchi, Gentile and Zappella, NIPS 2013).
 
     In each round a task comes with some records; the one with the largest f + β √(q / ridge) is chosen and its reward
     learned, by a :class:`coterie.geometries.SecondOrderMultitaskRegressor` and the β of :func:`confidence_width` so
@@ -150,7 +150,7 @@ def regret_bound(
     """
     V, shares, rows = np.asarray(U, np.float64), np.asarray(M, np.float64), np.asarray(task)
     if rows.shape != (X.shape[0],):
-        raise ValueError(f"task must have one row of U a record, shape ({X.shape[0]},), got shape {rows.shape}")
+        raise ValueError(f"task must have one row of U per record, shape ({X.shape[0]},), got shape {rows.shape}")
     if V.shape != (len(shares), X.shape[1]):
         raise ValueError(f"U must have shape ({len(shares)}, {X.shape[1]}), got {V.shape}")
     spec.check_positive("ridge", ridge)

@@ -20,7 +20,7 @@ from .perceptron_bounds import signs
 
 @dataclass(frozen=True)
 class Comparators:
-    """Task classifiers to compare with, g_i(x) = Σ_s C_is k(z_s, x), which may shift from one to another.
+    """Task classifiers to compare with, g_i(x) = Σ_s C_is k(z_s, x), which may change over time.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class Comparators:
 
     @property
     def shift(self) -> float:
-        """S, the sum of the distances from each comparator to the next in the norm of A."""
+        """S, the sum of the distances between successive comparators in the norm of A."""
         coefficients = [np.asarray(C, np.float64) for C in self.coefficients]
         return sum(self._norm(after - before) for before, after in pairwise(coefficients))
 
     def losses(self, trace: Trace, X: RowMatrix) -> Floats:
-        """The hinge loss in every round of the comparator that is then current.
+        """Return the hinge loss of the current comparator in each round.
 
         Raises
         ------
@@ -152,7 +152,7 @@ def random_removal_bound(trace: Trace, X: RowMatrix, comparators: Comparators, s
     epsilon = 2.0 * comparators.top * max(comparators.norms) / math.sqrt(size)
     if epsilon >= 1.0:
         raise ValueError(
-            f"the comparators are too long for a budget of {size}: the longest is {max(comparators.norms):.4g}, and "
+            f"the comparators are too large for a budget of {size}: the largest is {max(comparators.norms):.4g}, and "
             f"must be below sqrt(B) / (2 c) = {math.sqrt(size) / (2.0 * comparators.top):.4g}"
         )
     loss, shift = float(comparators.losses(trace, X).sum()), comparators.shift
@@ -191,10 +191,10 @@ def forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparators, size: 
     if size <= 83:
         raise ValueError(f"the bound holds for budgets above 83, got {size}")
     if len(comparators.coefficients) != 1:
-        raise ValueError(f"the bound holds for one comparator, got {len(comparators.coefficients)} that shift")
+        raise ValueError(f"the bound holds for one comparator, got {len(comparators.coefficients)} different ones")
     most = math.sqrt((size + 1) / math.log(size + 1)) / (4.0 * comparators.top)
     if comparators.norms[0] > most * (1.0 + 1e-12):
-        raise ValueError(f"the comparator is too long for a budget of {size}: {comparators.norms[0]:.4g} > {most:.4g}")
+        raise ValueError(f"the comparator is too large for a budget of {size}: {comparators.norms[0]:.4g} > {most:.4g}")
     loss = float(comparators.losses(trace, X)[trace.mistake].sum())
     return BudgetBound(4.0 * loss + (size + 1) / (2.0 * math.log(size + 1)), loss)
 
@@ -248,7 +248,7 @@ def shifting_forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparator
     remaining = 1.0 - (1.0 - phi) / (1.0 + phi) * length**2 - 2.0 * left * (1.0 + longest) - left**2
     if remaining <= 0.0:
         raise ValueError(
-            f"the comparators are too long for a budget of {size}: the longest is {max(comparators.norms):.4g}"
+            f"the comparators are too large for a budget of {size}: the largest is {max(comparators.norms):.4g}"
         )
     losses, shift = comparators.losses(trace, X), comparators.shift
     loss = float(losses[trace.mistake].sum())

@@ -1,4 +1,4 @@
-"""Mistake bounds of the learners of other geometries: second order, p-norm, any potential, agreement."""
+"""Mistake bounds of learners with other geometries: second order, p-norm, any potential, agreement."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class SecondOrderBound:
 
     @property
     def mistakes(self) -> float:
-        """L + sqrt(complexity · log_determinant), which the number of mistakes cannot exceed."""
+        """The bound L + sqrt(complexity · log_determinant) on the number of mistakes."""
         return self.loss + math.sqrt(self.complexity * self.log_determinant)
 
 
 def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, ridge: float = 1.0) -> SecondOrderBound:
-    """The bound of CCG08 §4.1 for a second-order multitask Perceptron, its stream and a comparator.
+    """Bound the mistakes of a second-order multitask Perceptron by a comparator (CCG08 §4.1).
 
     For every comparator U, a linear classifier u_i for each task, with sums over the rounds with a mistake,
 
@@ -97,7 +97,7 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
 
 
 def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0) -> float:
-    """Ln det(I + G / ridge) = Σ_j ln(1 + λ_j / ridge) over the rounds with a mistake; see :func:`second_order_bound`.
+    """Return ln det(I + G / ridge) = Σ_j ln(1 + λ_j / ridge) over mistakes; see :func:`second_order_bound`.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0
 
 
 def gram_log_determinant(X: RowMatrix, task: Ints, M: ArrayLike, ridge: float = 1.0) -> float:
-    """Ln det(I + G / ridge) for G_st = M_{i_s i_t} x_s·x_t of all records; tasks are rows of M: O(n² d + n³).
+    """Return ln det(I + G / ridge) for G_st = M_{i_s i_t} x_s·x_t of all records; tasks are rows of M: O(n² d + n³).
 
     Examples
     --------
@@ -150,13 +150,13 @@ class PNormBound:
 
     @property
     def mistakes(self) -> float:
-        """L + (p - 1) X² U² + X U sqrt((p - 1) L), which the number of mistakes cannot exceed."""
+        """The bound L + (p - 1) X² U² + X U sqrt((p - 1) L) on the number of mistakes."""
         both = self.radius * self.length
         return self.loss + (self.p - 1.0) * both**2 + both * math.sqrt((self.p - 1.0) * self.loss)
 
 
 def p_norm_bound(trace: Trace, X: RowMatrix, U: ArrayLike, T: ArrayLike, p: float) -> PNormBound:
-    """The bound of the p-norm multitask Perceptron (CCG08 §5, as reconstructed) for its stream and a comparator.
+    """Bound the mistakes of the p-norm multitask Perceptron by a comparator (CCG08 §5, as reconstructed).
 
     For every comparator U, with z = (T ⊗ I)φ and the hinge loss L on the rounds with a mistake,
 
@@ -227,14 +227,14 @@ class PotentialBound:
 
     @property
     def mistakes(self) -> float:
-        """(L + complexity) / (1 - curvature), which the number of mistakes cannot exceed."""
+        """The bound (L + complexity) / (1 - curvature) on the number of mistakes."""
         return (self.loss + self.complexity) / (1.0 - self.curvature)
 
 
 def potential_bound(
     trace: Trace, X: RowMatrix, U: ArrayLike, T: ArrayLike, potential: Potential, rate: float = 1.0
 ) -> PotentialBound:
-    """The bound of a Perceptron of any potential for its stream and a comparator.
+    """Bound the mistakes of a Perceptron with any potential by a comparator.
 
     With z = (T ⊗ I)φ, the largest norm X of them and the hinge loss L on the rounds with a mistake, for every
     comparator U and every c > rate · smoothness · X² / 2,
@@ -284,9 +284,7 @@ def potential_bound(
     """
     spec.check_positive("rate", rate)
     if not isinstance(potential, Potential):
-        raise TypeError(
-            f"potential must have value, norm and smoothness beside its gradient, as PNorm has, got {potential!r}"
-        )
+        raise TypeError(f"potential must have value, norm, smoothness and gradient, as PNorm has, got {potential!r}")
     _, loss, moved = _against(trace, X, U)
     columns = np.asarray(T, np.float64)[:, trace.task[moved]].T
     rows = X[moved].toarray() if hasattr(X, "toarray") else np.asarray(X)[moved]
@@ -308,7 +306,7 @@ def potential_bound(
 def heterogeneous_bound(
     trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float, M: ArrayLike | None = None
 ) -> MistakeBound:
-    """The bound of MMPERC (CCG08 §6) for its stream and a comparator.
+    """Bound the mistakes of MMPERC by a comparator (CCG08 §6).
 
     For every u = (u_1, ..., u_K), with sums over the rounds with a mistake, i being the active task,
 
@@ -357,7 +355,7 @@ def heterogeneous_bound(
 
 
 def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
-    """The R of the learner's tasks, z = Σ_k R_ik φ_k."""
+    """Return the R of the learner's tasks, z = Σ_k R_ik φ_k."""
     K = len(trace.tasks)
     relation = None if M is None else np.asarray(M, np.float64)
     if relation is not None and relation.shape != (K, K):
@@ -366,10 +364,10 @@ def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
 
 
 def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix) -> tuple[Ints, float, float]:
-    """The rounds with a mistake, and the comparator's hinge loss and q of :func:`heterogeneous_bound` on them."""
+    """Return rounds with a mistake, and the comparator's hinge loss and q of :func:`heterogeneous_bound` in them."""
     K = len(trace.tasks)
     if len(X) != K or len(U) != K or any(len(np.asarray(rows)) != trace.n for rows in X):
-        raise ValueError(f"X and U must hold one array per task, {K}, of {trace.n} rounds, got {len(X)} and {len(U)}")
+        raise ValueError(f"X and U must have one array per task ({K}) for {trace.n} rounds, got {len(X)} and {len(U)}")
     moved = np.flatnonzero(trace.mistake)
     margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
     active = trace.task[moved], np.arange(len(moved))
@@ -382,7 +380,7 @@ def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: 
 
 @dataclass(frozen=True)
 class SpectralBound:
-    """A mistake bound of MMPERC for one comparator that knows the spectrum of the data, and its parts.
+    """A mistake bound of MMPERC for one comparator, by the spectrum of the data, and its parts.
 
     Attributes
     ----------
@@ -400,14 +398,14 @@ class SpectralBound:
 
     @property
     def mistakes(self) -> float:
-        """L + sqrt(complexity · energy), which the number of mistakes cannot exceed."""
+        """The bound L + sqrt(complexity · energy) on the number of mistakes."""
         return self.loss + math.sqrt(self.complexity * self.energy)
 
 
 def heterogeneous_spectral_bound(
     trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float, M: ArrayLike | None = None
 ) -> SpectralBound:
-    """A bound of MMPERC by the spectrum of its matrix, which CCG08 §8 asks for.
+    """Bound the mistakes of MMPERC by the spectrum of its matrix, an open question of CCG08 §8.
 
     For every u, with q and the hinge loss L as in :func:`heterogeneous_bound` and sums over the rounds with a mistake,
 
@@ -466,7 +464,7 @@ def heterogeneous_spectral_bound(
 
 
 def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
-    """φ_i'(I + zz')⁻¹φ_i of each round, from the squared lengths of all its instances."""
+    """Return φ_i'(I + zz')⁻¹φ_i of each round, from the squared norms of all its instances."""
     own = squares[active, np.arange(len(active))]
     # Sherman and Morrison for one z: views are orthogonal, so z'φ_i = R_ii ‖φ_i‖² and ‖z‖² = Σ R_ik² ‖φ_k‖²
     along = (R[active, active] * own) ** 2
@@ -474,7 +472,7 @@ def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
 
 
 def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, Ints]:
-    """u_i·x on the rounds with a mistake, the hinge loss there, and the numbers of these rounds."""
+    """Return u_i·x and the hinge loss in rounds with a mistake, and the numbers of these rounds."""
     V, moved = comparators(trace, X, U), np.flatnonzero(trace.mistake)
     margins = np.asarray((X[moved] @ V.T)[np.arange(len(moved)), trace.task[moved]])
     return margins, float(np.maximum(0.0, 1.0 - signs(trace)[moved] * margins).sum()), moved

@@ -1,4 +1,4 @@
-"""Mistake bounds of the multitask Perceptron, an adversary that attains them, and a bound on the risk."""
+"""Mistake bounds of the multitask Perceptron, a stream that attains them, and a risk bound."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MistakeBound:
 
 
 def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_diagonal: float) -> MistakeBound:
-    """The bound of CCG08 Theorem 1 for a multitask Perceptron, its stream and a comparator.
+    """Bound the mistakes of a multitask Perceptron by a comparator (CCG08 Theorem 1).
 
     For every comparator U, a linear classifier u_i for each task,
 
@@ -89,7 +89,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
 
 
 def comparators(trace: Trace, X: RowMatrix, U: ArrayLike) -> Floats:
-    """U as an array; ValueError unless X has one row per round, and U a comparator for each task."""
+    """Return U as an array; raise ValueError unless X has one row per round and U one comparator per task."""
     V = np.asarray(U, dtype=np.float64)
     if X.shape[0] != trace.n:
         raise ValueError(f"X must have one row per round, shape ({trace.n}, d), got shape {X.shape}")
@@ -104,7 +104,7 @@ def signs(trace: Trace) -> Floats:
 
 
 def penalty(U: ArrayLike, M: ArrayLike) -> float:
-    """u'(A ⊗ I)u = tr(U'A U) for task vectors in the rows of U, shape (K, d), and M = A⁻¹ such as a relation matrix.
+    """Return u'(A ⊗ I)u = tr(U'A U) for task vectors in the rows of U, shape (K, d), and M = A⁻¹.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _against(X: RowMatrix, U: Floats, task: Ints) -> tuple[NDArray[Any], NDArray
 
 @dataclass(frozen=True)
 class ShiftingBound:
-    """The mistake bound of a drifting stream for a comparator that moves, and its parts.
+    """The mistake bound of a drifting stream for a moving comparator, and its parts.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class ShiftingBound:
 def shifting_bound(
     trace: Trace, X: RowMatrix, U: ArrayLike, when: ArrayLike, M: ArrayLike, half_life: float = math.inf
 ) -> ShiftingBound:
-    """The bound for a multitask Perceptron on a stream that drifts, with a comparator that moves.
+    """Bound the mistakes of a multitask Perceptron on a drifting stream by a moving comparator.
 
     As :func:`mistake_bound`, for comparators u_t that may change from round to round, and weights that fade by
     gamma = 2^(-1/half_life) a round, shared and own parts alike (``Forgetting``). With a_t = <u_t, w_t>
@@ -230,7 +230,7 @@ def _path(V: Floats, which: Ints, M: ArrayLike, gamma: float) -> float:
 
 
 class WorstStream(NamedTuple):
-    """A stream that makes a learner wrong in every round, and the task vectors that are right in all of them.
+    """A stream with a mistake in every round, and task vectors without any mistake.
 
     ``X`` (n, d), ``y`` of -1 and +1 and ``task`` are its records; ``U`` (K, d) has the comparators, in the order of the
     tasks given.
@@ -243,7 +243,7 @@ class WorstStream(NamedTuple):
 
 
 def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:
-    """A stream on which a model errs in every round, as every algorithm would: CCG08 §8 asks for this lower bound.
+    """Make a stream with a mistake in every round for any model: the lower bound that CCG08 §8 asks for.
 
     Records are unit vectors that never come twice: ``shared`` of them, each to a task drawn at random, and ``own`` for
     each task. The label is whatever the model did not predict; labels take turns where its margin is zero, which any
@@ -284,7 +284,7 @@ def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, s
     spec.check_not_negative("own", own)
     K, d = len(tasks), shared + own * len(tasks)
     if d == 0:
-        raise ValueError(f"there must be a task and a record, got {K} tasks, shared={shared} and own={own}")
+        raise ValueError(f"a task and a record are required, got {K} tasks, shared={shared} and own={own}")
     rng = np.random.default_rng(seed)
     owner = np.concatenate([rng.integers(K, size=shared), np.repeat(np.arange(K), own)])
     order = rng.permutation(d)
@@ -304,7 +304,7 @@ def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, s
 
 
 def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
-    """The risk of the mean of all hypotheses of a run, from the losses on the way (FOR09 Theorem 3.1.6).
+    """Bound the risk of the mean of all hypotheses, from the losses of the run (FOR09 Theorem 3.1.6).
 
     For independent records of one distribution, a convex loss between 0 and 1, and the mean w̄ of the weights before
     each of T rounds, with probability 1 - delta at least
@@ -334,9 +334,9 @@ def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
     """
     values = np.asarray(losses, np.float64)
     if values.ndim != 1 or not values.size:
-        raise ValueError(f"losses must be one a round, shape (T,), got shape {values.shape}")
+        raise ValueError(f"losses must have one value per round, shape (T,), got shape {values.shape}")
     if not (values.min() >= 0.0 and values.max() <= 1.0):
-        raise ValueError("losses must lie between 0 and 1, as the theorem has them; the hinge loss does not")
+        raise ValueError("losses must be between 0 and 1; the hinge loss is not")
     if not 0.0 < delta <= 1.0:
         raise ValueError(f"delta must lie in (0, 1], got {delta!r}")
     # Azuma and Hoeffding for the martingale of losses, and Jensen for the mean of hypotheses

@@ -47,14 +47,14 @@ class ViewBound:
 
     @property
     def mistakes(self) -> float:
-        """L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K), which the number of mistakes cannot exceed."""
+        """The bound L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K) on the number of mistakes."""
         loss, reach = self.loss / self.views, self.radius * self.size / self.views
         steep = 2.0 * self.p - 1.0
         return loss + steep * reach**2 + reach * math.sqrt(steep * loss)
 
 
 def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound:
-    """The bound of FOR09 Theorem 3.1.3 for a :class:`coterie.views.MultiviewPerceptron` and its stream.
+    """Bound the mistakes of a :class:`coterie.views.MultiviewPerceptron` by a comparator (FOR09 Theorem 3.1.3).
 
     For every comparator U, a linear classifier u_k for each view,
 
@@ -105,10 +105,10 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
 def orthogonal_view_bound(
     trace: Trace, X: ViewBlocks, U: Sequence[ArrayLike] | Mapping[str, ArrayLike], p: float
 ) -> ViewBound:
-    """The bound for a :class:`coterie.views.OrthogonalMultiviewPerceptron` with ``inner=2``: views of any sizes.
+    """Bound the mistakes of :class:`coterie.views.OrthogonalMultiviewPerceptron` with ``inner=2``, for any view sizes.
 
-    The thesis has no bound for it; but it is the matrix Perceptron on views put at right angles, so that (3.1.6)
-    holds with X = max (Σ_k ‖x_k‖^2p)^(1/2p) and U = (Σ_k ‖u_k‖^2q)^(1/2q), 2q = 2p / (2p - 1).
+    The thesis does not have this bound. The learner is the matrix Perceptron on orthogonal views, so that (3.1.6) holds
+    with X = max (Σ_k ‖x_k‖^2p)^(1/2p) and U = (Σ_k ‖u_k‖^2q)^(1/2q), 2q = 2p / (2p - 1).
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def orthogonal_view_bound(
 
 
 def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBound:
-    """The bound of CCG08 Theorem 10 for a multitask Perceptron under ``Spectral(p)``, its stream and a comparator.
+    """Bound the mistakes of a multitask Perceptron under ``Spectral(p)`` by a comparator (CCG08 Theorem 10).
 
     A record of task i is a matrix whose only column that is not 0 is the i-th, of Schatten norm ‖x‖. So for every
     comparator U, a linear classifier u_i for each task,
@@ -196,7 +196,7 @@ def schatten_norm(V: Floats, power: float) -> float:
 
 
 def _records(trace: Trace, X: ViewBlocks, one_space: bool) -> tuple[ViewRecords, list[Any], list[int]]:
-    """The records of the rounds with a mistake, the views and their widths."""
+    """Return the records with a mistake, the views and their widths."""
     records, views = read_views(X, None, None, one_space)
     if len(records) != trace.n:
         raise ValueError(f"X must have one row per round, {trace.n}, got {len(records)}")

@@ -1,4 +1,4 @@
-"""Hypotheses: how weights or support vectors are stored, and the geometry in which they move."""
+"""Hypotheses: the storage of weights or support vectors, and the geometry of their updates."""
 
 import lazy_loader
 

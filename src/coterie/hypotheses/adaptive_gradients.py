@@ -1,4 +1,4 @@
-"""Hypotheses in which each weight has its own rate: adaptive gradients, coin betting, weights with a variance."""
+"""Hypotheses with a step size per weight: AdaGrad, coin betting, diagonal AROW."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .storage import STORAGE, Storage
 
 @spec.part
 class AdaptiveGradient:
-    """Weights whose steps shrink with the gradients they have seen (AdaGrad), apart for the tasks and their groups.
+    """AdaGrad: steps shrink with the squared gradients, separately for tasks and their groups.
 
-    The margin of a record of task i is (w_i + Σ_g w_g) · x over the groups g of the task. A move of c = tau·y changes
-    each of these rows by its own gradients, the row's weight in M being a factor of its rate,
+    The margin of a record of task i is (w_i + Σ_g w_g) · x over the groups g of the task. An update c = tau·y changes
+    each of these rows by its own gradients, scaled by the row's weight in M,
 
-        Q_j += (c x_j)²,    w_j += step · M-weight · c x_j / sqrt(start + Q_j).
+    Q_j += (c x_j)²,    w_j += step · M-weight · c x_j / sqrt(start + Q_j).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class AdaptiveGradient:
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> Adaptive | Intercepts:
-        """Make a model of pairs (w, Q); under "intercepts" tasks have one weight each, however weights are stored."""
+        """Make a model of pairs (w, Q); under "intercepts" each task has a single weight, for any storage."""
         shared, own = self.tables.make_pair(groups, tasks, features, dense)
         if form == "levels":
             return Adaptive(shared, own, levels, float(self.step), float(self.start))
@@ -65,29 +65,29 @@ class AdaptiveGradient:
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage of the tables of weights, which makes and enlarges them."""
+        """The storage that makes and enlarges the tables of weights."""
         return Storage(self.storage, numbers=2)
 
 
 @spec.part
 class CoinBetting:
-    r"""Weights that need no rate: each bets on its next gradient (COCOB), apart for the tasks and their groups.
+    r"""Coin betting without a learning rate (COCOB): each weight bets on its next gradient.
 
-    The margin of a record of task i is (w_i + Σ_g w_g) · x over the groups g of the task. A move of c = tau·y changes
+    The margin of a record of task i is (w_i + Σ_g w_g) · x over the groups g of the task. An update c = tau·y changes
     each of these rows by g_j = c x_j. With L_j the largest |g_j| of a feature so far in any row,
 
         L_j = max(L_j, |g_j|, 1e-8),    G += |g_j|,    R = max(R + g_j w, 0),    θ += g_j,
         w = θ (ε L_j + R) / (L_j max(G + L_j, alpha L_j)),
 
-    where G begins at 1e-6 and all else at 0. R is what the bets have won, ε L what there was to bet in the beginning;
+    where G begins at 1e-6 and all else at 0. R is the reward of the bets, ε L the initial wealth;
     ε is ``wealth`` times the row's weight in M.
 
     Parameters
     ----------
     alpha : float > 0
-        How carefully a weight bets at first; 1 to 30 differ little.
+        The caution of the first bets; 1 to 30 differ little.
     wealth : float > 0
-        What all rows of a task have in the beginning, relative to L.
+        The initial wealth of all rows of a task, relative to L.
     storage
         As in :class:`coterie.hypotheses.LinearWeights`; each weight takes four times the memory.
 
@@ -130,7 +130,7 @@ class CoinBetting:
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage of the tables of weights, which makes and enlarges them."""
+        """The storage that makes and enlarges the tables of weights."""
         return Storage(self.storage, numbers=NUMBERS)
 
 
@@ -140,7 +140,7 @@ LEAST_NOISE = 1e-50
 
 @spec.part
 class DiagonalAROW:
-    """Weights with a mean and a variance, one of each for the tasks and their groups (diagonal AROW).
+    """Diagonal AROW: a mean and a variance for each weight of the tasks and their groups.
 
     The prior variance S of a row's weights is the row's weight in M: with share s, s for what is shared and 1 - s for
     what is a task's own. With r = noise · ‖x‖² / nnz(x) and v = Σ S_j x_j² over the rows of the task,
@@ -182,10 +182,10 @@ class DiagonalAROW:
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> ConfidenceWeights:
-        """Make a model of pairs (mean, gained precision) for a relation of nested groups."""
+        """Make a model of pairs (mean, added precision) for a relation of nested groups."""
         return ConfidenceWeights(*self.tables.make_pair(groups, tasks, features, dense), levels, float(self.r))
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage of the tables of weights, which makes and enlarges them."""
+        """The storage that makes and enlarges the tables of weights."""
         return Storage(self.storage, numbers=2)

@@ -1,4 +1,4 @@
-"""The dual hypothesis: support vectors, f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x), as many as a budget allows."""
+"""The dual hypothesis: support vectors, f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x), limited by a budget."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Dual:
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
 
     def start(self, sharing: Any, paths: Codes | None, features: int, dense: bool) -> Expansion:
-        """A model without support vectors; ``paths`` has the groups of each task under a relation of nested groups."""
+        """Make a model without support vectors; ``paths`` are the groups of each task under nested groups."""
         levels, form = (0, "columns") if paths is None else (paths.shape[1], "levels")
         store = empty_store(dense, features)
         return Expansion(Support.empty(levels), self.budget.memory(form), sharing, store)
 
     def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:
-        """The model with room for this many more support vectors, up to the budget, and for this many tasks."""
+        """Enlarge the model for more support vectors, up to the budget, and for more tasks."""
         rows, need = len(model.support.tasks), int(model.support.counts[SIZE]) + fresh
         most = need if self.budget.size is None else self.budget.size
         capacity = max(rows, min(roomy(rows, need), most))

@@ -1,4 +1,4 @@
-"""The second-order hypothesis with all covariances: of the weights (primal) or of the support vectors (dual)."""
+"""The second-order hypothesis with a full covariance: of the weights (primal) or of the support vectors (dual)."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class FullCovariance:
     def __post_init__(self) -> None:
         if self.solver == "primal" and not self.linear:
             raise ValueError(
-                f"solver='primal' keeps a weight a feature and needs the linear kernel, got {self.kernel!r}"
+                f"solver='primal' stores one weight per feature and needs the linear kernel, got {self.kernel!r}"
             )
 
     @property
     def linear(self) -> bool:
-        """True if features have weights, under the linear kernel."""
+        """True for the linear kernel, under which features have weights."""
         return isinstance(self.kernel, PlainProduct) and self.kernel.plain
 
     def start(self, sharing: Any, features: int, dense: bool) -> FullPrimal | Bordered:
@@ -66,7 +66,7 @@ class FullCovariance:
         return Bordered.empty(sharing, empty_store(dense, features))
 
     def outgrown(self, model: FullPrimal | Bordered, tasks: int, features: int, may: bool) -> bool:
-        """Tell whether the dual form has become larger than the primal one, and ``may`` go over to it."""
+        """Return True if the dual form has become larger than the primal one and ``may`` be replaced by it."""
         if self.solver != "auto" or model.solver == "primal" or not (self.linear and may):
             return False
         return int(model.count[0]) >= tasks * features

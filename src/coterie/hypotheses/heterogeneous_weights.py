@@ -1,4 +1,4 @@
-"""The hypothesis of tasks with feature spaces of their own, whose margins of one round are to be alike (MMPERC)."""
+"""The hypothesis of tasks with separate feature spaces and similar margins in each round (MMPERC)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-12
 
 @spec.part
 class Heterogeneous:
-    """Weights of tasks with feature spaces of their own under A = I + Σ z_s z_s' (CCG08 §6).
+    """Weights of tasks with separate feature spaces, under A = I + Σ z_s z_s' (CCG08 §6).
 
     z_s = sqrt(b K)(φ_i - φ/K) of each round s with a mistake, φ_i being the instance of its active task in its own
     part of the space and φ the sum of all instances, so that u'z_s z_s'u = b K (u_i·x_i - mean_k u_k·x_k)². With a
@@ -51,20 +51,20 @@ class Heterogeneous:
 
     def __post_init__(self) -> None:
         if self.solver == "primal" and self.kernels is not None:
-            raise ValueError(f"solver='primal' keeps a weight a feature and takes no kernels, got {self.kernels!r}")
+            raise ValueError(f"solver='primal' does not support kernels, got {self.kernels!r}")
 
     def start(self, owner: Codes) -> Joined | Rounds:
-        """A model of no round, with the task that owns each feature."""
+        """Make a model before the first round, with the task of each feature."""
         return (Joined if self.solver == "primal" else Rounds).empty(owner)
 
     def outgrown(self, model: Joined | Rounds) -> bool:
-        """Tell whether the dual form has become larger than the primal one, and may go over to it."""
+        """Return True if the dual form has become larger than the primal one and may be replaced by it."""
         if self.solver != "auto" or model.solver == "primal" or self.kernels is not None:
             return False
         return int(model.count[0]) >= len(model.owner)
 
     def coupling(self, tasks: Sequence[Hashable], M: Matrix | None = None) -> Coupling:
-        """The agreement asked for, by the matrix of a relation or without one, and the kernel of each of these tasks.
+        """Return the matrix R of :func:`signed_margin`, with or without a relation, and the kernel of each task.
 
         Raises
         ------
@@ -79,21 +79,21 @@ class Heterogeneous:
             return None
         if isinstance(kernels, Mapping):
             if set(kernels) != set(tasks):
-                raise ValueError(f"kernels must name one for each of the tasks {list(tasks)}, got {list(kernels)}")
+                raise ValueError(f"kernels must have one entry per task, {list(tasks)}, got {list(kernels)}")
             kernels = tuple(kernels[task] for task in tasks)
         elif not isinstance(kernels, tuple):
             kernels = (kernels,) * len(tasks)
         if len(kernels) != len(tasks):
-            raise ValueError(f"kernels must be one for each task, {len(tasks)}, got {len(kernels)}")
+            raise ValueError(f"kernels must have one kernel per task: expected {len(tasks)}, got {len(kernels)}")
         return kernels
 
 
 def signed_margin(b: float, K: int, M: Matrix | None = None) -> Matrix:
-    """The matrix R of K tasks: (R m)_i² is what a round with the active task i asks of the margins m = (u_k·x_k)_k.
+    """Return the matrix R of K tasks: a round with active task i penalises (R m)_i² of the margins m = (u_k·x_k)_k.
 
     R = sqrt(b K)(I - 11'/K) as CCG08 §6 has it. With M = A⁻¹ of a relation R = sqrt(b K)(A/λ - I)^½, λ being A's least
-    eigenvalue: the scale of A is of no account to decisions, and that one makes it I plus what joins tasks. So the mean
-    over tasks is b m'(A/λ - I)m, what A asks of task vectors in one space, asked of margins; for the A of
+    eigenvalue: the scale of A does not change decisions, and this one makes it I plus the coupling. So the mean
+    over tasks is b m'(A/λ - I)m, the penalty of A on task vectors, applied to margins; for the A of
     :class:`~coterie.MeanRegularized` with b = 1, the R of the paper.
     """
     if M is None:

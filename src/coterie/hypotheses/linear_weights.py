@@ -20,11 +20,10 @@ _READ: dict[type[Relation], type[LearnedModel]] = {SpectralRelation: SpectralRel
 
 @spec.part
 class LinearWeights:
-    """One weight vector a task, margin w_i · x.
+    """One weight vector per task, margin w_i · x.
 
-    ``dense`` takes 8·d bytes a task, ``sparse`` 16 to 64 bytes for each weight that the task has moved.
-    ``auto`` stores densely what comes as dense arrays or fits in 256 MiB, and sparsely beyond that, changing over while
-    the stream goes if it must.
+    ``dense`` takes 8·d bytes per task, ``sparse`` 16 to 64 bytes for each weight that the task has updated. ``auto`` is
+    dense for dense arrays and up to 256 MiB, and switches to sparse beyond that during the stream.
 
     Parameters
     ----------
@@ -60,8 +59,8 @@ class LinearWeights:
         """
         if form == "learned" and self.storage == "sparse":
             raise ValueError(
-                "storage='sparse' cannot keep what a learned relation needs, all weights of all tasks: "
-                "take storage='auto' or 'dense'"
+                "storage='sparse' is not supported for a learned relation, which needs all weights of all tasks; "
+                "choose storage='auto' or 'dense'"
             )
         if form == "learned":
             return _READ.get(type(sharing), LearnedModel)(FeatureMajor.empty(tasks, features), sharing)
@@ -73,5 +72,5 @@ class LinearWeights:
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage of the tables of weights, which makes and enlarges them."""
+        """The storage that makes and enlarges the tables of weights."""
         return Storage(self.storage)

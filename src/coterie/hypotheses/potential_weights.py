@@ -1,4 +1,4 @@
-"""Hypotheses of weights that are the gradient of a potential at the sum of all moves."""
+"""Hypotheses whose weights are the gradient of a potential at the sum of all updates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRANSFORM = spec.Setting(kind="text", choices=("Ainv", "Ainvsqrt", "none"))
 
 @spec.part
 class PotentialWeights:
-    """Weights w = ∇Φ*(v), v = rate Σ y z the sum of all moves z = (T ⊗ I)φ (FOR09 2.1.14), T made of M = A⁻¹.
+    """Weights w = ∇Φ*(v), v = rate Σ y z the sum of all updates z = (T ⊗ I)φ (FOR09 2.1.14), T computed from M = A⁻¹.
 
     Parameters
     ----------
@@ -52,16 +52,16 @@ class PotentialWeights:
         require_potential(self.potential)
 
     def start(self, sharing: Any, features: int, dense: bool) -> Mirrored:
-        """Make a model of no task."""
+        """Make a model without tasks."""
         return Mirrored.empty(sharing, features)
 
     def resized(self, model: Mirrored, M: Matrix, features: int) -> Mirrored:
-        """Make the model of the same moves under M, with this many features: O(K² d + K³)."""
+        """Convert the model to another M and number of features: O(K² d + K³)."""
         gradient = partial(checked, self.potential)
         return model.resized(transformed(M, self.transform), float(self.rate), gradient, features)
 
     def move(self, model: Mirrored, i: int, x: Matrix) -> None:
-        """Add x at task i: O(K² d) and the gradient."""
+        """Add x to task i and compute the weights: O(K² d) and one gradient."""
         model.move(i, x, float(self.rate), partial(checked, self.potential))
 
 

@@ -1,4 +1,4 @@
-"""Storages of weights: one choice for every hypothesis that has a row of them for each task and group."""
+"""Storage of weight tables, dense or sparse, for every hypothesis with one row per task and group."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ STORAGE = spec.Setting(kind="text", choices=("auto", "dense", "sparse"))
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage that a user asked for, and the tables it makes, with this many ``numbers`` a weight."""
+    """The storage chosen by the user, and the tables it makes, with ``numbers`` values per weight."""
 
     storage: str
     numbers: int = 1
 
     def kind(self, rows: int, features: int, dense: bool) -> str:
-        """Return the storage, with "auto" decided for a table of this size."""
+        """Return "dense" or "sparse"; decide "auto" by the size of the table."""
         if self.storage != "auto":
             return self.storage
         return "dense" if dense or not _too_large(rows * features * self.numbers) else "sparse"
 
     def make_table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
-        """Make an empty table; ``shared`` says that its rows are those of groups."""
+        """Make an empty table; ``shared`` means that its rows belong to groups."""
         kind = self.kind(rows, features, dense)
         if shared and rows * features <= DENSE_GROUPS:
             kind = "dense"
@@ -40,14 +40,14 @@ class Storage:
         return dense_table.empty(rows, features, self.numbers)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
-        """Make room for this many rows and features, sparsely where a dense table would become too large."""
+        """Resize the table to this many rows and features; convert it to sparse if it becomes too large."""
         # whether a dense table has room by chance, as one from a file has not, must not decide
         if table.dense and self.storage != "dense" and not dense and _too_large(table.numbers * rows * features):
             table = table.to_sparse()
         return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
 
     def make_pair(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
-        """Make empty tables of this many groups and of this many tasks."""
+        """Make empty tables for this many groups and tasks."""
         return self.make_table(groups, features, dense, shared=True), self.make_table(tasks, features, dense)
 
 

@@ -1,4 +1,4 @@
-"""Wrappers: they keep the form of what they wrap and change one thing about it."""
+"""Wrappers of hypotheses: each keeps the interface and changes one property."""
 
 import lazy_loader
 

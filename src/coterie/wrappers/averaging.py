@@ -1,4 +1,4 @@
-"""Averaged weights: the mean of the weights before each round, exact."""
+"""Averaged weights: the exact mean of the weights before each round."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from .wrapper import HypothesisWrapper
 
 @spec.part
 class Averaged(HypothesisWrapper):
-    """The low-risk hypothesis: predictions by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}.
+    """Predict by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}, for a low risk.
 
-    The wrapped hypothesis goes on learning by its own margins (FOR09 §3.1.3). Exact, at twice the memory and at most a
-    constant factor of the time: a twin gathers every move times the round it was made in, so that with the sum of the
-    moves Θ and that of the timed moves Φ, T·W̄ = M(T·Θ - Φ). The twin is float64 whatever the weights are, and where
-    they are float64, too, it lies beside them.
+    The wrapped hypothesis learns by its own margins (FOR09 §3.1.3). The mean is exact and takes twice the memory: a
+    second table sums every update times its round, so that with the sum of the updates Θ and that of the timed updates
+    Φ, T·W̄ = M(T·Θ - Φ). The second table is always float64; if the weights are float64 too, it is stored next to them.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class Averaged(HypothesisWrapper):
     def make_model(
         self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
     ) -> models.AveragedPairs | models.Averaged:
-        """Make a model and its twin, which moves by the same relation: under nested groups, pairs of weights."""
+        """Make a model and its second table under the same relation; nested groups have pairs of weights."""
         if form in ("levels", "repelling levels"):
             tables = replace(self.hypothesis.tables, numbers=2).make_pair(groups, tasks, features, dense)
             return models.AveragedPairs.from_model(Grouped(*tables, sharing), np.zeros(1))

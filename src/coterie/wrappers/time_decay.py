@@ -1,4 +1,4 @@
-"""Forgetting: weights that fade, with one half-life for shared weights and one for tasks' own."""
+"""Forgetting: weights decay, with one half-life for shared weights and one for each task's own weights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ _HALF_LIFE = spec.Setting(above=0, infinite=True, must="be a positive half-life"
 
 @spec.part
 class Forgetting(HypothesisWrapper):
-    """Weights that fade: after every round shared ones shrink by 2^(-1/``shared``), those of a task by 2^(-1/``own``).
+    """Decaying weights: after every round shared ones shrink by 2^(-1/``shared``), those of tasks by 2^(-1/``own``).
 
-    A move counts half when this many rounds of the stream have passed, whatever their tasks and whether they moved
-    anything. For ``AdaptiveGradient`` the sums of squared gradients fade with the weights, so that rates
-    grow again; for :class:`coterie.hypotheses.DiagonalAROW` the precision that was gained, so that variances do; for
-    ``CoinBetting`` weights, sums and rewards, not the scales of features. A task that is seldom seen falls back to what
-    is shared.
+    An update counts half after this many rounds of the stream, whatever their tasks. ``AdaptiveGradient`` decays the
+    sums of squared gradients with the weights, so that rates grow again; :class:`coterie.hypotheses.DiagonalAROW` the
+    added precision, so that variances grow; ``CoinBetting`` weights, sums and rewards, not the scales of features. A
+    rare task falls back to the shared weights.
 
     Parameters
     ----------
@@ -61,18 +60,18 @@ class Forgetting(HypothesisWrapper):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Nested groups, constants of tasks, and any fixed relation where the half-lives are the same."""
+        """Relations supported: nested groups, task intercepts, any fixed relation if both half-lives are equal."""
         known = {"levels", "repelling levels", "intercepts"} | ({"columns"} if self.shared == self.own else set())
         return tuple(form for form in self.hypothesis.forms if form in known)
 
     def make_model(self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
-        """Make the model of the wrapped hypothesis with a scale for each table; tasks' constants fade, too."""
+        """Make the model of the wrapped hypothesis with a scale for each table; task intercepts decay, too."""
         model = self.hypothesis.make_model(form, sharing, groups, tasks, features, dense)
         return TimeDecay.from_model(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
 
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
-    """Wrap a hypothesis in ``Forgetting`` if there is a half-life, or two: of shared weights, and of tasks' own."""
+    """Wrap a hypothesis in ``Forgetting`` if half-lives are set, of shared weights and of tasks' own weights."""
     return hypothesis if half_life is None else Forgetting(hypothesis, *half_lives(half_life))
 
 
@@ -80,9 +79,7 @@ def half_lives(half_life: float | tuple[float, ...]) -> tuple[float, ...]:
     """Return the half-lives of shared weights and of tasks' own, or raise ValueError."""
     both = tuple(half_life) if isinstance(half_life, (tuple, list)) else (half_life, half_life)
     if len(both) != 2:
-        raise ValueError(
-            f"half_life must be one number or two, of what is shared and of a task's own, got {half_life!r}"
-        )
+        raise ValueError(f"half_life must be one number, or two for shared and own weights, got {half_life!r}")
     if not all(length > 0 for length in both):
         raise ValueError(f"half_life must be positive, got {half_life!r}")
     return both

@@ -1,4 +1,4 @@
-"""The part that all wrappers of hypotheses have in common."""
+"""The base class of the wrappers of hypotheses."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class HypothesisWrapper:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The forms of relation that the wrapped hypothesis learns under."""
+        """The forms of relation that the wrapped hypothesis supports."""
         return tuple(self.hypothesis.forms)
 
     @property
     def moves(self) -> tuple[str, ...]:
-        """The moves that the wrapped hypothesis can make."""
+        """The kinds of update that the wrapped hypothesis supports."""
         return tuple(self.hypothesis.moves)
 
     @property
     def tables(self) -> Storage:
-        """Storage of the tables of weights, which is that of the wrapped hypothesis."""
+        """The storage of the tables of weights of the wrapped hypothesis."""
         tables: Storage = self.hypothesis.tables
         return tables
