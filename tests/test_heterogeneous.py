@@ -125,7 +125,7 @@ REFUSALS = {
     "kernels": (lambda: Heterogeneous(1.0, ["linear"] * 2).fit(X, Y, ACTIVE), "one kernel per task: expected 3"),
     "names": (lambda: Heterogeneous(1.0, {"a": "linear"}).fit(X, Y, ACTIVE), "kernels must have one entry per task"),
     "solver": (lambda: Heterogeneous(solver="dula").fit(X, Y, ACTIVE), "solver must be 'auto', 'primal' or 'dual'"),
-    "primal": (lambda: Heterogeneous(1.0, "linear", solver="primal").fit(X, Y, ACTIVE), "no kernels"),
+    "primal": (lambda: Heterogeneous(1.0, "linear", solver="primal").fit(X, Y, ACTIVE), "does not support kernels"),
     "nan": (lambda: Heterogeneous().fit([X[0], X[1] * np.nan], Y, ACTIVE % 2), "NaN"),
 }
 

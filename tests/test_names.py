@@ -164,7 +164,7 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
         ((words, "{1"), "the record is not a JSON object: "),
         ((words, '{"price": 1.0}'), "the record does not name its task: give --task"),
         ((words, '{"price": "z"}', "--task", "u1"), "'z'"),
-        ((words, "--task", "nobody"), f"{words}: task 'nobody' was never seen: the model knows 5 tasks"),
+        ((words, "--task", "nobody"), f"{words}: task 'nobody' was never seen; tasks_ lists the 5 known tasks"),
         ((words, "--task", "u11"), "the model knows 5 tasks; did you mean 'u1'?"),
         ((words, "nowhere.csv:3"), "nowhere.csv: does not exist"),
         (

@@ -1,1 +1,1 @@
-"""Learners: their contract (:mod:`.contract`), and a module for each kind."""
+"""Learners: their interface (:mod:`.contract`), and one module for each kind."""

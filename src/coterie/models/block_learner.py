@@ -1,4 +1,4 @@
-"""Bases of the learners that go through a stream a block of records at a time."""
+"""Base classes of learners that process a stream in blocks of records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK = 128
 
 
 class BlockLearner(Round):
-    """Base of learners that update their model by blocks of records."""
+    """Base of learners that update their model block by block."""
 
     def learn(self, state: State, run: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
@@ -39,7 +39,7 @@ class BlockLearner(Round):
         return result_of(moves, run, m)
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds without labels: nothing changes but the number of rounds."""
+        """End rounds without labels: only the number of rounds changes."""
         state.rounds += rounds
 
     def _to_saved(self, state: State) -> Tree:
@@ -51,11 +51,11 @@ class BlockLearner(Round):
 
     @abstractmethod
     def _learn(self, state: State, run: Batch, y: Margins, moves: Tree) -> None:
-        """Learn as many records as there are labels; the number of rounds stays the same."""
+        """Learn as many records as there are labels; do not change the number of rounds."""
 
 
 class Span:
-    """The records ``first`` to ``last`` (not included) of a batch, and the delay of their labels in rounds."""
+    """The records ``first`` to ``last`` (excluded) of a batch, and the delay of their labels in rounds."""
 
     __slots__ = ("delay", "first", "last")
 
@@ -63,7 +63,7 @@ class Span:
         self.first, self.last, self.delay = first, last, delay
 
     def places(self, n: int) -> Codes:
-        """Return the places of the records to learn, then of those to predict meanwhile with delayed labels, of n."""
+        """Return the indices of the records to learn, then of the records to predict before their delayed labels."""
         learned = np.arange(self.first, self.last)
         if not self.delay:
             return learned
@@ -74,7 +74,7 @@ class Span:
 
 
 def spans(n: int, m: int) -> Iterator[Span]:
-    """Yield the blocks of the first m of n records, which have labels."""
+    """Yield the blocks of the first m of n records; these have labels."""
     for first in range(0, m, BLOCK):
         yield Span(first, min(first + BLOCK, m), n - m)
 
@@ -115,7 +115,7 @@ class BoundLearner(BlockLearner):
         return state
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first ``tasks`` tasks of the index and for these features; each counts at once."""
+        """Resize the state to the first ``tasks`` tasks of the index and to these features; tasks count at once."""
         if tasks <= state.known and size.features <= state.features:
             return
         before = self.adapter.group_weights(state.model.sharing)
@@ -127,7 +127,7 @@ class BoundLearner(BlockLearner):
         state.model = self._resized(state, not np.array_equal(before, after[: len(before)]))
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove the records of tasks from the model; the last tasks get their numbers."""
+        """Remove the records of tasks from the model; the last tasks take their numbers."""
         empty = self.adapter.drop(state, dropped, tasks)
         state.known = dropped.left
         state.model = self._without(state, dropped, empty)
@@ -137,21 +137,21 @@ class BoundLearner(BlockLearner):
         return mean_share(self.relation_matrix(state))
 
     def matrix(self, state: State) -> NDArray[np.float64]:
-        """Return M for all tasks known, on the scale that the model learns with, shape (K, K)."""
+        """Return M for all known tasks, on the scale of learning, shape (K, K)."""
         tasks = np.arange(state.known)
         return np.asarray(self.adapter.between(state, tasks, tasks))
 
     def _first_model(self, sharing: Tree, features: int, dense: bool) -> Tree:
-        """Return the model of no record."""
+        """Return the model before the first record."""
         return self.hypothesis.start(sharing, features, dense)
 
     @abstractmethod
     def _resized(self, state: State, changed: bool) -> Tree:
-        """Return the model with room for the tasks and features of the state; ``changed`` if M of known tasks did."""
+        """Return the model resized to the tasks and features of the state; ``changed`` if M of known tasks did."""
 
     @abstractmethod
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Tree:
-        """Return the model without the rows of dropped tasks and of groups that have no task any more."""
+        """Return the model without the rows of dropped tasks and of empty groups."""
 
     def _to_saved(self, state: State) -> Tree:
         return super()._to_saved(state)._replace(sharing=self.adapter.to_saved(state))

@@ -1,8 +1,8 @@
-"""Many classes, from a learner of two classes for each of them, that class against all others.
+"""Multiclass learning: one binary learner per class, one-vs-rest.
 
-A class may appear while the stream goes. Until then no record had it as its label. So a *spare* learner is learned,
-too, all of whose labels are negative, and a new class begins as its copy. The learners are thus the same, bit for bit,
-as if all classes had been known from the start.
+A class may first appear during the stream. No earlier record has it as its label. Therefore a *spare* learner learns
+every record with a negative label, and a new class starts as a copy of it. The learners are the same, bit for bit, as
+if all classes had been known from the start.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Saved(msgspec.Struct):
 
 @dataclass
 class ClassesState:
-    """States of the learners, one per class in the order of appearance, and last that of the spare learner."""
+    """One learner state per class, in the order of appearance, and the state of the spare learner at the end."""
 
     all: list[Any]
     tasks: Index
@@ -60,7 +60,7 @@ class ClassesState:
 
     @property
     def rounds(self) -> int:
-        """The rounds learned."""
+        """The number of learned rounds."""
         return int(self.all[-1].rounds)
 
     @property
@@ -70,7 +70,7 @@ class ClassesState:
 
 
 class OneAgainstRest(MetaLearner):
-    """A learner of two classes as one of any number, with the same methods; margins are of shape (n, classes).
+    """Multiclass learner from a binary one, with the same methods; margins have shape (n, classes).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class OneAgainstRest(MetaLearner):
         self.traits = replace(learner.traits, asks=False, has_variances=False, has_intervals=False)
 
     def pairs(self, state: ClassesState) -> Iterable[tuple[BaseLearner, LearnerState]]:
-        """Return the learner with the state of each class, and with that of the spare learner."""
+        """Return the learner with the state of each class and with the state of the spare learner."""
         return [(self.learner, inner) for inner in state.all]
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ClassesState:
@@ -95,13 +95,13 @@ class OneAgainstRest(MetaLearner):
         return ClassesState([self.learner.init(tasks, size, length)], tasks)
 
     def predict(self, state: ClassesState, run: Batch) -> Predictions:
-        """Predict records by the learners of all classes, and by the spare one, which is charged by it later."""
+        """Predict records with the learners of all classes and the spare learner, whose losses are counted later."""
         return _combine(self.predict_members(state, run), len(run.tasks))
 
     def learn(self, state: ClassesState, run: Batch, y: NDArray[np.bool_]) -> UpdateResult:
         """Predict and learn records one after the other.
 
-        ``y`` of shape (m, classes) has the memberships of each record; there may be more classes than before.
+        ``y`` of shape (m, classes) has the class indicators of each record; new classes may be added.
         """
         self._add_classes(state, y.shape[1])
         # one against all; a class to come has seen negatives only, as the spare learner has
@@ -116,19 +116,19 @@ class OneAgainstRest(MetaLearner):
         return np.array([self.learner.predict_one(inner, rows, i) for inner in state.members])
 
     def learn_one(self, state: ClassesState, rows: AnyRows, i: int, y: NDArray[np.bool_]) -> None:
-        """Learn one record of the known task i with these memberships."""
+        """Learn one record of the known task i with these class indicators."""
         self._add_classes(state, len(y))
         for inner, sign in zip(state.all, [*np.where(y, 1.0, -1.0), -1.0], strict=True):
             self.learner.learn_one(inner, rows, i, float(sign))
 
     @staticmethod
     def _add_classes(state: ClassesState, classes: int) -> None:
-        """Begin the learners of new classes as copies of the spare learner, which share its index of tasks."""
+        """Add learners of new classes as copies of the spare learner, which share its task index."""
         while len(state.all) <= classes:
             state.all.append(copy.deepcopy(state.all[-1], {id(state.tasks): state.tasks}))
 
     def rebind(self, state: ClassesState) -> None:
-        """Let the learner of each class continue its state."""
+        """Rebind the state of each class to the learner."""
         for learner, inner in self.pairs(state):
             learner.rebind(inner)
 
@@ -149,7 +149,7 @@ class OneAgainstRest(MetaLearner):
         return np.asarray(np.mean([self.learner.share(inner) for inner in state.members], axis=0))
 
     def relation_matrix(self, state: ClassesState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return the mean of the A⁻¹ of all classes, which are equal if the relation is fixed."""
+        """Return the mean of A⁻¹ over the classes; all are equal if the relation is fixed."""
         return np.asarray(np.mean([self.learner.relation_matrix(inner, among) for inner in state.members], axis=0))
 
     def models(self, state: ClassesState) -> int:
@@ -176,7 +176,7 @@ class OneAgainstRest(MetaLearner):
 
 
 def _combine(members: Sequence[Predictions], n: int) -> Predictions:
-    """Return the predictions of the classes' learners, of which the last is spare."""
+    """Combine the predictions of the classes' learners and of the spare learner, which is last."""
     return Predictions(_columns([member.margins for member in members[:-1]], n), None, tuple(members))
 
 

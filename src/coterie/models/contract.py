@@ -1,8 +1,8 @@
-"""The contract of learners: predict a batch of records, and learn their labels with the predictions that came first.
+"""The interface of learners: predict a batch of records, then learn their labels with the earlier predictions.
 
-Predictions travel with their records: whoever delays labels keeps the :class:`Predictions` and hands them back in the
-batch that learns the labels, so no learner remembers predictions. Tasks are numbers in an index that
-:class:`coterie.models.task_registry.TaskRegistry` alone changes.
+Learners do not store predictions. With delayed labels the caller keeps the :class:`Predictions` and passes them in the
+batch that learns the labels. Tasks are numbers in an index that only :class:`coterie.models.task_registry.TaskRegistry`
+changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_COUNT)]
 
 
 class Predictions(NamedTuple):
-    """Predictions of n records, and the parts by which members are charged when the labels come.
+    """Predictions of n records, with the members' predictions from which their losses are computed later.
 
     Attributes
     ----------
@@ -55,22 +55,22 @@ class Predictions(NamedTuple):
     members: tuple[Predictions, ...] = ()
 
     def cut(self, first: int, last: int) -> Predictions:
-        """Return the predictions of the records ``first`` to ``last`` (not included)."""
+        """Return the predictions of the records ``first`` to ``last`` (excluded)."""
         experts = None if self.experts is None else self.experts[:, first:last]
         return Predictions(self.margins[first:last], experts, tuple(member.cut(first, last) for member in self.members))
 
     def replace_first(self, earlier: Predictions | None) -> Predictions:
-        """Return these predictions with the first ones replaced by earlier predictions of the same records."""
+        """Replace the first predictions by earlier ones of the same records."""
         if earlier is None:
             return self
         return Predictions.concatenate([earlier, self.cut(len(earlier.margins), len(self.margins))])
 
     def split(self, members: int) -> Sequence[Predictions | None]:
-        """Return the predictions of each learner inside, None if unknown; a new class gets those of the spare model."""
+        """Return the predictions of each inner learner, None if unknown; new classes get the spare learner's."""
         return [*self.members, *self.members[-1:] * (members - len(self.members))] or [None] * members
 
     def expand_to(self, like: Predictions) -> Predictions:
-        """Return these predictions with the classes, experts and members of others, zeros for those they lack."""
+        """Extend these predictions with zeros to the classes, experts and members of ``like``."""
         n, classes = len(self.margins), zip(self.margins.shape[1:], like.margins.shape[1:], strict=True)
         margins = np.pad(self.margins, [(0, 0), *((0, more - fewer) for fewer, more in classes)])
         experts = self.experts
@@ -83,7 +83,7 @@ class Predictions(NamedTuple):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Predictions]) -> Predictions:
-        """Concatenate predictions; if classes appear on the way, the last part has the most."""
+        """Concatenate predictions; if classes were added in between, the last part has the most."""
         if len(parts) == 1:
             return parts[0]
         margins, experts, members = zip(*(part.expand_to(parts[-1]) for part in parts), strict=True)
@@ -92,19 +92,19 @@ class Predictions(NamedTuple):
 
 
 def zero_predictions(like: Predictions, n: int) -> Predictions:
-    """Return zeros as the predictions of n records, in the form of others."""
+    """Return zeros as the predictions of n records, with the shapes of ``like``."""
     experts = None if like.experts is None else np.zeros((len(like.experts), n))
     members = tuple(zero_predictions(member, n) for member in like.members)
     return Predictions(np.zeros((n, *like.margins.shape[1:])), experts, members)
 
 
 def without_nan(predictions: Predictions) -> Predictions:
-    """Return predictions with 0 in place of the NaN of a learner that has left."""
+    """Replace NaN, the prediction of a learner that has stopped, by 0."""
     return predictions._replace(margins=np.nan_to_num(predictions.margins))
 
 
 class Batch(NamedTuple):
-    """Records as learners take them.
+    """Encoded records with the number of each record's task.
 
     Attributes
     ----------
@@ -129,11 +129,11 @@ class Batch(NamedTuple):
 
     @property
     def n_predicted(self) -> int:
-        """The number of records that were predicted in an earlier batch."""
+        """The number of records predicted in an earlier batch."""
         return 0 if self.predictions is None else len(self.predictions.margins)
 
     def cut(self, first: int, last: int) -> Batch:
-        """Return the records ``first`` to ``last`` (not included)."""
+        """Return the records ``first`` to ``last`` (excluded)."""
         part, strategy, unseen = slice(first, last), self.query_strategy, self.unseen
         predictions = (
             None if first >= self.n_predicted or self.predictions is None else self.predictions.cut(first, last)
@@ -147,7 +147,7 @@ class Batch(NamedTuple):
 
 
 class UpdateResult(NamedTuple):
-    """The outcome of a batch of n records of which the first m were learned.
+    """The result of a batch of n records, the first m of which were learned.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class UpdateResult(NamedTuple):
 
 
 class InputShape(NamedTuple):
-    """The width of records.
+    """The number of features of records, and whether they are dense.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class InputShape(NamedTuple):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Facts about a learner.
+    """Capabilities and properties of a learner.
 
     Attributes
     ----------
@@ -250,10 +250,10 @@ class Capabilities:
 
 
 class BaseLearner(ABC):
-    """Base of learners, which have parameters only; all they learn is in a state, an argument of every method.
+    """Base of learners; a learner has parameters only, and its state is an argument of every method.
 
-    A state refers to the index of tasks that it began with, which others share. It knows the first tasks of the index,
-    as many as it was last resized to. Every state has ``features``, ``rounds`` and ``nbytes``.
+    Several states share one index of tasks. A state has room for the first tasks of the index, as many as in its last
+    resize. Every state has ``features``, ``rounds`` and ``nbytes``.
     """
 
     traits: Capabilities
@@ -262,22 +262,22 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
-        """Return the state before the first round; ``length`` rounds will come in all, if that is known."""
+        """Return the state before the first round; ``length`` is the total number of rounds, if known."""
 
     @abstractmethod
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
-        """Refuse new tasks that the relation cannot have: ValueError naming the first."""
+        """Raise ValueError, naming the first, if the relation does not allow new tasks."""
 
     @abstractmethod
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first ``tasks`` tasks of the index and for records of this width; all or nothing.
+        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error.
 
         Without ``counted``, M counts a new task only from its first record on.
         """
 
     @abstractmethod
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks, given by their labels, and their own weights; the last tasks get their numbers."""
+        """Drop tasks by their labels, with their own weights; the last tasks take their numbers."""
 
     # -- rounds
 
@@ -287,18 +287,18 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def learn(self, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
-        """Predict and learn: of n records and m labels, record s is learned after record s + n - m was predicted.
+        """Predict and learn: of n records and m labels, learn record s after predicting record s + n - m.
 
-        So labels are n - m rounds late. They are -1.0 and 1.0, numbers, or memberships of classes of shape
-        (m, classes). However a stream is cut into batches, every bit is the same.
+        Labels are thus delayed by n - m rounds. They are -1.0 and 1.0, numbers, or class indicators of shape (m,
+        classes). The result does not depend, to the last bit, on how a stream is split into batches.
         """
 
     @abstractmethod
     def skip(self, state: LearnerState, rounds: int) -> None:
-        """End rounds without labels: clocks advance, nothing else changes."""
+        """End rounds without labels: advance clocks, change nothing else."""
 
     def predict_one(self, state: LearnerState, rows: AnyRows, i: int) -> Any:
-        """Return the margin, or the margins, of one record of the known task i."""
+        """Return the margin or margins of one record of the known task i."""
         return self.predict(state, Batch(rows, np.array([i]))).margins[0]
 
     def learn_one(self, state: LearnerState, rows: AnyRows, i: int, y: Any) -> None:
@@ -306,19 +306,19 @@ class BaseLearner(ABC):
         self.learn(state, Batch(rows, np.array([i])), np.asarray(y)[None])
 
     def fast_calls(self, state: LearnerState) -> RecordCalls | None:
-        """Return the compiled calls for single records in which nothing is new; None without such calls."""
+        """Return compiled calls for single records with known names; None if there are none."""
         return None
 
     def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
-        """Refuse records that cannot be learned: ValueError, and nothing is changed."""
+        """Raise ValueError for records that cannot be learned, and change nothing."""
         return
 
     def rebind(self, state: LearnerState) -> None:
-        """Continue a state that was learned under other parameters: ValueError if that cannot be."""
+        """Continue a state learned under other parameters; raise ValueError if that is not possible."""
         return
 
     def update_query_strategy(self, state: LearnerState, query_probability: Tree) -> None:
-        """Update the part of a query probability that comes from a learned relation."""
+        """Update a query probability that depends on a learned relation."""
         return
 
     # -- learned parameters
@@ -332,7 +332,7 @@ class BaseLearner(ABC):
         return 0.0
 
     def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return A⁻¹ on the paper's scale for the tasks known, or for the numbers ``among`` them."""
+        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
         raise NotImplementedError
 
     def share(self, state: LearnerState) -> NDArray[np.float64]:
@@ -342,7 +342,7 @@ class BaseLearner(ABC):
     def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the part of margins that is a weighted sum of a record's features, and a constant.
 
-        If such sums have a factor that depends on the record, it is that of the row ``record`` of the first task.
+        If the sums have a factor that depends on the record, use the factor of the row ``record`` of the first task.
         """
         return np.zeros(len(run.tasks)) if self.traits.beyond_features else self.predict(state, run).margins
 
@@ -351,23 +351,23 @@ class BaseLearner(ABC):
         return np.zeros(len(run.tasks))
 
     def intervals(self, state: LearnerState, run: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
-        """Return margins, and intervals of the labels of that level, shape (n, 2), if there are intervals."""
-        raise AttributeError("there are no intervals")
+        """Return margins and intervals of labels, shape (n, 2), if the learner supports intervals."""
+        raise AttributeError("this learner has no intervals")
 
     def has_left(self, state: LearnerState) -> bool:
-        """Return True once the learner predicts NaN, because records have too many features for it."""
+        """Return True if the learner predicts NaN from now on because records have too many features."""
         return False
 
     def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
-        """Return the arrays that are to be learned from each record once, however many passes there are."""
+        """Return the arrays that must learn each record only once in several passes."""
         return ()
 
     def models(self, state: LearnerState) -> int:
-        """Return the number of two-class models in a state: one per class for learners of many classes, else 1."""
+        """Return the number of binary models in a state: one per class for multiclass learners, else 1."""
         return 1
 
     def walk(self, state: LearnerState) -> Iterator[tuple[BaseLearner, LearnerState]]:
-        """Yield this learner with its state, then the learners inside with theirs."""
+        """Yield this learner with its state, then the inner learners with theirs."""
         yield self, state
 
     # -- files
@@ -378,53 +378,53 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Restore the result of :meth:`dump`: ValueError if the data do not fit together."""
+        """Restore the result of :meth:`dump`; raise ValueError for inconsistent data."""
 
 
 class MetaLearner(BaseLearner):
-    """A learner around others, to all of which it passes calls on; a subclass gives their :meth:`pairs`."""
+    """A learner with inner learners that get every call; a subclass defines :meth:`pairs`."""
 
     @abstractmethod
     def pairs(self, state: LearnerState) -> Iterable[tuple[BaseLearner, LearnerState]]:
-        """Return the learners inside with their states."""
+        """Return the inner learners with their states."""
 
     def walk(self, state: LearnerState) -> Iterator[tuple[BaseLearner, LearnerState]]:
-        """Yield this learner with its state, then the learners inside with theirs."""
+        """Yield this learner with its state, then the inner learners with theirs."""
         yield self, state
         for learner, inner in self.pairs(state):
             yield from learner.walk(inner)
 
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
-        """Refuse new tasks that one of them refuses."""
+        """Raise ValueError for new tasks that an inner learner does not allow."""
         for learner, inner in self.pairs(state):
             learner.refuse(inner, tasks)
 
     def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
-        """Refuse records that one of them refuses."""
+        """Raise ValueError for records that an inner learner cannot learn."""
         for learner, inner in self.pairs(state):
             learner.refuse_rows(inner, rows)
 
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room in all of them."""
+        """Resize all inner learners."""
         for learner, inner in self.pairs(state):
             learner.resize(inner, tasks, size, counted)
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks in all of them."""
+        """Drop tasks from all inner learners."""
         for learner, inner in self.pairs(state):
             learner.drop(inner, dropped, tasks)
 
     def skip(self, state: LearnerState, rounds: int) -> None:
-        """End rounds in all of them."""
+        """End rounds in all inner learners."""
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
     def predict_members(self, state: LearnerState, run: Batch) -> list[Predictions]:
-        """Return the predictions of each of them."""
+        """Return the predictions of each inner learner."""
         return [learner.predict(inner, run) for learner, inner in self.pairs(state)]
 
     def learn_members(self, state: LearnerState, run: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
-        """Let each of them learn labels of its own."""
+        """Update each inner learner with its own labels."""
         earlier = [None] * len(labels) if run.predictions is None else run.predictions.split(len(labels))
         return [
             learner.learn(inner, run._replace(predictions=predictions), y)
@@ -433,7 +433,7 @@ class MetaLearner(BaseLearner):
 
 
 class SavedMembers(msgspec.Struct):
-    """The data that learners around members have in files."""
+    """The saved data of learners with members."""
 
     members: list[Json]
     features: Features
@@ -442,7 +442,7 @@ class SavedMembers(msgspec.Struct):
 
 @dataclass
 class MembersState:
-    """The states of several learners of the same records; ``known`` of the tasks of the index have rows."""
+    """The states of several learners of the same records; the first ``known`` tasks of the index have rows."""
 
     members: list[Any]
     tasks: Index
@@ -457,7 +457,7 @@ class MembersState:
 
 
 class MemberLearner(MetaLearner):
-    """Base of a learner with ``learners`` of the same records inside, its members."""
+    """Base of a learner with members, which are ``learners`` of the same records."""
 
     learners: list[Any]
 
@@ -471,7 +471,7 @@ class MemberLearner(MetaLearner):
         return zip(self.learners, state.members, strict=True)
 
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first ``tasks`` tasks of the index and for records of this width; all or nothing."""
+        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
         super().resize(state, tasks, size, counted)
         state.known, state.features = tasks, max(size.features, state.features)
 
@@ -486,7 +486,7 @@ class MemberLearner(MetaLearner):
         state.rounds += rounds
 
     def learn_one_in_members(self, state: LearnerState, rows: AnyRows, i: int, y: float) -> None:
-        """Let each member learn one record of the known task i."""
+        """Learn one record of the known task i in each member."""
         for learner, inner in self.pairs(state):
             learner.learn_one(inner, rows, i, y)
         state.rounds += 1
@@ -498,7 +498,7 @@ class MemberLearner(MetaLearner):
         return saved, join_numbered("members", arrays)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Restore the result of :meth:`dump`; ValueError for inconsistent data or members of different widths."""
+        """Restore the result of :meth:`dump`; raise ValueError for inconsistent data or members of different widths."""
         saved = msgspec.convert(data, SavedMembers)
         n, expected = len(saved.members), len(self.learners)
         require(n == expected, f"the file holds {n} members, and the parameters name {expected}")
@@ -514,7 +514,7 @@ class MemberLearner(MetaLearner):
 def score_known_and_unseen(
     run: Batch, score: Callable[[Any, Codes], Margins], score_unseen: Callable[[Any, Sequence[Hashable]], Margins]
 ) -> Margins:
-    """Return one number per record: by ``score`` for known tasks, by ``score_unseen`` for those of number -1."""
+    """Return one number per record: by ``score`` for known tasks, by ``score_unseen`` for new tasks (number -1)."""
     if not run.unseen:
         return score(run.rows, run.tasks)
     if len(run.unseen) == len(run.tasks):
@@ -528,7 +528,7 @@ def score_known_and_unseen(
 def learn_in_pieces(
     run: Batch, y: Any, ends: Sequence[int], learn: Callable[[Batch, Any], UpdateResult]
 ) -> UpdateResult:
-    """Learn a batch in pieces that end at these labels, and hand on the predictions of the last records of each."""
+    """Learn a batch in pieces that end at these labels, passing on the predictions of unlearned records."""
     if len(ends) == 1:
         return learn(run, y)
     delay, first, waiting, updates = len(run.tasks) - len(y), 0, None, []
@@ -544,7 +544,7 @@ def learn_in_pieces(
 
 
 def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
-    """Concatenate the updates of pieces, each of which ends with the waiting records with which the next one begins."""
+    """Concatenate the updates of pieces; each piece ends with the unlearned records that start the next one."""
     last, predictions = updates[-1], [update.predictions.cut(0, len(update.steps)) for update in updates[:-1]]
     own = Predictions.concatenate([Predictions(update.own) for update in updates]).margins
     stored = evicted = None
@@ -556,7 +556,7 @@ def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
 
 
 def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
-    """Predict, decide and learn record by record, if the learner's ``learn`` follows no query strategy."""
+    """Predict, decide and learn record by record, for learners whose ``learn`` does not support query strategies."""
     n, m, earlier, strategy = len(run.tasks), len(y), run.predictions, run.query_strategy
     plain = run._replace(query_strategy=QUERY_ALL, predictions=None)
     predictions = [None if earlier is None else earlier.cut(t, t + 1) for t in range(max(n - m, run.n_predicted))]

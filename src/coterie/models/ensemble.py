@@ -1,4 +1,4 @@
-r"""Ensembles: several learners of the same records, combined by how well each has done over all tasks and on each.
+r"""Ensembles: several learners of the same records, combined by their losses over all tasks and on each task.
 
 With L_a the 0/1 loss of expert a so far and L_ia that on task i (a zero margin counts half), at task i
 
@@ -87,7 +87,7 @@ PIECE = 65_536
 
 @spec.part
 class Member:
-    """One learner of a mixture, given by its parts.
+    """One learner of an ensemble: hypothesis, relation and rule.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ class Member:
     rule: Part
 
     def learner(self) -> LinearLearner:
-        """The parts joined; TypeError if they do not go together."""
+        """The combined learner; TypeError for parts that cannot be combined."""
         return LinearLearner(self.hypothesis, self.relation, self.rule)
 
 
 @dataclass
 class EnsembleState(MembersState):
-    """The states of the learners, the losses of the experts that are made of them, and the stacker."""
+    """The states of the learners, the losses of the experts, and the stacker."""
 
     _: KW_ONLY
     losses: Losses
@@ -127,7 +127,7 @@ class EnsembleState(MembersState):
 
 
 class Ensemble(MemberLearner):
-    """Learners combined into one that has the same methods.
+    """A weighted combination of learners, with the same methods.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Ensemble(MemberLearner):
         local: float = 0.1,
     ) -> None:
         if not learners:
-            raise ValueError("a mixture needs at least one member")
+            raise ValueError("an ensemble needs at least one member, got none")
         spec.check_not_negative("local", local)
         self.learners, self.local = list(learners), float(local)
         self.traits = _combine_traits([learner.traits for learner in learners])
@@ -172,7 +172,7 @@ class Ensemble(MemberLearner):
         return first_layer(len(self.experts), self.unsure)
 
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first ``tasks`` tasks of the index and for records of this width; all or nothing."""
+        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
         super().resize(state, tasks, size, counted)
         state.losses = state.losses._replace(tasks=enlarged(state.losses.tasks, tasks))
 
@@ -182,13 +182,13 @@ class Ensemble(MemberLearner):
         dropped.move(state.losses.tasks)
 
     def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
-        """Return the losses and the stacker, which learn from predictions of records not yet learned."""
+        """Return the losses and the stacker; they learn from out-of-sample predictions."""
         return *state.losses, *state.layer
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
-        """Predict records by all learners, and combine."""
+        """Predict with all learners and combine their margins."""
         members = self.predict_members(state, run)
         experts = self._combine_experts([member.margins for member in members])
         mixed = self._blend(state, run.tasks, experts)
@@ -205,11 +205,11 @@ class Ensemble(MemberLearner):
         return experts
 
     def learn(self, state: LearnerState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
-        """Let all learners learn a piece, then combine.
+        """Update all learners on a piece of the batch, then combine.
 
-        An expert is charged for the margin that it predicted: when the label comes, learners have learned from the
-        record's neighbours, and know more of it than they did. If all predicted 0, as before anything is learned, or
-        if their predictions are unknown, it is the margin they have now.
+        The loss of an expert is that of its prediction before the label, because learners may have learned similar
+        records since. If all predicted 0, as before the first label, or if the predictions are unknown, the current
+        margin is used.
         """
         update = learn_in_pieces(run, y, [*range(PIECE, len(y), PIECE), len(y)], partial(self._learn_piece, state))
         state.rounds += len(y)
@@ -238,7 +238,7 @@ class Ensemble(MemberLearner):
     # -- learned parameters -------------------------------------------------------------------------------------------
 
     def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of features: the members' such parts, combined."""
+        """Return the part of margins that is a weighted sum of features: the combined parts of the members."""
         parts = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return self._blend(state, run.tasks, self._combine_experts(parts))
 
@@ -253,12 +253,12 @@ class Ensemble(MemberLearner):
         return weights
 
     def share(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the expected share of each task: the mean of its experts' shares, by their weights."""
+        """Return the expected share of each task: the mean of its experts' shares by their weights."""
         shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
         return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), self._parts(), shares))
 
     def _parts(self) -> NDArray[np.float64]:
-        """Return the part of each learner in each expert."""
+        """Return the coefficient of each learner in each expert."""
         return np.asarray(np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True))
 
     def weights(self, state: LearnerState) -> Weights:
@@ -268,7 +268,7 @@ class Ensemble(MemberLearner):
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, members, strict=True)))
 
     def _factors(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the factors of the learners' margins in those of each task, shape (n_tasks, n_learners)."""
+        """Return the learners' coefficients in the margin of each task, shape (n_tasks, n_learners)."""
         mean = state.layer.mean
         # c p_a + u_a of the stacker, as the margin is linear in the experts for fixed weights
         return np.asarray((mean[-1] * self.expert_weights(state) + mean[:-1]) @ self._scaled)
@@ -322,7 +322,7 @@ _UNLIKE = (
 
 
 def _combine_traits(members: Sequence[Capabilities]) -> Capabilities:
-    """Return the capabilities of an ensemble of learners with these."""
+    """Return the capabilities of an ensemble of these members."""
     alike = len({member.fixed for member in members}) == 1
     reasons = [
         next(filter(None, reasons), "")
@@ -348,7 +348,7 @@ N = TypeVar("N", bound=tuple[Any, ...])
 
 
 def _rebuild_tuple(like: N, arrays: Arrays) -> N:
-    """Return a named tuple of the arrays of its fields, each of the same type as in another."""
+    """Return a named tuple of arrays with the types of ``like``."""
     fields: Any = like
     return type(like)(*(array_of(arrays, name, array) for name, array in zip(fields._fields, fields, strict=True)))
 
@@ -359,7 +359,7 @@ _TABLES = ("groups", "tasks", "largest")
 
 @dataclass
 class CompiledEnsembleState(EnsembleState):
-    """The shared tables of a compiled ensemble, and the model of their slices."""
+    """The shared tables of a compiled ensemble, and the model that reads slices of them."""
 
     shared: dict[str, SharedTable] = field(default_factory=dict)
     model: Any = None
@@ -378,7 +378,7 @@ class CompiledEnsembleState(EnsembleState):
 class CompiledEnsemble(CompiledLearner, Ensemble):
     """An ensemble that learns in one compiled loop: see :mod:`coterie.numeric.primal.compiled_ensemble`.
 
-    Predictions, updates and files are to the last bit those of an :class:`Ensemble` of the same learners.
+    Predictions, updates and files equal those of an :class:`Ensemble` of the same learners to the last bit.
 
     Parameters
     ----------
@@ -404,11 +404,11 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     @staticmethod
     def supports(learners: Sequence[Any]) -> bool:
-        """Return True if one compiled loop can go through these learners.
+        """Return True if one compiled loop supports these learners.
 
-        There must be two or more, each with adaptive gradients, coin betting or the diagonal AROW under the logistic
-        rule or AROW's, under a relation of all tasks alike whose shares do not depend on their number; all store
-        weights in the same way. Up to two with mixed effects may come behind them.
+        It needs two or more learners, each with adaptive gradients, coin betting or diagonal AROW under the logistic or
+        AROW rule, under an exchangeable relation whose shares do not depend on the number of tasks, all with the same
+        storage of weights. Up to two mixed-effects learners may follow.
         """
         mixed = sum(isinstance(learner, MixedEffectsLearner) for learner in learners[-2:])
         linear = learners[: len(learners) - mixed]
@@ -446,7 +446,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return {"groups": min(1, state.known), "tasks": state.known, "largest": 1}
 
     def _resize_tables(self, state: CompiledEnsembleState) -> None:
-        """Give the shared tables room for the tasks and features of the state."""
+        """Resize the shared tables to the tasks and features of the state."""
         for name, rows in self._rows(state).items():
             if self._owners[name]:
                 shared = state.shared[name]
@@ -454,14 +454,14 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         self._join(state)
 
     def _join(self, state: CompiledEnsembleState) -> None:
-        """Put tables, losses and mixed-effects models into one model; the same object while nothing changed."""
+        """Combine tables, losses and mixed-effects models into one model; cached until one of them changes."""
         tables, before = [state.shared[name].table for name in _TABLES], state.model
         parts = (*tables, state.losses, *self._mixed_models(state))
         if before is None or not is_same((*before[:3], before.losses, before.first, before.second), parts):
             state.model = self._joined(state, *tables)
 
     def _mixed_models(self, state: CompiledEnsembleState) -> list[MixedEffects]:
-        """Return two models with mixed effects, empty ones if there are fewer."""
+        """Return two mixed-effects models; missing ones are empty."""
         return [*(member.model for member in state.members[len(self._kinds) :]), NO_EFFECTS, NO_EFFECTS][:2]
 
     def _joined(self, state: CompiledEnsembleState, groups: Any, tasks: Any, largest: Any) -> MemberModels:
@@ -492,7 +492,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         )
 
     def make_room(self, state: CompiledEnsembleState, i: int, entries: int) -> None:
-        """Give the rows that a record of task i updates room for new weights."""
+        """Make room for new weights in the rows that a record of task i updates."""
         for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
             shared = state.shared[name]
             if self._owners[name]:
@@ -503,14 +503,14 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     @staticmethod
     def _set_rounds(state: CompiledEnsembleState) -> None:
-        """Set the number of rounds in the members' states, on which relations depend."""
+        """Set the number of rounds in the members' states; relations depend on it."""
         for member in state.members:
             member.rounds = state.rounds
 
     # -- tasks
 
     def resize(self, state: CompiledEnsembleState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first ``tasks`` tasks of the index and for these features; all or nothing."""
+        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
         if tasks > state.known or size.features > state.features:
             self._set_rounds(state)
             super().resize(state, tasks, size, counted)
@@ -567,7 +567,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return Predictions(margins, experts)
 
     def linear_part(self, state: CompiledEnsembleState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of features: the members' such parts, combined."""
+        """Return the part of margins that is a weighted sum of features: the combined parts of the members."""
         experts = self.predict(state, run).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
             if isinstance(learner, MixedEffectsLearner):
@@ -575,20 +575,20 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return self._blend(state, run.tasks, experts)
 
     def _lend_model(self, state: CompiledEnsembleState, **changed: Any) -> MemberModels:
-        """Return the model with working arrays of its own, so that several threads can predict at a time."""
+        """Return the model with separate working arrays, so that several threads can predict at a time."""
         mixed = {name: getattr(state.model, name).lent() for name in ("first", "second")}
         work = Workspace.allocate(len(self.learners), len(self.experts))
         model: MemberModels = state.model._replace(work=work, **mixed, **changed)
         return model
 
     def rebind(self, state: CompiledEnsembleState) -> None:
-        """Continue a state that was learned under other settings of the ensemble, which its model has."""
+        """Rebind a state to the current settings of the ensemble, which its model contains."""
         state.model = self._joined(state, *state.model[:3])
 
     # -- files
 
     def dump(self, state: CompiledEnsembleState) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, each member's as if it were separate."""
+        """Return the state as plain JSON data and named arrays, with each member saved as a separate learner."""
         self._set_rounds(state)
         return super().dump(state)
 
@@ -598,7 +598,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
 
 class _Kind(NamedTuple):
-    """The kind and the settings of a member, as compiled code takes them."""
+    """The kind and settings of a member for compiled code."""
 
     kind: int
     settings: tuple[float, float]
@@ -625,13 +625,13 @@ def _can_be_member(learner: Any) -> bool:
 
 
 def _own_and_shared(relation: Part) -> tuple[float, float]:
-    """Return the weights in M of a task's own row and of the row of all."""
+    """Return the weights in M of a task's own row and of the shared row."""
     depth = len(relation.path(""))
     return relation.own(depth), relation.shared(0, 1) if depth else 0.0
 
 
 def make_ensemble(learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Ensemble:
-    """Combine learners, compiled if :meth:`CompiledEnsemble.supports` them: the same to the last bit.
+    """Combine learners; use the compiled form if :meth:`CompiledEnsemble.supports` them.
 
     Examples
     --------

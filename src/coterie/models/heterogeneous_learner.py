@@ -1,4 +1,4 @@
-"""MMPERC: tasks with feature spaces of their own, each with an instance in every round."""
+"""MMPERC: tasks with separate feature spaces, each with an instance in every round."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .relation_adapters import mean_share
 
 
 class HeterogeneousLearner(BlockLearner):
-    """The heterogeneous hypothesis by the Perceptron's rule; records hold all instances side by side.
+    """The Perceptron rule for tasks with separate feature spaces; records hold all instances side by side.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class HeterogeneousLearner(BlockLearner):
             spec.require_part("relation", relation, "TaskGraph([(0, 1)])")
             if getattr(relation, "form", "learned") == "learned":
                 raise TypeError(
-                    f"{type(hypothesis).__name__} cannot learn under {relation!r}: a relation of tasks with feature "
-                    "spaces of their own is a fixed one, such as TaskGraph"
+                    f"{type(hypothesis).__name__} does not support {relation!r}: tasks with separate feature "
+                    "spaces need a fixed relation such as TaskGraph"
                 )
         self.hypothesis, self.relation, kernels = hypothesis, relation, hypothesis.kernels
         if isinstance(kernels, Mapping):
@@ -66,7 +66,7 @@ class HeterogeneousLearner(BlockLearner):
         self._held: tuple[tuple[Hashable, ...], Coupling] | None = None
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """The state before the first round of all tasks; features that have no owner belong to the first."""
+        """Return the state before the first round of all tasks; features without a task belong to the first."""
         owner = np.zeros(size.features, np.int64) if size.owner is None else size.owner
         if len(tasks):
             self._coupling_of(tasks.labels)
@@ -83,27 +83,25 @@ class HeterogeneousLearner(BlockLearner):
         state.model.check(Bounds(state.known, 0, state.features, state.rounds))
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Refuse new tasks, which there are no instances of: ValueError naming the first."""
+        """Raise ValueError, naming the first, for new tasks, which have no instances."""
         if len(tasks):
             known = ", ".join(map(repr, state.labels[:5]))
-            raise ValueError(f"task {tasks[0]!r} has no instances: those of {known} are given")
+            raise ValueError(f"task {tasks[0]!r} has no instances; the model has instances of {known}")
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for new features, each of which has an owner: ValueError for arrays that are wider than before."""
+        """Resize the state to new features, each of one task; raise ValueError for wider arrays than before."""
         if size.features <= state.features:
             return
         if size.owner is None:
-            raise ValueError(
-                f"instances have {size.features} features in all, and the model learned from {state.features}"
-            )
+            raise ValueError(f"instances must have {state.features} features in total as before, got {size.features}")
         state.model, state.features = state.model.with_features(size.owner), size.features
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop nothing: each update depends on the instances of all tasks."""
+        """Do nothing: each update depends on the instances of all tasks."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Refuse to give a matrix: A is over features, and grows with the mistakes."""
-        raise AttributeError("tasks with feature spaces of their own share by their margins: they have no matrix")
+        """Raise AttributeError: A relates features, not tasks, and changes with each mistake."""
+        raise AttributeError("tasks with separate feature spaces have no relation matrix")
 
     def share(self, state: State) -> NDArray[np.float64]:
         """The share of each task by M = (I + R'R/K)⁻¹, as all tasks together ask: b/(b + K) if all are alike."""
@@ -112,14 +110,14 @@ class HeterogeneousLearner(BlockLearner):
         return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))
 
     def weights(self, state: State) -> Weights:
-        """The weights w = A⁻¹v, a row a task with zeros outside its own features, shape (K, D)."""
+        """Return the weights w = A⁻¹v, one row per task with zeros outside its own features, shape (K, D)."""
         if self.hypothesis.kernels is not None:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
         w = state.model.weights(self._coupling(state))
         return np.where(np.arange(state.known)[:, None] == state.model.owner, w, 0.0)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Margins of the active tasks of rounds: O(D²) or O(m²) each; the state does not change."""
+        """Return the margins of the active tasks: O(D²) or O(m²) each; the state does not change."""
         margins, coupling = np.zeros(len(codes)), self._coupling(state)
         for first in range(0, len(codes), BLOCK):
             part = codes[first : first + BLOCK]
@@ -131,7 +129,7 @@ class HeterogeneousLearner(BlockLearner):
         return margins
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Refuse tasks that nobody has seen, which have no instances: ValueError."""
+        """Raise ValueError: unseen tasks have no instances."""
         self.refuse(state, tasks)
         return np.zeros(0)
 
@@ -143,7 +141,7 @@ class HeterogeneousLearner(BlockLearner):
         return self._coupling_of(state.labels)
 
     def _coupling_of(self, tasks: Sequence[Hashable]) -> Coupling:
-        """Return the coupling of these tasks, cached because its root takes O(K³)."""
+        """Return the coupling of these tasks, cached because its matrix root takes O(K³)."""
         cached = self._held
         if cached is None or cached[0] != tuple(tasks):
             M = None if self.relation is None else self.relation.relation_matrix(tasks)

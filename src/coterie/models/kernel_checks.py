@@ -15,7 +15,7 @@ SLACK = 1e-6
 def check_values(
     kernel: Kernel, model: Expansion, values: NDArray[np.float64], among: NDArray[np.float64], block: Points
 ) -> None:
-    """Refuse kernel values that no kernel has: ValueError naming two rounds.
+    """Raise ValueError, naming two rounds, for values that violate the properties of a kernel.
 
     ``values`` holds those of a block of records with the support vectors, ``among`` those with each other.
     """
@@ -38,10 +38,10 @@ def check_values(
 
 
 def _asymmetric(among: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The pairs with k(x, z) ≠ k(z, x)."""
+    """Return the pairs with k(x, z) ≠ k(z, x)."""
     return np.asarray(np.abs(among - among.T) > SLACK * np.abs(among) + SLACK**2)
 
 
 def _most(own: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest k(x, z)² that k(x, x) and k(z, z) allow."""
+    """Return the bound k(x, x) k(z, z) on k(x, z)²."""
     return np.asarray(own[:, None] * lengths * (1.0 + SLACK) + SLACK**2)

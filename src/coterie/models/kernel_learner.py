@@ -1,8 +1,8 @@
-"""The round in the dual form, several records at a time: their kernel values, then a walk.
+"""Dual learning, several records at a time: kernel values first, then a loop over the records.
 
 Kernel values of the next records with the support vectors and with each other are computed at once
-(:mod:`coterie.models.kernel_values`). The walk goes through the records one by one, and where a support vector comes
-or goes it patches the values of the records that follow. So the mistakes are those of records learned one at a time.
+(:mod:`coterie.models.kernel_values`). The loop processes the records one by one. When a support vector is added or
+removed it updates the kernel values of the later records, so that mistakes are those of learning one record at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, 
 
 
 class KernelLearner(BoundLearner):
-    """A dual hypothesis and a relation joined into one round; the rule is the Perceptron's, a step at a mistake.
+    """A kernel Perceptron: a dual hypothesis with a relation.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class KernelLearner(BoundLearner):
     # -- the state ----------------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """The state before the first round."""
+        """Return the state before the first round."""
         state = super().init(tasks, size, length)
         self._note_top(state)
         return state
@@ -84,7 +84,7 @@ class KernelLearner(BoundLearner):
         return model
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Take the support vectors of tasks out, the last tasks having their numbers."""
+        """Remove the support vectors of tasks; the last tasks take their numbers."""
         super().drop(state, dropped, tasks)
         gram = self.hypothesis.budget.gram
         if gram is not None and state.model.support.counts[SIZE]:
@@ -92,7 +92,7 @@ class KernelLearner(BoundLearner):
         self._note_top(state)
 
     def weights(self, state: State) -> Weights:
-        """Refuse to show weights of features: there are none in a space of another kind.
+        """Raise AttributeError: a nonlinear kernel has no weights of features.
 
         Raises
         ------
@@ -114,11 +114,11 @@ class KernelLearner(BoundLearner):
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Margins of records of known tasks: O(B) kernel values each; the state does not change."""
+        """Return the margins of records of known tasks: O(B) kernel values each; the state does not change."""
         return self._predict(state, state.model, rows, codes)
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
+        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
         model = state.model._replace(sharing=self.adapter.unseen_sharing(state, tasks))
         return self._predict(state, model, rows, np.arange(len(tasks)))
 
@@ -141,7 +141,7 @@ class KernelLearner(BoundLearner):
         return points
 
     def _fetched(self, state: State, model: Expansion, i: int) -> Expansion:
-        """Fetch column i of M; the model that has it."""
+        """Compute column i of M; return the model with it."""
         state.sharing.fetch(i)
         state.model = state.model._replace(sharing=state.sharing.columns)
         return model._replace(sharing=state.sharing.columns)
@@ -169,7 +169,7 @@ class KernelLearner(BoundLearner):
         turns: Turns,
         values: BlockValues,
     ) -> int:
-        """Learn the first records of a span; returns the first that is left."""
+        """Learn the first records of a span; return the index of the first unlearned one."""
         first, delay, n = span.first, span.delay, len(span)
         paths, budget = self.adapter.paths(state.model.sharing), self.hypothesis.budget
         state.model = self.hypothesis.with_room(state.model, n, paths, state.known)
@@ -188,21 +188,21 @@ class KernelLearner(BoundLearner):
         return first + int(work.cursor[AT])
 
     def _provide(self, state: State, work: KernelWork, why: int) -> None:
-        """Get the column of M or the room that the walk lacked."""
+        """Provide the column of M or the room that the compiled loop needs."""
         if why == COLUMN:
             self._fetched(state, state.model, int(work.cursor[LACKED]))
         if why == ROOM:
             state.model = state.model._replace(memory=state.model.memory.with_more_rows())
 
     def _shares(self, state: State) -> NDArray[np.float64]:
-        """M for the tasks of the support vectors."""
+        """Return M for the tasks of the support vectors."""
         support = state.model.support
         tasks = support.tasks[: support.counts[SIZE]]
         return np.asarray(self.adapter.between(state, tasks, tasks))
 
 
 def _why_not_dropped(hypothesis: Dual, relation: Part) -> str:
-    """Return the reason why no task can be dropped: a learned relation or a Forgetron's sums; '' if there is none."""
+    """Return the reason why tasks cannot be dropped (a learned relation, the sums of a Forgetron), or ''."""
     if not isinstance(hypothesis.budget.memory(relation.form), EvictionQueue):
         return ""
     return (

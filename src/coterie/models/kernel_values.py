@@ -1,4 +1,4 @@
-"""The kernel values of a block of records with the support vectors and with each other, by matrix products."""
+"""Kernel values of a block of records, with the support vectors and with each other, by matrix products."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE = np.zeros((0, 0))
 class BlockValues:
     """Working arrays with the kernel values of a block.
 
-    Their memory is used again for the next block: fresh memory would cost as much as the kernel values.
+    Blocks reuse their memory, because allocating it would cost as much as the kernel values.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class BlockValues:
         self.memory, self.rows = np.zeros(0), NONE
 
     def work(self, model: Expansion, block: Points, pending: Points) -> KernelWork:
-        """Compute all kernel values of a block, and with delayed labels of the records to predict meanwhile."""
+        """Compute all kernel values of a block and, with delayed labels, of the records to predict."""
         size, width, n = int(model.support.counts[SIZE]), len(model.support.tasks), len(block.squares)
         support, kernel = model.points(), self.hypothesis.kernel
         own, later = self._room(n, width), _pending(pending, n, width)
@@ -52,7 +52,7 @@ class BlockValues:
         return work_with(own, later, self.rows, n)
 
     def _room(self, n: int, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return an uninitialised (n, m) and (n, n) array; no entry is read before it is written."""
+        """Return uninitialised (n, m) and (n, n) arrays; every entry is written before it is read."""
         first, both = n * m, n * (m + n)
         if self.memory.size < both:
             self.memory = np.zeros(both)
@@ -70,7 +70,7 @@ Values = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def work_with(own: Values, pending: Values, rows: NDArray[np.float64], n: int) -> KernelWork:
-    """Make the working arrays of a walk at its beginning, for n records at most."""
+    """Make the working arrays for a loop over up to n records."""
     (values, among), (later, later_among), (shares, weights, along) = own, pending, rows
     holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
     cursor = np.zeros(4, np.int64)
@@ -78,6 +78,6 @@ def work_with(own: Values, pending: Values, rows: NDArray[np.float64], n: int) -
 
 
 def _pending(records: Points, n: int, width: int) -> Values:
-    """Make room for the kernel values of the records to predict with delayed labels."""
+    """Make arrays for the kernel values of the records to predict with delayed labels."""
     rows = len(records.squares) and n
     return np.zeros((rows, width)), np.zeros((rows, n))

@@ -1,4 +1,4 @@
-"""The round: a learner joins a hypothesis, a relation and a rule, none of which knows the others.
+"""Linear learners: each combines a hypothesis, a relation and a rule, which do not depend on each other.
 
 m   = score(state, z)              the margin, by which a query strategy may do without the label
 tau = rule(m, y, ...)              the step size; 0.0 means that nothing changes
@@ -82,7 +82,7 @@ class Round(BaseLearner):
     adapter: Any
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Refuse new tasks that the relation does not know: ValueError naming the first."""
+        """Raise ValueError, naming the first, for new tasks that the relation does not know."""
         self.adapter.refuse(state, tasks)
 
     def predict(self, state: State, run: Batch) -> Predictions:
@@ -96,14 +96,14 @@ class Round(BaseLearner):
 
     @abstractmethod
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks; nothing is written."""
+        """Return the margins of records of known tasks; change nothing."""
 
     @abstractmethod
     def score_unseen(self, state: State, rows: AnyRows, tasks: Sequence[Hashable]) -> Margins:
         """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return A⁻¹ on the paper's scale for the tasks known, or for the numbers ``among`` them."""
+        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
         return np.asarray(self.adapter.relation_matrix(state, among))
 
     def dump(self, state: State) -> tuple[Json, Arrays]:
@@ -128,23 +128,23 @@ class Round(BaseLearner):
 
     @abstractmethod
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
-        """Return models of no record as they would be saved, one for each form that these parameters allow."""
+        """Return the model before the first record in saved form, once for each form that these parameters allow."""
 
     def _check(self, state: State) -> None:
-        """Refuse a state with indices beyond its arrays, or that learning cannot reach: ValueError."""
+        """Raise ValueError for a state with indices out of range, or that learning cannot reach."""
         state.model.check(self.adapter.bounds(state))
 
     @abstractmethod
     def _to_saved(self, state: State) -> Tree:
-        """Return the model without unused room and without arrays that can be computed again."""
+        """Return the model without unused room and without arrays that can be recomputed."""
 
     def _restored(self, model: Tree, tasks: Index) -> tuple[Tree, Tree]:
-        """Return the whole model for a saved one, and the part of the relation that the state keeps."""
+        """Return the complete model for a saved one, and the part of the relation in the state."""
         return model, None
 
 
 class CompiledLearner(BaseLearner):
-    """Base of learners with one compiled loop; a state keeps the calls prepared for its model."""
+    """Base of learners with one compiled loop; a state keeps prepared calls for its model."""
 
     compiled_rule: Tree
     #: True if a round may have consequences to :meth:`warn` of.
@@ -155,10 +155,10 @@ class CompiledLearner(BaseLearner):
 
     @abstractmethod
     def make_room(self, state: LearnerState, i: int, entries: int) -> None:
-        """Make the room that compiled code lacked for a record of task i with this many entries."""
+        """Make the room that compiled code needs for a record of task i with this many entries."""
 
     def learn_compiled(self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS) -> Moves:
-        """Predict and learn in the compiled loop; if something stops it, the records before are learned."""
+        """Predict and learn in the compiled loop; on an error the records before it stay learned."""
         n, m, learned = len(run.tasks), len(y), 0
         state.calls = None  # which would hold the tables while they grow
         moves, rule, strategy = Moves(*np.zeros((3, n))), self.compiled_rule, run.query_strategy
@@ -173,7 +173,7 @@ class CompiledLearner(BaseLearner):
         return moves
 
     def predict_one(self, state: LearnerState, rows: Csr, i: int) -> float:
-        """Return the margin of one record, with values of the hypothesis's type, in some microseconds."""
+        """Return the margin of one record, in the hypothesis's value type, in a few microseconds."""
         margin: float = _calls_of(state).predict(state.model, rows.values, rows.features, UNPREPARED, i)
         return margin
 
@@ -199,12 +199,12 @@ def _calls_of(state: LearnerState) -> RecordCalls:
 
 
 def named_by(relation: Part) -> Sequence[Hashable]:
-    """Return the tasks that a relation names, which are all there can be; empty if it names none."""
+    """Return the tasks that a relation names, which are the only possible ones; empty if it names none."""
     return tuple(relation.known_tasks) if relation.form == "columns" else ()
 
 
 class LinearLearner(CompiledLearner, Round):
-    """A hypothesis, a relation and a rule joined into one round.
+    """A hypothesis, a relation and a rule combined into one learner.
 
     Parameters
     ----------
@@ -260,14 +260,14 @@ class LinearLearner(CompiledLearner, Round):
         return state
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first ``tasks`` tasks of the index and for these features; all or nothing."""
+        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
         if tasks > state.known or size.features > state.features:
             self.adapter.resize(state, tasks, max(size.features, state.features), counted)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks and their own weights: O(number of these weights).
 
-        Groups keep what they have learned; one whose last task leaves is dropped, too.
+        Groups keep their weights; a group without tasks is dropped, too.
         """
         self.adapter.drop_weights(state, dropped, tasks)
         state.known = dropped.left
@@ -292,9 +292,10 @@ class LinearLearner(CompiledLearner, Round):
         return margins
 
     def learn(self, state: State, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
-        """Predict and learn in the compiled loop, with delayed labels if there are fewer than records.
+        """Predict and learn in the compiled loop, with delayed labels if there are fewer labels than records.
 
-        However a stream is cut into batches, every bit is the same: a new task counts from its first record on.
+        The result does not depend, to the last bit, on how a stream is split into batches: a new task counts from its
+        first record on.
         """
         m = len(y)
         try:
@@ -310,16 +311,16 @@ class LinearLearner(CompiledLearner, Round):
         return result_of(moves, run, m)
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds without labels: clocks advance, nothing else changes."""
+        """End rounds without labels: advance clocks, change nothing else."""
         skip_rounds(state.model, rounds)
         state.rounds += rounds
 
     def warn(self, state: State) -> None:
-        """Warn once if a learned relation has outgrown its limit and is no longer updated."""
+        """Warn once if a learned relation has exceeded its limit and is no longer updated."""
         self.adapter.warn_if_frozen(state)
 
     def update_query_strategy(self, state: State, query_probability: Tree) -> None:
-        """Update the part of a query probability that comes from a learned relation."""
+        """Update a query probability that depends on a learned relation."""
         renew(query_probability, state.model)
 
     # -- learned parameters -------------------------------------------------------------------------------------------
@@ -350,12 +351,12 @@ class LinearLearner(CompiledLearner, Round):
         return (self._blank_model(dense).to_saved(Extent(0, 0, 0, 1)),)
 
     def _blank_model(self, dense: bool) -> Tree:
-        """Return a model without tasks, of the same named tuples as every model under these parameters."""
+        """Return a model without tasks, with the named tuples of every model under these parameters."""
         return self.adapter.model(self.adapter.blank(), 0, 0, 1, dense)
 
 
 class ConfidenceLearner(LinearLearner):
-    """A learner with variances of weights, such as the diagonal AROW."""
+    """A learner with a variance for each weight, such as diagonal AROW."""
 
     def __init__(self, hypothesis: Part, relation: Part, rule: Part) -> None:
         super().__init__(hypothesis, relation, rule)
@@ -372,7 +373,7 @@ class ConfidenceLearner(LinearLearner):
         return score_known_and_unseen(run, lambda rows, codes: _variances(state.model, rows, codes), score_unseen)
 
     def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
-        """Return M_ii ‖x‖², the prior variances of margins, by the features from column ``first`` on."""
+        """Return the prior variances M_ii ‖x‖² of margins, over the features from column ``first`` on."""
         if first:
             run = run._replace(rows=select_from_column(run.rows, first))
         return score_known_and_unseen(

@@ -1,4 +1,4 @@
-"""Mixed-effects models as learners, by themselves, as members, or until another learner takes their place."""
+"""Mixed-effects models as learners: alone, as members, or until another learner replaces them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class _Saved(msgspec.Struct):
 
 
 class MixedEffectsLearner(CompiledLearner):
-    """Learn shared weights with all covariances, and each task's own with variances.
+    """Learn shared weights with their covariance matrix, and each task's own weights with variances.
 
     The equations are in :mod:`coterie.numeric.primal.kalman_filter`. A record costs O(d²), a task O(d) numbers.
 
@@ -120,10 +120,10 @@ class MixedEffectsLearner(CompiledLearner):
         return State(model, tasks, None, size.features, size.dense, len(tasks))
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Accept any tasks."""
+        """Do nothing: any new task is allowed."""
 
     def refuse_rows(self, state: State, rows: Rows) -> None:
-        """Refuse records with which there would be more features other than 0 than the limit, if there is advice."""
+        """Raise ValueError for records with more nonzero features than the limit, unless the model may stop."""
         if not self.too_wide or state.features < LIMIT:
             return
         entries = rows.to_csr().trimmed()
@@ -131,12 +131,12 @@ class MixedEffectsLearner(CompiledLearner):
         features = len(np.setdiff1d(seen, state.model.columns[:1]))
         if features >= LIMIT:
             raise ValueError(
-                f"a mixed-effects model can have {LIMIT - 1} features, as each record costs the square of their "
-                f"number; got {features}. {self.too_wide}"
+                f"a mixed-effects model supports at most {LIMIT - 1} features, got {features}: the cost of a record is "
+                f"quadratic in them. {self.too_wide}"
             )
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first this many tasks of the index, and note the number of features."""
+        """Resize the state to this many tasks of the index, and store the number of features."""
         model = state.model.with_constant(size.constant)
         require(
             model is state.model or len(model.columns) == 1,
@@ -146,7 +146,7 @@ class MixedEffectsLearner(CompiledLearner):
         state.known, state.features = max(tasks, state.known), max(size.features, state.features)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights; without any task, the shared weights, too."""
+        """Drop tasks and their own weights; without any task left, the shared weights, too."""
         state.known = dropped.left
         if state.known or state.model.has_left:
             state.model.drop_tasks(dropped)
@@ -154,17 +154,17 @@ class MixedEffectsLearner(CompiledLearner):
             state.model = self._empty(0).with_constant(int(state.model.seen.columns[0]))
 
     def mixing_arrays(self, state: State) -> Iterable[Any]:
-        """Return all arrays of the model, which is exact if it has learned each record once."""
+        """Return all arrays of the model; it is exact only if it learns each record once."""
         return arrays_of(state.model)
 
     def has_left(self, state: State) -> bool:
-        """Return True once more features were seen than such a model can have: it predicts nothing any more."""
+        """Return True if too many features were seen; the model then predicts NaN."""
         return bool(state.model.has_left)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def predict(self, state: State, run: Batch) -> Predictions:
-        """Predict records without changing the state. Margins are NaN once the model has left."""
+        """Predict records without changing the state. Margins are NaN once the model has stopped."""
         margins = np.zeros(len(run.tasks))
         predict(state.model.lent(), run.rows, run.tasks, 0, len(margins), margins)
         return Predictions(margins)
@@ -174,19 +174,19 @@ class MixedEffectsLearner(CompiledLearner):
         return result_of(self.learn_compiled(state, run, y), run, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
-        """Make room for all features seen."""
+        """Make room for all features seen so far."""
         state.model = state.model.with_room()
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds that have no labels."""
+        """End rounds without labels."""
         state.rounds += rounds
 
     def fast_calls(self, state: State) -> RecordCalls | None:
-        """Return compiled calls for single records, None if these, which count no features, could exceed the limit."""
+        """Return compiled calls for single records; None if their uncounted features could exceed the limit."""
         return None if self.too_wide and state.features >= LIMIT else super().fast_calls(state)
 
     def variances(self, state: State, run: Batch) -> Margins:
-        """Return the variance of each record's margin before it is shrunk, 0 once the model has left."""
+        """Return the variance of each record's margin before shrinkage, 0 once the model has stopped."""
         variances, model = np.zeros(len(run.tasks)), state.model
         margin_variances(model.lent(), run.rows, run.tasks, variances)
         if not model.has_left:
@@ -194,12 +194,12 @@ class MixedEffectsLearner(CompiledLearner):
         return variances
 
     def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
-        """Return the variance of margins a priori, by the features from column ``first`` on."""
+        """Return the prior variance of margins, over the features from column ``first`` on."""
         of_constant = self.shared[0] + self.prior.constant if first == 0 else 0.0
         return of_constant + self._slope_variances(state, run, lambda columns: columns >= first)
 
     def _slope_variances(self, state: State, run: Batch, counts: Callable[[Any], Any]) -> Margins:
-        """Return the variance of margins a priori by features in the columns that count, but the constant."""
+        """Return the prior variance of margins over the counted columns, without the constant."""
         rows, constant, n = run.rows.to_csr().trimmed(), state.model.seen.columns[0], len(run.tasks)
         owners, columns = np.repeat(np.arange(n), np.diff(rows.starts)), rows.features
         constants = np.bincount(owners, rows.values * (columns == constant), n)
@@ -207,7 +207,7 @@ class MixedEffectsLearner(CompiledLearner):
         return np.asarray((self.shared[1] + self.prior.slopes) * np.bincount(owners, values**2, n))
 
     def intervals(self, state: State, run: Batch, level: float) -> tuple[Margins, Floats]:
-        """Return margins and Student's intervals of labels of that level, shape (n, 2), for labels of weight 1."""
+        """Return margins and Student's t intervals of labels, shape (n, 2), for labels of weight 1."""
         from scipy.special import stdtrit
 
         margins, (squares, count) = self.predict(state, run).margins, state.model.noise
@@ -218,7 +218,7 @@ class MixedEffectsLearner(CompiledLearner):
     # -- what was learned ---------------------------------------------------------------------------------------------
 
     def weights(self, state: State) -> Floats:
-        """Return m + v of each task for records with the constant 1, dense, 0 once the model has left."""
+        """Return m + v of each task for records with the constant 1, dense; 0 once the model has stopped."""
         weights, columns = np.zeros((state.known, state.features)), state.model.columns
         if len(columns):
             weights[:, columns[1:]] = state.model.coefficients(np.arange(state.known))[:, 1:]
@@ -231,7 +231,7 @@ class MixedEffectsLearner(CompiledLearner):
         return np.asarray(state.model.coefficients(np.arange(state.known))[:, 0])
 
     def linear_part(self, state: State, run: Batch, record: Rows | None = None) -> Margins:
-        """Return the margins of records as weighted sums, scaled as the margin of ``record`` of the first task is."""
+        """Return the margins of records as weighted sums, scaled like the margin of ``record`` of the first task."""
         model, n = state.model, len(run.tasks)
         if model.has_left:
             return np.full(n, np.nan)
@@ -304,12 +304,12 @@ class MixedEffectsLearner(CompiledLearner):
 
 
 def _parameters_of(model: MixedEffects) -> dict[str, list[float]]:
-    """Return the numbers of a model that its parameters determine."""
+    """Return the numbers of a model that depend only on its parameters."""
     return {name: getattr(model, name).tolist() for name in ("priors", "ridges", "kept")}
 
 
 def _own_arrays(model: MixedEffects) -> Arrays:
-    """Return copies of the arrays of a model that are not determined by its parameters and the other arrays."""
+    """Copy the arrays of a model that do not follow from its parameters and other arrays."""
     arrays = {name: getattr(model, name).copy() for name in ("clock", "weights", "precisions", "noise")}
     mean, covariance = model.shared
     columns, triangle = model.seen.columns[: model.clock[0]].copy(), covariance[np.tril_indices(len(mean))]
@@ -317,7 +317,7 @@ def _own_arrays(model: MixedEffects) -> Arrays:
 
 
 class SuccessionLearner(MemberLearner):
-    """Predict by a mixed-effects model until it leaves, then by a successor, which learns from the start.
+    """Predict by a mixed-effects model until it stops, then by a successor, which learns from the start.
 
     Parameters
     ----------
@@ -364,11 +364,11 @@ class SuccessionLearner(MemberLearner):
         self.learn_one_in_members(state, rows, i, y)
 
     def variances(self, state: MembersState, run: Batch) -> Floats:
-        """Refuse to give variances, which the successor does not have."""
+        """Raise AttributeError: the successor has no variances."""
         raise AttributeError("a model with many_features='gradient' has no variances; use many_features='raise'")
 
     def intervals(self, state: MembersState, run: Batch, level: float) -> tuple[Margins, Floats]:
-        """Refuse to give intervals, which the successor does not have."""
+        """Raise AttributeError: the successor has no intervals."""
         raise AttributeError("a model with many_features='gradient' has no intervals; use many_features='raise'")
 
     # -- learned parameters: those of the learner that predicts -------------------------------------------------------
@@ -395,5 +395,5 @@ class SuccessionLearner(MemberLearner):
         return self._ask_active("share", state)
 
     def relation_matrix(self, state: MembersState, among: Sequence[int] | None = None) -> Floats:
-        """Return A⁻¹ on the paper's scale for the tasks known, or for the numbers ``among`` them."""
+        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
         return self._ask_active("relation_matrix", state, among)

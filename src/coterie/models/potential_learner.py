@@ -1,4 +1,4 @@
-"""Learners under a fixed relation; their weights are the gradient of a potential at the sum of all moves."""
+"""Learners with weights that are the gradient of a potential at the sum of all updates, under a fixed relation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .contract import Batch, Codes, Margins
 
 
 class PotentialLearner(BoundLearner):
-    """A hypothesis with a potential and a fixed relation; the gradient is recomputed after every mistake.
+    """A hypothesis with a potential and a fixed relation; recomputes the gradient after every mistake.
 
     The rule is the Perceptron's. Parameters are those of :class:`BoundLearner`.
     """
@@ -40,17 +40,17 @@ class PotentialLearner(BoundLearner):
         return self._resized(state, True)
 
     def weights(self, state: State) -> Weights:
-        """The weights that predictions use, one row per task, dense."""
+        """Return the weights that predictions use, one row per task, dense."""
         return np.array(state.model.weights)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Margins of records of known tasks: O(nnz) each; the state does not change."""
+        """Return the margins of records of known tasks: O(nnz) each; the state does not change."""
         margins = np.zeros(len(codes))
         self._predict(state.model, _within(rows, state.features), codes, margins)
         return margins
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen, as if they had been known: O(K² d) a task."""
+        """Return the margins of records of unseen tasks, as if the tasks were known: O(K² d) per task."""
         margins, places = np.zeros(len(tasks)), dict.fromkeys(tasks)
         for task in places:
             rows_of_task = np.array([t for t, other in enumerate(tasks) if other == task])
@@ -69,9 +69,9 @@ class PotentialLearner(BoundLearner):
         return self.hypothesis.resized(state.model, M, state.features)
 
     def rebind(self, state: State) -> None:
-        """Take over the moves of a state that was learned under other parameters: O(K² d) and a gradient.
+        """Rebind the updates of a state to other parameters: O(K² d) and one gradient.
 
-        Under equal parameters, as a copy has them, the state stays as it is to the last bit.
+        If the parameters are equal, as in a copy, the state does not change.
         """
         after, before = self._resized(state, True), state.model
         pairs = ((after.values, before.values), (after.weights, before.weights))
@@ -98,12 +98,12 @@ class PotentialLearner(BoundLearner):
 
 
 def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:
-    """Write out record t as an array of all features."""
+    """Return record t as an array of all features."""
     return np.asarray(rows.cut(t, t + 1).to_dense(features).values[0], np.float64)
 
 
 def _within(rows: Rows, features: int) -> Rows:
-    """Drop features that the model has never had."""
+    """Drop features that the model does not have."""
     if isinstance(rows, Dense) or rows.width <= features:
         return rows
     is_known = rows.features < features

@@ -1,8 +1,7 @@
-"""A limit on the number of tasks: the one that was not seen for longest is forgotten when a new one comes.
+"""The ``max_tasks`` limit: a new task replaces the least recently used one.
 
-A newcomer joins before the task leaves whose number it takes, so that a group of both is never empty. A block of
-records is learned in pieces at whose beginning tasks come and leave, such that nothing differs from its records
-learned one by one.
+The new task is added before the old one, whose number it takes, is dropped, so that a group of both is never empty. A
+block of records is learned in pieces between these replacements, with the same result as record by record.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LEAVING = np.iinfo(np.int64).max
 
 
 class Recency:
-    """The order in which tasks were last seen, by their numbers: O(1) a record, and a sort now and then.
+    """The least recently used order of tasks, by their numbers: O(1) per record, with an occasional sort.
 
     Parameters
     ----------
@@ -53,33 +52,33 @@ class Recency:
             If it is not an order of this many tasks.
         """
         if order.ndim != 1 or order.dtype.kind != "i" or not np.array_equal(np.sort(order), np.arange(known)):
-            raise ValueError(f"the file holds no order in which its {known} tasks were seen")
+            raise ValueError(f"the file has no valid order of its {known} tasks")
         return cls(order)
 
     @property
     def order(self) -> Codes:
-        """The numbers of the tasks known, the one that was not seen for longest first."""
+        """The numbers of the known tasks, least recently used first."""
         return np.argsort(self._seen[: self._known], kind="stable")
 
     def join(self, tasks: int) -> None:
-        """Add this many tasks, which are about to be seen."""
+        """Add this many tasks; their first records follow."""
         known = self._known + tasks
         self._seen = enlarged(self._seen, known)
         self._seen[self._known : known] = self._clock + np.arange(tasks)
         self._known, self._clock = known, self._clock + tasks
 
     def see(self, codes: Codes) -> None:
-        """Mark the tasks with these numbers as seen, in order."""
+        """Mark the tasks with these numbers as used, in order."""
         self._seen[codes] = self._clock + np.arange(len(codes))  # of several times the last one stays
         self._clock += len(codes)
 
     def see_one(self, number: int) -> None:
-        """Mark a task as seen."""
+        """Mark a task as used."""
         self._seen[number] = self._clock
         self._clock += 1
 
     def oldest(self) -> int:
-        """The number of the task that was not seen for longest, -1 if there is none but those that are leaving."""
+        """Return the number of the least recently used task that is not leaving, -1 if there is none."""
         while True:
             if not self._stack:
                 order, self._sorted = self.order[::-1], self._known
@@ -94,11 +93,11 @@ class Recency:
             self._stack.pop()
 
     def leave(self, number: int) -> None:
-        """Mark a task as leaving, so that :meth:`oldest` does not return it any more."""
+        """Mark a task as leaving, so that :meth:`oldest` skips it."""
         self._seen[number] = _LEAVING
 
     def drop(self, dropped: Dropped) -> None:
-        """Forget tasks; the last ones take their numbers."""
+        """Drop tasks; the last ones take their numbers."""
         dropped.move(self._seen)
         self._known = dropped.left
         # numbers on the stack may belong to other tasks now
@@ -107,10 +106,10 @@ class Recency:
 
 
 class Piece(NamedTuple):
-    """The records ``first`` to ``last`` (not included) of a block, before which tasks come and leave.
+    """The records ``first`` to ``last`` (excluded) of a block, and the tasks added and dropped before them.
 
-    ``coming`` are places among the distinct tasks of the block, in the order of their first records; ``leaving`` are
-    numbers, which the last of those that come take, in this order.
+    ``coming`` are indices into the distinct tasks of the block, in the order of their first records; ``leaving`` are
+    numbers, which the last of the added tasks take, in this order.
     """
 
     first: int
@@ -120,7 +119,7 @@ class Piece(NamedTuple):
 
 
 class Turnover:
-    """The pieces of a block of records in which at most so many tasks are known.
+    """The pieces of a block of records, each with at most ``max_tasks`` known tasks.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ class Turnover:
         heapq.heapify(self._coming)
 
     def pieces(self, known: int) -> Iterator[Piece]:
-        """Yield the pieces, this many tasks being known before the first."""
+        """Yield the pieces; ``known`` is the number of tasks before the first."""
         piece = Piece(0, 0, [], [])
         while piece.last < len(self._places) or not len(self._places):
             piece = self._piece(piece.last, known)
@@ -178,7 +177,7 @@ class Turnover:
         return Piece(first, last, coming, leaving)
 
     def _next_round(self, number: int, first: int) -> int:
-        """The next record, from the first on, of the task with a number; the end of the block if there is none."""
+        """Return the next record of a task, from ``first`` on; the end of the block if there is none."""
         place = self._place_of.get(number)
         rounds = () if place is None else self._rounds[place]
         at = np.searchsorted(rounds, first)
@@ -194,7 +193,7 @@ class Turnover:
                 heapq.heappush(self._coming, (again, place))
 
     def _number(self, piece: Piece, known: int) -> int:
-        """Number the tasks that come; returns how many are known then."""
+        """Number the added tasks; return the number of known tasks after that."""
         room = len(piece.coming) - len(piece.leaving)
         for place, number in zip(piece.coming, [*range(known, known + room), *piece.leaving], strict=True):
             self.numbers[place] = number

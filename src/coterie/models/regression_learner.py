@@ -1,7 +1,7 @@
-"""Learners of numbers, stacked: a last step combines them.
+"""Stacked regression: a stacker combines several learners of numbers.
 
-The learners do not depend on each other, and learn a batch one after the other; the last step then goes
-through their margins in one compiled loop (:mod:`coterie.numeric.primal.stacking`).
+The learners do not depend on each other, and learn a batch one after the other; then the stacker processes their
+margins in one compiled loop (:mod:`coterie.numeric.primal.stacking`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Saved(msgspec.Struct):
 
 @dataclass
 class RegressionState(MembersState):
-    """The states of the learners, and the last step."""
+    """The states of the learners and of the stacker."""
 
     _: KW_ONLY
     model: Stacking
@@ -60,7 +60,7 @@ class RegressionState(MembersState):
 
 
 class RegressionLearner(MemberLearner):
-    """Learners of numbers combined into one that has the same methods.
+    """Learners of numbers combined by a stacker, with the same methods.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class RegressionLearner(MemberLearner):
         return RegressionState(**vars(super().init(tasks, size, length)), model=model)
 
     def resize(self, state: RegressionState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Make room for the first ``tasks`` tasks of the index, and for these features."""
+        """Resize the state to the first ``tasks`` tasks of the index, and to these features."""
         super().resize(state, tasks, size, counted)
         state.model = state.model.with_tasks(tasks)
 
@@ -100,13 +100,13 @@ class RegressionLearner(MemberLearner):
         state.model.drop_tasks(dropped)
 
     def mixing_arrays(self, state: RegressionState) -> Iterable[Any]:
-        """Return the arrays of the last step, which learns from predictions of records not yet learned."""
+        """Return the arrays of the stacker, which learns from out-of-sample predictions."""
         return arrays_of(state.model)
 
     # -- learning -------------------------------------------------------------------------------------------------
 
     def learn(self, state: RegressionState, run: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn; the last step and the residuals use predictions from when they were asked, if known."""
+        """Predict and learn; the stacker and the residuals use the predictions before the labels, if known."""
         n, m = len(run.tasks), len(y)
         updates = self.learn_members(state, run, [y] * len(self.learners))
         foreseen = np.array([update.predictions.margins for update in updates])
@@ -165,15 +165,15 @@ class RegressionLearner(MemberLearner):
         return np.asarray(self._stack(free, run.tasks, margins)[0][-2])
 
     def intervals(self, state: RegressionState, run: Batch, level: float) -> tuple[Margins, Floats]:
-        """Return margins, and intervals in which labels lie with probability ``level``, shape (n, 2)."""
+        """Return margins, and intervals that contain labels with probability ``level``, shape (n, 2)."""
         predictions, spreads = self._predict_with_spread(state, run)
         ends, ages = self.quantiles(state, np.array([0.5 - level / 2, 0.5 + level / 2])), predictions.experts[-1]
         return predictions.margins, predictions.margins[:, None] + spreads[:, None] * ends[ages.astype(np.int64)]
 
     def quantiles(self, state: RegressionState, levels: Floats) -> Floats:
-        """Return quantiles of standardised residuals: of those counted, and a normal one that counts as 20.
+        """Return quantiles of standardised residuals, with a normal prior that counts as 20 residuals.
 
-        Shape (AGES, n): by the number of labels of the task that were known.
+        Shape (AGES, n): by the number of known labels of the task.
         """
         from scipy.special import ndtr
 
@@ -189,7 +189,7 @@ class RegressionLearner(MemberLearner):
     # -- learned parameters ----------------------------------------------------------------------------------------
 
     def member_weights(self, state: RegressionState) -> Floats:
-        """Return the weights of the members in the last step, shape (S,); 0 for one that has left."""
+        """Return the members' weights in the stacker, shape (S,); 0 for a member that has stopped."""
         active = len(self.learners) - sum(learner.has_left(inner) for learner, inner in self.pairs(state))
         if state.model.clock[0] > stacking.START:
             return state.model.last.mean.copy()  # type: ignore[no-any-return]
@@ -208,13 +208,13 @@ class RegressionLearner(MemberLearner):
         return np.asarray(sum(factor * learner.intercepts(inner) for factor, (learner, inner) in factors))
 
     def share(self, state: RegressionState) -> Floats:
-        """Return the mean share of the members by their weights in the last step, the same for all tasks."""
+        """Return the members' mean share by their stacking weights, the same for all tasks."""
         parts = np.abs(self.member_weights(state))
         shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
         return np.asarray(parts @ shares / (parts.sum() or 1.0))
 
     def relation_matrix(self, state: RegressionState, among: Sequence[int] | None = None) -> Floats:
-        """Return the matrix (1 - s) I + s 11' of the share s."""
+        """Return the matrix (1 - s) I + s 11' for the share s."""
         n = state.known if among is None else len(among)
         shared = float(self.share(state)[0]) if state.known else 0.0
         return np.asarray((1.0 - shared) * np.eye(n) + shared)

@@ -1,9 +1,9 @@
-"""Adapters of relations to learners, by the form in which M comes: by levels, by columns, or learned.
+"""Adapters of relations to learners, by the form of M: nested groups, columns, or learned.
 
-A :class:`RelationAdapter` supplies the field ``sharing`` of a model, from which M is read. A model of weights is made
-and changed by the adapter; other models, such as those of support vectors, read M for pairs of tasks.
+A :class:`RelationAdapter` supplies the field ``sharing`` of a model, from which M is read. The adapter makes and
+changes models of weights; other models, such as those of support vectors, read M for pairs of tasks.
 
-A state has the index of all tasks, ``known`` of which it has room for.
+A state has the index of all tasks and room for the first ``known`` of them.
 """
 
 from __future__ import annotations
@@ -36,57 +36,57 @@ NO_GROUPS = np.zeros(0, np.int64)
 
 
 def require_fit(hypothesis: Part, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
-    """Refuse a part that a hypothesis cannot be combined with: TypeError naming the kinds that it can."""
+    """Raise TypeError, naming the supported kinds, if a hypothesis does not support a part."""
     if not fits:
-        raise TypeError(f"{type(hypothesis).__name__} cannot {what}: it needs {part} by {' or '.join(kinds)}")
+        raise TypeError(f"{type(hypothesis).__name__} cannot {what}; it needs {part} by {' or '.join(kinds)}")
 
 
 class RelationAdapter(ABC):
-    """The operations that depend on the form of a relation; a state is changed in place."""
+    """Operations that depend on the form of a relation; they change a state in place."""
 
     def __init__(self, hypothesis: Part, relation: Part) -> None:
         self.hypothesis, self.relation = hypothesis, relation
 
     @abstractmethod
     def refuse(self, state: State, new: Sequence[Hashable]) -> None:
-        """Refuse new tasks that the relation cannot have: ValueError naming the first."""
+        """Raise ValueError, naming the first, if the relation does not allow new tasks."""
 
     @abstractmethod
     def relation_matrix(self, state: State, among: Sequence[int] | None) -> Matrix:
-        """Return A⁻¹ on the paper's scale, for all tasks known or for the numbers ``among`` them."""
+        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
 
     @abstractmethod
     def share(self, state: State) -> Floats:
         """Return the shared part of each task's updates, from 0 to 1."""
 
     def warn_if_frozen(self, state: State) -> None:
-        """Warn once if a learned relation has outgrown its limit and is no longer updated."""
+        """Warn once if a learned relation has exceeded its limit and is no longer updated."""
         return
 
     def bounds(self, state: State) -> Bounds:
-        """Return the numbers of tasks, groups, features and rounds that a model's arrays must fit."""
+        """Return the numbers of tasks, groups, features and rounds, which limit the indices in a model's arrays."""
         return Bounds(state.known, 0, state.features, state.rounds)
 
     # -- the field ``sharing``
 
     @abstractmethod
     def begin(self, tasks: Index, features: int, length: int | None) -> tuple[Tree, Tree]:
-        """Return the part of the relation that a state keeps, and ``sharing``."""
+        """Return the part of the relation in a state, and ``sharing``."""
 
     @abstractmethod
     def blank(self) -> Tree:
-        """Return the ``sharing`` of no task as it would be saved."""
+        """Return the ``sharing`` without tasks, in saved form."""
 
     @abstractmethod
     def restore(self, sharing: Tree, tasks: Index) -> tuple[Tree, Tree]:
-        """Return the same as :meth:`begin` for a saved ``sharing``."""
+        """Return the part of the relation in a state and ``sharing``, for a saved ``sharing``."""
 
     def extend(self, state: State, tasks: int) -> Tree:
-        """Return the ``sharing`` with room for the first ``tasks`` tasks."""
+        """Return the ``sharing`` resized to the first ``tasks`` tasks."""
         return state.model.sharing
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
-        """Drop tasks of the ``sharing``; return the groups that have no task any more."""
+        """Drop tasks from the ``sharing`` of the state; return the groups left without tasks."""
         return NO_GROUPS
 
     def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
@@ -98,42 +98,42 @@ class RelationAdapter(ABC):
         return None
 
     def group_weights(self, sharing: Tree) -> Floats:
-        """Return the weight of every group that has tasks, which may change as tasks arrive."""
+        """Return the weight of every group that has tasks; it may change when tasks are added."""
         return np.zeros(0)
 
     # -- models of weights
 
     def count_rows(self, sharing: Tree, tasks: int) -> tuple[int, int]:
-        """Return the numbers of rows of groups and of tasks' own weights."""
+        """Return the numbers of rows for groups and for tasks."""
         return 0, tasks
 
     def model(self, sharing: Tree, groups: int, tasks: int, features: int, dense: bool) -> Model:
-        """Make a model with these numbers of rows of groups and of tasks."""
+        """Make a model with these numbers of rows for groups and for tasks."""
         model: Model = self.hypothesis.make_model(self.relation.form, sharing, groups, tasks, features, dense)
         return model
 
     def start(self, tasks: Index, size: InputShape, length: int | None) -> State:
-        """Make the state before the first round."""
+        """Return the state before the first round."""
         own, sharing = self.begin(tasks, size.features, length)
         model = self.model(sharing, *self.count_rows(own, len(tasks)), size.features, size.dense)
         return State(model, tasks, own, size.features, size.dense, len(tasks))
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Make room for the first ``tasks`` tasks of the index and for these features; all or nothing."""
+        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
         state.model = state.model.fit(self.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.features = features
 
     def drop_weights(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop the own weights of tasks, given by their labels; the last tasks get their numbers."""
+        """Drop tasks' own weights, by the tasks' labels; the last tasks take their numbers."""
         empty = self.drop(state, dropped, tasks)
         state.replace_model(state.model.drop_tasks(dropped, empty))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Supply the column of M, or the room for new weights, that compiled code lacked for a record of task i."""
+        """Supply the column of M or the room for weights that compiled code needs for a record of task i."""
         state.model = state.model.make_room(i, entries)
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
-        """Make a model that predicts for unseen tasks; ValueError if the relation allows no new tasks."""
+        """Return a model that predicts for unseen tasks; raise ValueError if the relation allows no new tasks."""
         model: Model = state.model.unseen_task_model(len(tasks), self.unseen_sharing(state, tasks))
         return model
 
@@ -189,7 +189,7 @@ class LevelAdapter(RelationAdapter):
         return len(sharing), tasks if self.relation.specific else 1
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Let new tasks join their groups; without ``counted`` compiled code counts them as their records come."""
+        """Add new tasks to their groups; without ``counted`` compiled code counts them at their first records."""
         model: Model = state.model
         levels, new, arrivals = model.sharing, state.tasks.sequence[state.known : tasks], state.coming
         if len(new):
@@ -240,7 +240,7 @@ class LevelAdapter(RelationAdapter):
 
 
 class InterceptAdapter(LevelAdapter):
-    """One model of all tasks with a constant of each: a group of all, and tasks with one weight of their own."""
+    """One model for all tasks with an intercept per task: one group, and a single weight per task."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(Pooled().relation_matrix(state.labels, among))
@@ -250,14 +250,16 @@ class InterceptAdapter(LevelAdapter):
 
 
 class ColumnAdapter(RelationAdapter):
-    """A relation that gives columns of M, one for each of the tasks that it names."""
+    """A relation that computes columns of M, one for each of the tasks that it names."""
 
     def refuse(self, state: State, new: Sequence[Hashable]) -> None:
         known = state.tasks
         for task in new:
             if task not in known.numbers:
                 shown = ", ".join(map(repr, known.labels[:5]))
-                raise ValueError(f"task {task!r} is unknown to {type(self.relation).__name__}, which has {shown} ...")
+                raise ValueError(
+                    f"task {task!r} is unknown to {type(self.relation).__name__}, whose tasks are {shown} ..."
+                )
 
     def relation_matrix(self, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(self.relation.relation_matrix(None if among is None else [state.labels[i] for i in among]))
@@ -275,7 +277,7 @@ class ColumnAdapter(RelationAdapter):
         return self.begin(tasks, 0, None)
 
     def to_saved(self, state: State) -> Tree:
-        """Return no columns, which can be computed again."""
+        """Return no columns, because they can be recomputed."""
         return no_columns()
 
     def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
@@ -305,7 +307,7 @@ class ColumnAdapter(RelationAdapter):
         return M
 
     def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, Floats]:
-        """Refuse unseen tasks, which a relation by columns does not have: ValueError."""
+        """Raise ValueError: a relation by columns has no unseen tasks."""
         unseen: tuple[Matrix, Floats] = self.unseen_sharing(state, tasks)
         return unseen
 
@@ -315,7 +317,7 @@ class ColumnAdapter(RelationAdapter):
 
 
 class LearnedAdapter(RelationAdapter):
-    """A relation that is learned from the weights, which are all stored."""
+    """A relation learned from the weights, all of which are stored."""
 
     #: True if the rule goes by signs, so that a change of A_0 = I/K rescales the updates so far.
     by_sign: bool = False
@@ -348,9 +350,9 @@ class LearnedAdapter(RelationAdapter):
         return None, sharing
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Rescale the updates made while A_0 = I/K was of fewer tasks; their lengths depend on K.
+        """Rescale the updates from the time when A_0 = I/K had fewer tasks, because their lengths depend on K.
 
-        One new task after the other is counted, so it makes no difference which of them come together.
+        New tasks are counted one after the other, so that the result does not depend on the batches.
         """
         before = state.model.sharing
         after = self.relation.resize(before, state.tasks.labels[:tasks], features)
@@ -371,7 +373,7 @@ class LearnedAdapter(RelationAdapter):
         state.model = model.with_sharing(self.relation.resize(left, state.tasks.labels, state.features))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Do nothing: every weight has its place and every column of M is state."""
+        """Do nothing: all weights and all columns of M are stored."""
 
     def share(self, state: State) -> Floats:
         return mean_share(matrix_of(state.model.sharing))
@@ -388,7 +390,7 @@ _ADAPTERS: Mapping[str, type[RelationAdapter]] = {
 
 
 def adapt_relation(hypothesis: Part, relation: Part) -> Any:
-    """Return the adapter of a relation to a hypothesis; TypeError naming both if they cannot be combined."""
+    """Return the adapter of a relation to a hypothesis; raise TypeError naming both if they cannot be combined."""
     spec.require_part("relation", relation, "HalfUpdate()")
     form = getattr(relation, "form", None)
     require_fit(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
@@ -396,7 +398,7 @@ def adapt_relation(hypothesis: Part, relation: Part) -> Any:
 
 
 def count_all(state: State) -> None:
-    """Count all tasks that the state knows, also those without records so far."""
+    """Count all tasks of the state, including those without records."""
     if state.coming is not NO_ARRIVALS:
         count_arrivals(state.coming._replace(rounds=state.rounds), state.known - 1, 0)
         state.coming = NO_ARRIVALS
@@ -414,7 +416,7 @@ def arrivals_of(state: State, early: Codes) -> Arrivals:
 
 
 def _common_weight(levels: Levels, paths: Codes, others: Codes) -> Matrix:
-    """Sum the weights of the groups that two tasks have in common."""
+    """Sum the weights of the groups that both tasks belong to."""
     weight = np.append(levels.weight, 0.0)
     M = np.zeros((len(paths), len(others)))
     for groups, theirs in zip(paths.T, others.T, strict=True):

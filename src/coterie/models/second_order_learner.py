@@ -1,8 +1,8 @@
-"""The round of second-order learners with all covariances, a block of records at a time.
+"""Second-order learners with a full covariance, one block of records at a time.
 
-Means f and covariances Q of the margins of a block are made at once, by matrix products; the walk through the block
-then needs nothing but these; and the model absorbs the records moved on at the end of the block. Margins, mistakes and
-weights are those of records learned one at a time.
+Means f and covariances Q of the margins of a block are computed at once, by matrix products; the loop over the block
+needs nothing else; the model is updated with the learned records at the end of the block. Margins, mistakes and weights
+are those of learning one record at a time.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ MOST_WEIGHTS = 1 << 15
 
 
 def _require_room(tasks: int, features: int) -> None:
-    """Refuse to keep a covariance for each pair of weights if there are too many weights: ValueError."""
+    """Raise ValueError if a covariance for each pair of weights needs too much memory."""
     if tasks * features > MOST_WEIGHTS:
         raise ValueError(
             f"a covariance for each pair of the {features:,} weights of {counted(tasks, 'task')} needs "
-            f"{(tasks * features) ** 2 / 2**27:,.0f} GiB: use covariance='diagonal' of MultitaskAROW, solver='dual' of "
+            f"{(tasks * features) ** 2 / 2**27:,.0f} GiB; use covariance='diagonal' of MultitaskAROW, solver='dual' of "
             "second-order estimators, or fewer features"
         )
 
 
 class SecondOrderLearner(BoundLearner):
-    """All covariances, a fixed relation and a rule joined into one round.
+    """A learner with a full covariance, a fixed relation and a rule.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SecondOrderLearner(BoundLearner):
         super().__init__(hypothesis, relation)
         spec.require_part("rule", rule, "AROW()")
         if not isinstance(rule, ConfidenceRule):
-            raise TypeError(f"FullCovariance cannot move by {rule!r}: it needs a rule by confidence")
+            raise TypeError(f"FullCovariance does not support {rule!r}; choose a rule by confidence such as AROW")
         spec.check_positive(rule.noise, noise)
         self.rule, self.noise, self.relative = rule, float(noise), relative
         self.shrinks, self.every = bool(rule.shrunk), math.isinf(rule.threshold)
@@ -89,7 +89,7 @@ class SecondOrderLearner(BoundLearner):
         )
 
     def deciding(self) -> Self:
-        """Return a learner of margins with the right signs but the wrong size, computed without covariances."""
+        """A learner whose margins have the right sign but not the right size, computed without covariances."""
         decider = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
         # signs need f alone: no variance, which costs a square of the number of rows
         decider.shrinks = False
@@ -106,7 +106,7 @@ class SecondOrderLearner(BoundLearner):
         return self._resized(state, True)
 
     def weights(self, state: State) -> Weights:
-        """The weights that predictions use, one row per task, dense.
+        """Return the weights that predictions use, one row per task, dense.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class SecondOrderLearner(BoundLearner):
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
     def linear_part(self, state: State, run: Batch, record: AnyRows | None = None) -> Margins:
-        """The means of margins, which are a weighted sum of features unless there is a kernel."""
+        """Return the means of margins, which are weighted sums of features for a linear kernel."""
         if not self.hypothesis.linear:
             return np.zeros(len(run.tasks))
         return np.asarray(self.deciding().predict(state, run).margins)
@@ -131,15 +131,15 @@ class SecondOrderLearner(BoundLearner):
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Compute margins of records of known tasks without changing the state."""
+        """Return the margins of records of known tasks without changing the state."""
         return self._margins(*self.moments(state, rows, codes, self.shrinks))
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
+        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
         return self._margins(*self.moments_unseen(state, rows, tasks, self.shrinks))
 
     def moments(self, state: State, rows: Rows, codes: Codes, with_variances: bool = True) -> tuple[Margins, Margins]:
-        """Mean and, if asked for, variance (else 0) of the margins of records of known tasks."""
+        """Return the mean and, if requested, the variance (else 0) of the margins of records of known tasks."""
         parts = [np.zeros((2, 0))]
         for first in range(0, len(codes), BLOCK):
             part = codes[first : first + BLOCK]
@@ -153,14 +153,14 @@ class SecondOrderLearner(BoundLearner):
     def moments_unseen(
         self, state: State, rows: Rows, tasks: Sequence[Hashable], with_variances: bool = True
     ) -> tuple[Margins, Margins]:
-        """Mean and variance, as in :meth:`moments`, of the margins of records of tasks that nobody has seen."""
+        """Return mean and variance of the margins of records of unseen tasks, as :meth:`moments` does."""
         X = self._points(state, rows, state.rounds)
         pairs: Pairs = self.adapter.unseen(state, tasks, state.model.tasks_of_rows)
         f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, with_variances)
         return f, q
 
     def variances(self, state: State, run: Batch) -> Margins:
-        """Variances of the margins of records, none below 0 by rounding."""
+        """Return the variances of the margins of records, clipped at 0."""
         variances = score_known_and_unseen(
             run,
             lambda rows, codes: self.moments(state, rows, codes)[1],
@@ -170,9 +170,9 @@ class SecondOrderLearner(BoundLearner):
         return np.maximum(variances, 0.0)
 
     def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
-        """Compute M_ii k(x, x), the variances of margins a priori, by the features from column ``first`` on.
+        """Return the prior variances M_ii k(x, x) of margins, over the features from column ``first`` on.
 
-        Kernels that are not linear see no such features.
+        Nonlinear kernels do not support such features.
         """
         if first == 0:
             k = self.hypothesis.kernel.diagonal(self._points(state, run.rows, state.rounds))
@@ -246,8 +246,8 @@ class SecondOrderLearner(BoundLearner):
                 raise
             longest, name = math.sqrt(X.squares.max()), self.rule.noise
             raise ValueError(
-                f"the variance of margins is lost to rounding: records of length {longest:.2g} are too long for "
-                f"{name}={self.noise:g}; scale their columns"
+                f"the variance of margins is lost to rounding: the norm {longest:.2g} of records is too large for "
+                f"{name}={self.noise:g}; scale the columns"
             ) from error
         # mistakes on sparse records are few beside their features; all records are soon more
         if self.hypothesis.outgrown(model, state.known, state.features, state.dense or self.every):

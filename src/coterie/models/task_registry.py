@@ -1,7 +1,7 @@
-"""The tasks of a model: numbers them, makes room for them, registers them as they come, and forgets them.
+"""The tasks of a model: number them, make room for them, register new ones, drop them.
 
-A learner sees numbers only. The registry alone knows the tasks, whether new ones may come (``new_task``), the most
-there may be (``max_tasks``), and when each was last seen.
+A learner handles numbers only. The registry has the labels of tasks, ``new_task``, ``max_tasks``, and the order of
+their last records.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RECENCY = "recency"
 
 
 class Arrival(NamedTuple):
-    """Before round ``round`` of a batch the state must have ``tasks`` tasks and ``width`` features."""
+    """A resize: before round ``round`` of a batch the state must have ``tasks`` tasks and ``width`` features."""
 
     round: int
     tasks: int
@@ -50,9 +50,9 @@ class Arrival(NamedTuple):
 def find_arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> list[Arrival]:
     """Return the arrivals of a batch: the rounds before which new tasks, or new features, need room.
 
-    New tasks have the numbers from ``known`` on, in the order in which they come; record t is ``widths[t]`` wide, if
-    that counts, and ``width`` features are known. If labels are ``delay`` rounds late, a record comes that many rounds
-    before it is learned, and the first of a batch are there from the start.
+    New tasks have numbers from ``known`` on, in order of first appearance; record t has ``widths[t]`` features, if
+    widths are given, and the state has ``width``. If labels are delayed by ``delay`` rounds, a record is predicted that
+    many rounds before it is learned.
     """
     tasks = np.maximum(np.maximum.accumulate(codes) + 1, known)
     wide = np.full(len(codes), width) if widths is None else np.maximum(np.maximum.accumulate(widths), width)
@@ -63,7 +63,7 @@ def find_arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = N
 
 
 class TaskRegistry:
-    """A learner, the tasks it knows, and its state.
+    """A learner, its known tasks, and its state.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class TaskRegistry:
         self.recency: Recency | None = None
 
     def limit(self, max_tasks: int | None) -> None:
-        """Set the most tasks to know at a time: ValueError if the learner cannot drop tasks."""
+        """Set the maximum number of known tasks; raise ValueError if the learner cannot drop tasks."""
         if max_tasks is None:
             self.recency = None
         else:
@@ -117,7 +117,7 @@ class TaskRegistry:
     # -- refusals -----------------------------------------------------------------------------------------------------
 
     def checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
-        """Return functions that raise ValueError for tasks of which one would be refused."""
+        """Return functions that raise ValueError for invalid tasks."""
         learner, state = self.learner, self.state
         index = self.tasks if state is not None else Index(learner.traits.named)
         state = learner.init(index, InputShape()) if state is None and learner.traits.has_tasks else state
@@ -137,14 +137,14 @@ class TaskRegistry:
         return checks
 
     def refuse_unseen(self, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks that were never seen, if the parameters say so."""
+        """Raise ValueError for unseen tasks if ``new_task='raise'``."""
         if self.new_task == "raise":
             unseen = self.tasks.new_among(tasks)
             if unseen:
                 raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
 
     def validate(self, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks to be learned of which one cannot be registered or saved: ValueError."""
+        """Raise ValueError for tasks that cannot be registered or saved."""
         self.require_savable(tasks)
         self.refuse_unseen(tasks)
         new = self.tasks.new_among(tasks)
@@ -152,16 +152,16 @@ class TaskRegistry:
             self.learner.refuse(self.state, new)
 
     def require_savable(self, tasks: Sequence[Hashable]) -> None:
-        """Refuse new tasks that no file could restore."""
+        """Raise ValueError for new tasks that cannot be restored from a file."""
         if not isinstance(tasks, WholeNumbers):
             known = () if self.state is None else self.tasks.numbers
             spec.check_labels(task for task in tasks if task not in known)
 
     def number_of(self, task: Hashable) -> int:
-        """Return the number of a known task: ValueError for another one."""
+        """Return the number of a known task; raise ValueError for an unknown one."""
         number = self.tasks.numbers.get(task) if self.state is not None else None
         if number is None:
-            raise ValueError(f"task {task!r} was never seen: the model knows {len(self)} tasks, see tasks_")
+            raise ValueError(f"task {task!r} was never seen; tasks_ lists the {len(self)} known tasks")
         return number
 
     # -- room ---------------------------------------------------------------------------------------------------------
@@ -173,9 +173,9 @@ class TaskRegistry:
         length: int | None = None,
         coming: Sequence[Hashable] = (),
     ) -> None:
-        """Create the initial state with the tasks known at the start; only check those in ``coming``.
+        """Create the initial state with the tasks known at the start; only check the tasks in ``coming``.
 
-        Nothing is changed if one is refused.
+        If one is invalid, nothing changes.
         """
         index, learner = Index(self.learner.traits.named or tasks), self.learner
         state = learner.init(index, size, length)
@@ -189,7 +189,7 @@ class TaskRegistry:
         self.recency = None if self.max_tasks is None else Recency([])
 
     def register(self, new: Sequence[Hashable], size: InputShape, counted: bool = True) -> None:
-        """Make room for new tasks, known from now on, and for records of this width."""
+        """Register tasks and resize the state to them and to this width."""
         known = len(self.tasks)
         if len(new):
             self.tasks.add(new)
@@ -202,20 +202,20 @@ class TaskRegistry:
     def validate_and_register(
         self, tasks: Sequence[Hashable], size: InputShape, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Make room for these tasks and for records of this width; tasks ``coming`` are checked only: ValueError."""
+        """Register tasks and resize the state; only check tasks in ``coming``. Raise ValueError for invalid ones."""
         self.validate([*tasks, *coming] if len(tasks) else coming)
         new = self.tasks.new_among(tasks) if len(tasks) else ()
         if len(new) or not self.has_room(size):
             self.register(new, size)
 
     def has_room(self, size: InputShape) -> bool:
-        """Return True if the state has room for records of this width."""
+        """Return True if the state has room for records of this size."""
         return bool(size.features <= self.state.features) and (not size.widths or size.widths == self.state.widths)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def make_batch(self, rows: AnyRows, tasks: Array) -> Batch:
-        """Return records to predict, with the numbers of their tasks: ValueError if one is refused."""
+        """Return a batch to predict, with task numbers; raise ValueError for invalid tasks."""
         distinct, places = occurring(tasks)
         self.refuse_unseen(distinct)
         codes = self.tasks.find(distinct)[places]
@@ -225,7 +225,7 @@ class TaskRegistry:
         return Batch(rows, codes, unseen)
 
     def learn(self, run: Batch, y: Any, new: Sequence[Hashable] = ()) -> UpdateResult:
-        """Predict and learn a batch, which is cut before a new task or feature that changes the weights of others.
+        """Predict and learn a batch, split before a new task or feature that changes the weights of others.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class TaskRegistry:
         return updates[0] if len(updates) == 1 else concatenate_updates(updates)
 
     def _turn_over(self, coming: Sequence[Hashable], leaving: Sequence[int], size: InputShape) -> None:
-        """Register tasks, the last of which take the numbers of those that leave."""
+        """Register tasks; the last of them take the numbers of leaving tasks."""
         if len(coming) or not self.has_room(size):
             self.register(coming, size)
             if self.recency is not None:
@@ -288,14 +288,14 @@ class TaskRegistry:
             self.drop(leaving)
 
     def evict_for(self, task: Hashable, size: InputShape) -> None:
-        """Make room for a record under ``max_tasks``; if there are as many tasks, another one leaves for a new one."""
+        """Make room for a record under ``max_tasks``: if the limit is reached, a new task replaces the oldest."""
         known = task in self.tasks.numbers
         full = len(self.tasks) >= int(self.max_tasks or 0)
         leaving = [cast(Recency, self.recency).oldest()] if full and not known else []
         self._turn_over([] if known else [task], leaving, size)
 
     def validate_and_evict(self, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks of which one cannot be learned, and forget those beyond ``max_tasks``."""
+        """Raise ValueError for invalid tasks; drop the tasks beyond ``max_tasks``."""
         self.validate(tasks)
         excess = len(self.tasks) - int(self.max_tasks or 0)
         if self.recency is not None and excess > 0:
@@ -308,7 +308,7 @@ class TaskRegistry:
     # -- forgetting ---------------------------------------------------------------------------------------------------
 
     def forget(self, tasks: Sequence[Hashable]) -> None:
-        """Forget tasks and their own weights: ValueError, and nothing changed, for one not known or that cannot be."""
+        """Forget tasks and their own weights; raise ValueError for an unknown task, and change nothing."""
         reason = self.learner.traits.cannot_drop
         numbers = [self.number_of(task) for task in dict.fromkeys(tasks) if self.learner.traits.has_tasks]
         if reason:
@@ -334,7 +334,7 @@ class TaskRegistry:
         return data, arrays if self.recency is None else arrays | {RECENCY: self.recency.order}
 
     def restore(self, data: Json, arrays: Arrays, index: Index) -> None:
-        """Restore the result of :meth:`dump`; of records of several views the index numbers the names of these.
+        """Restore the result of :meth:`dump`; ``index`` numbers the tasks, or the view names of multi-view records.
 
         Raises
         ------
