@@ -372,6 +372,6 @@ def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
     command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "MultitaskRegressor()")
     refused_level = "--level must lie between 0 and 1, got 1.5"
     assert refused_level in refused("predict", "m", "houses.csv", "--level", "1.5")
-    no_intervals = "--level cannot be given: MultitaskRegressor has no intervals"
+    no_intervals = "--level is not supported: MultitaskRegressor has no intervals"
     assert no_intervals in refused("predict", "half", "houses.csv", "--level", "0.5")
     assert command("predict", "half", "houses.csv").stdout.splitlines()[0] == "place,task,prediction"

@@ -271,9 +271,9 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
         ({"budget": 0}, "budget must be a whole number of 1 or more, or None, got 0"),
         ({"budget": 2.5}, "budget must be a whole number of 1 or more, or None, got 2.5"),
         ({"budget": 5, "window": 0}, "window must be a whole number of 1 or more, or None, got 0"),
-        ({"window": 5}, "window=5 limits nothing: give the budget or per_task that it is for"),
+        ({"window": 5}, "window=5 needs a limit; set budget or per_task"),
         ({"per_task": 0}, "per_task must be a whole number of 1 or more, or a share of the budget between 0 and 1"),
-        ({"per_task": 0.5}, "per_task=0.5 is a share of the budget, and there is no budget"),
+        ({"per_task": 0.5}, "per_task=0.5 is a share of the budget; set budget"),
         ({"budget": 9, "per_task": 1.5}, r"per_task must be .* a share of the budget in \(0, 1\], got 1.5"),
         ({"seed": -1}, "seed must be a whole number from 0 to"),
         ({"seed": None}, "seed must be a whole number from 0 to"),
@@ -295,7 +295,7 @@ def test_limits_out_of_range_are_refused_before_anything_changes(parameters, mes
         (raw.AdaptiveSharingClassifier(), ct.asking.RelationRow(), "learned relation .* has none: use Margin"),
         (ct.SelectiveSampling(ct.MultitaskPerceptron()), ct.asking.Margin(), "model must be an online classifier"),
         (ct.asking.Margin(), None, "model must be an online classifier"),
-        (ct.MultitaskPerceptron(), 0.3, r"ask must be a part such as Margin\(c=0.3\), got 0.3"),
+        (ct.MultitaskPerceptron(), 0.3, r"ask must be a query strategy such as Margin\(c=0.3\), got 0.3"),
     ],
 )
 def test_what_does_not_go_together_is_refused_by_name(model, ask, message):

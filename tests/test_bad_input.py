@@ -164,7 +164,10 @@ def test_a_task_that_may_not_be_new():
     [
         (ct.Clusters(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no group in Clusters"),
         (ct.Hierarchy(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no parent in Hierarchy"),
-        slow(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), "task 'nobody' is unknown to TaskGraph, whose tasks are 0, 1"),
+        slow(
+            ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]),
+            "task 'nobody' is unknown to TaskGraph, whose tasks are 0, 1",
+        ),
         slow(ct.relations.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, which has 0, 1"),
     ],
     ids=["clusters", "hierarchy", "graph", "interaction"],

@@ -388,7 +388,7 @@ def test_bad_calls_are_refused_and_change_nothing(call, message):
         (lambda: ct.Bandit(reward_range=(1, 0), actions=ACTIONS), "reward_range must be two finite numbers"),
         (lambda: ct.Bandit(ct.OneVsRest(), actions=ACTIONS), "must be an online estimator of records|of two classes"),
         (lambda: ct.Bandit(ct.MultitaskPerceptron(), actions=ACTIONS), "needs probabilities of two classes"),
-        (lambda: ct.Bandit(ct.MultitaskRegressor(task_column="u"), actions=ACTIONS), "task_column cannot be had"),
+        (lambda: ct.Bandit(ct.MultitaskRegressor(task_column="u"), actions=ACTIONS), "task_column is not supported"),
         (lambda: ct.Bandit(actions=["a", "a"]), "action 'a' occurs twice"),
     ],
 )

@@ -76,7 +76,7 @@ REFUSED = {
     "Always(1)": "takes 1 positional argument",
     "Margin(c=0)": "c of Margin must be a finite number above 0, got 0",
     "Always(), budget=0": "budget must be a whole number of 1 or more, or None, got 0",
-    "Always(), window=9": "window=9 limits nothing: give the budget or per_task that it is for",
+    "Always(), window=9": "window=9 needs a limit; set budget or per_task",
     "Always(), per_task='many'": "per_task must be",
     "RelationRow()": "RelationRow() asks by the row of a learned relation",
 }

@@ -127,12 +127,12 @@ def model(folder):
     return "m.coterie"
 
 
-READS = "cannot be given with --from: the model reads as it first did"
+READS = "is not supported with --from: the model reads as it first did"
 GOING_ON = [
-    ("clicks.csv --learner MultitaskAROW()", "--learner cannot be given with --from: the model continues as it is"),
+    ("clicks.csv --learner MultitaskAROW()", "--learner is not supported with --from: the model continues as it is"),
     ("clicks.csv --text title", f"--text {READS}"),
     ("clicks.csv --report r.html", "--report compares learners"),
-    ("clicks.csv --label nothere", "--label cannot be given with --from: the model has its label in 'click'"),
+    ("clicks.csv --label nothere", "--label is not supported with --from: the model has its label in 'click'"),
     ("clicks.csv --weight price", "the column 'price' is a feature, and cannot be the weight as well"),
     ("bare.csv", "there is no column 'click'"),
     ("third.csv", "third.csv:2: column 'click': 'maybe' is a third label, after 'no' and 'yes'\n"),

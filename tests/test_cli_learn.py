@@ -93,7 +93,7 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
         assert comparison.traces[mine].error == result[theirs]["micro"]["error_rate"]
         assert repr(comparison.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
     assert comparison.traces["AdaptiveSharingClassifier"].error == trace.error
-    with pytest.raises(ValueError, match="a block of a reader has labels, tasks and weights of its own"):
+    with pytest.raises(ValueError, match="a block of a reader includes labels, tasks and weights"):
         again.partial_fit(block, block.y)
 
 
@@ -219,7 +219,7 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
     result = run_json("learn", clicks, *options_of_run, "--on-error", "skip")
     assert (result["examples"], result["reading"]["skipped"]) == (300, 1)
     for who, column, message in (
-        (("--from", model), "n", "--categorical cannot be given with --from"),
+        (("--from", model), "n", "--categorical is not supported with --from"),
         (WHO, "click", "--categorical and --label both name the column 'click'"),
     ):
         assert message in refused("learn", clicks, *who, "--categorical", column)

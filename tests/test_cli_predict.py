@@ -95,7 +95,7 @@ def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
     assert float(first["probability_no"]) == pytest.approx(1 - float(first["probability_yes"]))
     plain = tmp_path / "plain.coterie"
     run("learn", later, *WHO, "-q", "--alone", "--learner", "MultitaskPerceptron()", "--output", plain)
-    none = "cannot be given: MultitaskPerceptron has no probabilit"
+    none = "is not supported: MultitaskPerceptron has no probabilit"
     for which, options, message in (
         (plain, ("--probabilities",), f"--probabilities {none}ies"),
         (plain, ("--threshold", "0.3"), f"{none}y of one of two labels"),

@@ -397,7 +397,7 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
         return
     named = " and ".join(changed) if how == "as it is" else "parameters"
     for use in (lambda: fitted.partial_fit(X, y, *task), lambda: fitted.save(tmp_path / "m.coterie")):
-        with pytest.raises(ValueError, match=f"^{named} cannot change once something is learned: fit a new model"):
+        with pytest.raises(ValueError, match=f"^{named} cannot change after the first update; fit a new model"):
             use()
     assert not (tmp_path / "m.coterie").exists()
     np.testing.assert_array_equal(predictions(fitted.set_params(**parameters)), before)

@@ -331,7 +331,7 @@ def test_a_bound_refuses_late_labels_and_files_without_an_order_of_tasks_and_cha
     stream = linear_stream(34, n=30)
     model = raw.MultitaskLogistic(max_tasks=3).fit(stream.X, stream.y, task=stream.task)
     before = digest(model)
-    with pytest.raises(ValueError, match="max_tasks=3 cannot be had with labels that come late: leave one of them out"):
+    with pytest.raises(ValueError, match="max_tasks=3 is not supported with delayed labels; leave out one of them"):
         ct.progressive_validation(model, stream.X, stream.y, task=stream.task, delay=3)
     assert digest(model) == before
     data, arrays = model.__dump__()
@@ -537,7 +537,7 @@ def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
 REFUSED = {
     "AdaptiveSharingClassifier(max_tasks=0)": "max_tasks must be",
     "MultitaskKernelPerceptron(max_tasks=2)": "has no parameter 'max_tasks'",
-    "AdaptiveSharingClassifier(max_tasks=2) --delay 3": "--max-tasks cannot be given with --delay",
+    "AdaptiveSharingClassifier(max_tasks=2) --delay 3": "--max-tasks is not supported with --delay",
     "MultitaskPerceptron(TaskGraph([('a','b')]),max_tasks=2)": "max_tasks",
 }
 

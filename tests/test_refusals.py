@@ -58,12 +58,12 @@ VALUES = [
     *((raw.MultitaskLogistic(max_tasks=bad), f"{NO_BOUND} {bad}") for bad in (0, True, 2.0)),
     (
         ct.MultitaskPerceptron(GRAPH, max_tasks=3),
-        r"max_tasks cannot be given with TaskGraph\(.*\), which names all its",
+        r"max_tasks is not supported with TaskGraph\(.*\), which names all its",
     ),
-    (AROW(covariance="full", max_tasks=3), "max_tasks cannot be given with this learner: it cannot drop tasks as a"),
+    (AROW(covariance="full", max_tasks=3), "max_tasks is not supported with this learner, which cannot drop tasks"),
     (
         ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
-        "max_tasks=3 cannot be had with selective sampling: lea",
+        "max_tasks=3 is not supported with selective sampling; lea",
     ),
     *((make(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for make in (Ridge, SVR)),
     *(
@@ -98,8 +98,8 @@ KINDS = [
     (Sharing([AdaptiveGradient()]), "Member"),
     (Sharing([ct.MultitaskRegressor()]), "members must be classifiers, got MultitaskRegressor"),
     (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.rules.AROW())]), "AdaptiveGradient"),
-    (ct.OneVsRest(Regressor()), "model must be an online classifier of two"),
-    (ct.OneVsRest(raw.OneVsRest()), "model must be an online classifier of two classes"),
+    (ct.OneVsRest(Regressor()), "model must be an online binary classifier"),
+    (ct.OneVsRest(raw.OneVsRest()), "model must be an online binary classifier"),
     (ct.SelectiveSampling(raw.OneVsRest()), "model must be an online classifier"),
     (ct.SelectiveSampling(ct.views.MultiviewPerceptron()), "model must be an online classifier such as"),
 ]

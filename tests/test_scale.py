@@ -359,9 +359,9 @@ def test_bad_records_are_named_by_their_place_in_the_files(here, tmp_path):
 
 REFUSED = {
     "no output": (("--workers", "2"), "--workers writes a folder of models: name it with --output"),
-    "report": (("--workers", "2", "--report", "r.html", "-o", "{m}"), "--report cannot be given with --workers"),
-    "late": (("--workers", "2", "--delay", "3", "-o", "{m}"), "--delay cannot be given with --workers"),
-    "address": (("--address", "auto"), "--address cannot be given without --workers"),
+    "report": (("--workers", "2", "--report", "r.html", "-o", "{m}"), "--report is not supported with --workers"),
+    "late": (("--workers", "2", "--delay", "3", "-o", "{m}"), "--delay is not supported with --workers"),
+    "address": (("--address", "auto"), "--address is not supported without --workers"),
     "a file": (("--workers", "2", "-o", "{csv}"), "is a file: several workers write a folder; name a new one"),
     "another folder": (("--workers", "2", "-o", "{full}"), "holds other files"),
     "no folder": (("--workers", "2", "-o", "{m}/deep/er"), "there is no folder"),

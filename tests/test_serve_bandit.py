@@ -377,7 +377,7 @@ def test_options_that_do_not_go_together_are_refused(tmp_path):
     ):
         assert message in refused("serve", "--data", str(tmp_path / "state"), *options)
     Service(tmp_path / "labels", lambda: Engine(ct.MultitaskLogistic())).close()
-    assert "--bandit cannot be given: the service in this folder learns labels" in refused(
+    assert "--bandit is not supported: the service in this folder learns labels" in refused(
         "serve", "--data", str(tmp_path / "labels"), "--bandit"
     )
     Service(tmp_path / "bandit", make).close()

@@ -279,7 +279,7 @@ REFUSED = {
     "--snapshot 0": "--snapshot is '0'; expected a number of records",
     "--alarm-silence x": "'x' is not a duration",
     "--log-refused nowhere/log": "nowhere/log: No such file or directory",
-    "other.coterie --learner MultitaskLogistic()": "--learner cannot be given with MODEL",
+    "other.coterie --learner MultitaskLogistic()": "--learner is not supported with MODEL",
     "--regression --labels yes,no": "--labels: a model of numbers has no labels to declare",
     "--labels yes": "--labels: expected two or more different labels",
     "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
@@ -287,7 +287,7 @@ REFUSED = {
 TOO_LATE = {
     "--expire 1h": "--expire is 86400s since the service began: leave it out, or begin a new folder",
     "--remember 9": "--remember is 1000000 since the service began: leave it out",
-    "--no-verdict": "--no-verdict cannot be given: the service in this folder has baselines",
+    "--no-verdict": "--no-verdict is not supported: the service in this folder has baselines",
     "--labels 1,true": "--labels: expected two or more different labels",
 }
 

@@ -122,7 +122,7 @@ def test_parts_beyond_the_span_are_the_literal_ones(p, form, tmp_path):
     assert_literal(model, prepare(X), y, run)
     again = reloaded(model, tmp_path / "model.coterie")
     assert digest(again) == digest(model)
-    with pytest.raises(ValueError, match=r"beyond_span cannot change once something is learned, from 2.5 to 1.0"):
+    with pytest.raises(ValueError, match=r"beyond_span cannot change after the first update, from 2.5 to 1.0"):
         again.set_params(beyond_span=1.0).partial_fit(prepare(X), y)
 
 
@@ -247,10 +247,10 @@ def test_gauges_that_are_none_are_refused():
         with pytest.raises(kind, match=message):
             Matrix(**options).fit(X, y)
     model = Matrix(gauge=PNorm(4.0)).fit(X, y)
-    with pytest.raises(AttributeError, match="takes the place of p"):
+    with pytest.raises(AttributeError, match="replaces p"):
         _ = model.p_
     for gauge in (PNorm(6.0), None):
-        with pytest.raises(ValueError, match="gauge cannot change once something is learned: fit a new model"):
+        with pytest.raises(ValueError, match="gauge cannot change after the first update; fit a new model"):
             model.set_params(gauge=gauge).partial_fit(X, y)
         model.set_params(gauge=PNorm(4.0))
 

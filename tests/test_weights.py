@@ -162,8 +162,8 @@ def test_balanced_weights_are_by_the_labels_so_far(tmp_path):
         ([1.0, -1.0, 1.0], r"sample_weight of record 1 \(from 0\) must be a number from 0 to 1,000,000, got -1.0"),
         ([1.0, 1.0, np.nan], r"sample_weight of record 2 \(from 0\) must be a number .*, got nan"),
         ([np.inf, 1.0, 1.0], r"sample_weight of record 0 \(from 0\) must be a number .*, got inf"),
-        ([1.0, 1.0], r"sample_weight must hold one number per record: got shape \(2,\) for 3 records"),
-        (["heavy", 1.0, 1.0], "sample_weight must hold one number per record, got"),
+        ([1.0, 1.0], r"sample_weight must have one number per record: got shape \(2,\) for 3 records"),
+        (["heavy", 1.0, 1.0], "sample_weight must have one number per record, got"),
     ],
 )
 def test_weights_that_are_none_are_refused(weights, message):
@@ -219,7 +219,7 @@ def test_learners_that_weigh_nothing_say_so():
     X, y, task = np.eye(3), [0, 1, 0], [0, 0, 0]
     with pytest.raises(ValueError, match="weighs no records: leave out sample_weight"):
         ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="class_weight of a member is not used: set it on the ensemble"):
+    with pytest.raises(ValueError, match="class_weight of a member has no effect; set it on the ensemble"):
         raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y, task)
     with pytest.raises(ValueError, match="class_weight='balanced' counts all labels"):
         ct.SelectiveSampling(raw.MultitaskLogistic(class_weight="balanced")).fit(X, y, task)

@@ -248,7 +248,7 @@ class Bandit(Parameters):
             raise TypeError(f"a classifier below a bandit needs probabilities of two classes, got {model!r}")
         for name, value in (("task_column", model.task_column), ("class_weight", model.class_weight)):
             if value is not None:
-                raise ValueError(f"{name} cannot be had in a bandit: leave it out of {model!r}")
+                raise ValueError(f"{name} is not supported in a bandit; leave it out of {model!r}")
         knows = model._kind == "regressor" and model._make_learner().traits.has_variances
         if self.explore in _BY_VARIANCE and not knows:
             raise ValueError(f"explore={self.explore!r} needs a regressor with variances of predictions, got {model!r}")
@@ -274,7 +274,7 @@ class Bandit(Parameters):
                 raise TypeError(f"{estimator!r} has learned: make another bandit to learn by {within!r}")
             source: Any = estimator._inner.input
             if source.scale != self._scale:
-                raise ValueError("scale cannot change once something is learned: make another bandit")
+                raise ValueError("scale cannot change after the first update; make another bandit")
             changed = {n: p for n, p in within.get_params(deep=False).items() if p is not getattr(estimator, n)}
             estimator.set_params(**changed)
         self._checked = values

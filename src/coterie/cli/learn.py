@@ -100,7 +100,7 @@ def learn(
     from coterie.io.sources import find_paths
 
     if outputs.report is not None and (options.alone or options.from_ is not None):
-        raise UsageError("--report compares learners, so it cannot be given with --alone or --from")
+        raise UsageError("--report compares learners, so it is not supported with --alone or --from")
     learners = learning.parse_learners() if options.from_ is None else {}
     asking = next(iter(learners.values())).continued if learners else learning.read_query_strategy()
     if scaling.workers is not None:

@@ -104,10 +104,10 @@ def _parameters(options: Any) -> list[inspect.Parameter]:
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:
-    """Raise UsageError if one of the options is given: it cannot be given, with the reason."""
+    """Raise UsageError if one of the options is given: it is not supported, with the reason."""
     for name, value in options.items():
         if value:
-            raise UsageError(f"{option_name(name)} cannot be given {reason}")
+            raise UsageError(f"{option_name(name)} is not supported {reason}")
 
 
 def parse_duration(text: str) -> float:
@@ -256,7 +256,7 @@ class ColumnOptions(OptionSet):
         refuse_options({name: getattr(self, name) for name in shaping}, "with --from: the model reads as it first did")
         for name, column in (("task", encoder.task), ("label", encoder.label)):
             if column is not None and getattr(self, name) not in (None, column):
-                raise UsageError(f"--{name} cannot be given with --from: the model has its {name} in {column!r}")
+                raise UsageError(f"--{name} is not supported with --from: the model has its {name} in {column!r}")
         # a label that only the encoder names may be missing, which is right for predictions only
         options: Json = {"label": encoder.label} | self.arguments
         return read(files, encoder=encoder, skip=skip, **options)

@@ -183,10 +183,10 @@ def predict_records(
             except ValueError as error:
                 raise locate_error(model.__predict_block__, block, reader, error) from None
             if level is not None and result.low is None:
-                raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
+                raise FieldError("{} is not supported: {kind} has no intervals", "level", kind=type(model).__name__)
             if threshold is not None:
                 if result.probability is None or model._many_classes or len(model.classes_) != 2:
-                    message = "{} cannot be given: {kind} has no probability of one of two labels"
+                    message = "{} is not supported: {kind} has no probability of one of two labels"
                     raise FieldError(message, "threshold", kind=type(model).__name__)
                 result = result._replace(prediction=model.classes_[(result.probability >= threshold).astype(int)])
             places = block.place.tolist()
@@ -208,7 +208,7 @@ def _check_options(model: Estimator, level: float | None, threshold: float | Non
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise FieldError("{} must be from 0 to 1, got {threshold!r}", "threshold", threshold=threshold)
     if all_labels and not hasattr(model, "predict_proba"):
-        raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=kind)
+        raise FieldError("{} is not supported: {kind} has no probabilities", "probabilities", kind=kind)
 
 
 def locate_error(decide: Callable[[Block], object], block: Block, reader: Reader, error: ValueError) -> ValueError:

@@ -321,7 +321,7 @@ def _run_server(
 def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
     """Refuse options that contradict those of the first start."""
     if options.bandit and "chosen" not in engine.kinds:
-        raise UsageError("--bandit cannot be given: the service in this folder learns labels; begin a new folder")
+        raise UsageError("--bandit is not supported: the service in this folder learns labels; begin a new folder")
     if options.window is not None and options.window != getattr(engine, "window", None):
         raise UsageError(f"--window differs from the one of the first start, which holds {_FIXED}")
     if options.expire is not None and options.expire != engine.expire:
@@ -329,7 +329,7 @@ def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
     if options.remember is not None and options.remember != engine.remember:
         raise UsageError(f"--remember is {engine.remember:.15g} {_FIXED}")
     if options.no_verdict and engine.live is not None:
-        raise UsageError("--no-verdict cannot be given: the service in this folder has baselines; begin a new folder")
+        raise UsageError("--no-verdict is not supported: the service in this folder has baselines; begin a new folder")
 
 
 def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceOptions) -> Engine:

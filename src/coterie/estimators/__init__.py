@@ -1,4 +1,4 @@
-"""The named online algorithms as estimators."""
+"""The online algorithms as estimators."""
 
 import lazy_loader
 

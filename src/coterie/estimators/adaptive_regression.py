@@ -1,4 +1,4 @@
-"""The regressor that learns how much its tasks share, with prediction intervals."""
+"""Regressor that learns how much its tasks share, with prediction intervals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
         f = (m + v_i) · x,    m ~ N(0, P) of all tasks,    v_i ~ N(0, diag(q)) of task i,
 
-    in which x are the features and a constant, not of unit length. A priori P is 10 for the constant and 1 for others,
+    in which x are the features and a constant, not of unit length. The prior P is 10 for the constant and 1 for others,
     in units of the variance of the noise. q is 10 for the constant and .3 for others; .3 and .03; and 1 and .3 in a
     model that forgets, by 1/10 with each record of the task in v_i and by 1/1000 with each record in m. Each
     record is one step of a Kalman filter in which m and v_i are independent, see
@@ -140,11 +140,11 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
             return np.asarray(learner.member_weights(model.state))
 
     def _with_relation(self, relation: Part) -> MultitaskRegressor:
-        """An unfitted gradient member under one relation: a baseline for learning the share."""
+        """Return an unfitted gradient member under one relation, as a baseline."""
         return MultitaskRegressor(relation, **{**self.get_params(deep=False), "max_tasks": None})
 
     def _with_intercepts(self) -> MultitaskRegressor:
-        """An unfitted gradient member of all tasks, with a constant of each: a baseline for learning the share."""
+        """Return an unfitted gradient member with one model for all tasks and an intercept per task, as a baseline."""
         return self._with_relation(Intercepts())
 
     def _label_kind(self) -> LabelKind:

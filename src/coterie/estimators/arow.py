@@ -23,10 +23,10 @@ from .second_order import margin_variance
 
 @spec.estimator
 class MultitaskAROW(LinearEstimator):
-    """Adaptive regularisation of weights for many tasks: every weight has a mean and a variance (diagonal AROW).
+    """Adaptive regularisation of weights (AROW) for many tasks: every weight has a mean and a variance.
 
-    A task predicts by the sum of its own weights and those of its groups, whose prior variances are their weights in
-    M. Where y·margin < 1, weights move towards the label, the unsure ones most, and become surer; see
+    A task predicts with the sum of its own weights and those of its groups, whose prior variances are their weights in
+    M. If y·margin < 1, the means move towards the label in proportion to their variances, and the variances shrink; see
     :class:`coterie.hypotheses.DiagonalAROW` for the equations.
 
     Parameters
@@ -94,7 +94,7 @@ class MultitaskAROW(LinearEstimator):
 
     def _whole(self, relation: Part, rule: Part) -> SecondOrderLearner:
         if self.half_life is not None:
-            raise ValueError(f"half_life needs covariance='diagonal', got half_life={self.half_life!r}")
+            raise ValueError(f"half_life requires covariance='diagonal', got half_life={self.half_life!r}")
         if self.storage not in ("auto", "dense"):
-            raise ValueError(f"covariance='full' is dense: storage must be 'auto' or 'dense', got {self.storage!r}")
+            raise ValueError(f"covariance='full' requires storage='auto' or 'dense', got {self.storage!r}")
         return SecondOrderLearner(FullCovariance(LinearKernel(), "primal"), relation, rule, self.r, True)

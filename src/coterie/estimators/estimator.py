@@ -1,4 +1,4 @@
-"""The methods of online estimators: scikit-learn's, River's, and files. Each is one call of the inner model."""
+"""The methods of online estimators: scikit-learn's, River's, saving. Each makes one call of the inner model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .weighing import check_class_weight
 
 
 def baselines_of(model: Estimator) -> Estimators:
-    """The baselines of a comparison with a model of tasks, by name."""
+    """Return the baselines of a comparison with a multitask model, by name."""
     baselines = {"independent": model._with_relation(Independent()), "pooled": model._with_relation(Pooled())}
     intercepts = model._with_intercepts()
     if intercepts is None:
@@ -41,9 +41,9 @@ def baselines_of(model: Estimator) -> Estimators:
 
 
 class available_if:  # noqa: N801 - used as a decorator
-    """A method that an estimator has only if a condition holds, as scikit-learn's decorator of that name.
+    """Make a method available only if a condition holds, as scikit-learn's decorator of the same name.
 
-    It is written here because scikit-learn takes a second to import, and learning does without it.
+    scikit-learn's own takes a second to import, and learning does not need it.
     """
 
     def __init__(self, condition: Callable[[Any], bool], lacking: str) -> None:
@@ -79,9 +79,9 @@ _classifiers = available_if(
 
 
 class OnlineEstimator(Parameters):
-    """Base of the online estimators: a subclass has a constructor and says which learner its parameters describe.
+    """Base of the online estimators; a subclass has a constructor and makes the learner of its parameters.
 
-    It may be shared by threads: a call that learns, predicts or saves excludes all others meanwhile.
+    Threads may share an estimator: a call that learns, predicts or saves blocks all others.
 
     Attributes
     ----------
@@ -123,13 +123,13 @@ class OnlineEstimator(Parameters):
     _expects_tasks: bool = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance with an inner model that has learned nothing."""
+        """Make an instance with an unfitted inner model."""
         estimator = super().__new__(cls)
         estimator._inner = OnlineModel(estimator._make_input())
         return estimator
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; the fast path of the inner model is dropped."""
+        """Set an attribute; close the fast path of the inner model."""
         object.__setattr__(self, name, value)
         if name != "_inner":
             self._inner.fast_path = None
@@ -138,39 +138,39 @@ class OnlineEstimator(Parameters):
 
     @abstractmethod
     def _make_learner(self) -> BaseLearner:
-        """The learner that the parameters describe."""
+        """Return the learner of these parameters."""
 
     def _label_kind(self) -> LabelKind:
-        """A function that makes the labels' kind from its saved data, or from None: two classes."""
+        """Return the function that makes a label encoder from saved data, or from None; binary labels by default."""
         return TwoLabels
 
     def _make_input(self) -> AnyInput:
-        """The form of records before any came: one vector each."""
+        """Return the input encoder before the first record; one vector per record by default."""
         return Input()
 
     def _make_decider(self, learner: BaseLearner) -> BaseLearner:
-        """Return a learner that predicts labels at less cost than margins; the learner itself by default."""
+        """Return a learner that predicts labels at a lower cost than margins; by default the learner itself."""
         return learner
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no part refuses."""
+        """Check the parameters that no part checks."""
         check_fields(self)
         check_class_weight(self.class_weight)
 
     def _reading(self) -> InputOptions:
-        """The parameters that say how records are read."""
+        """The parameters for reading records."""
         return InputOptions(type(self).__name__, self.task_column, expects_tasks=self._expects_tasks)
 
     @property
     def _relation_used(self) -> Part:
-        """The relation between tasks: half of every update is shared if none is given."""
+        """The relation between tasks; by default half of every update is shared."""
         return HalfUpdate() if self.relation is None else self.relation
 
     # -- inner model ----------------------------------------------------------------------------------------------
 
     @property
     def _model(self) -> OnlineModel:
-        """The inner model under the current parameters."""
+        """The inner model with the current parameters."""
         inner, parameters = self._inner, self._parameter_getter()(self)
         if inner.parameters is None or inner.parameters != parameters:
             with inner.lock:
@@ -197,11 +197,11 @@ class OnlineEstimator(Parameters):
         return [name for name, old, new in pairs if old is not new and old != new]
 
     def __stream_model__(self) -> OnlineModel:
-        """The inner model, for progressive validation, comparisons and commands."""
+        """Return the inner model, for progressive validation, comparisons and commands."""
         return self._model
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """The prediction for each record of a block that was read from a file, with intervals of that level."""
+        """Return the prediction for each record of a block read from a file, with intervals if requested."""
         self._check_fitted()
         return self._model.predict(block).of_block(level, all_labels)
 
@@ -226,7 +226,7 @@ class OnlineEstimator(Parameters):
         self.__dict__.update(state["parameters"])
 
     def __copy__(self) -> Self:
-        """A copy with the same parameters, and an inner model of its own."""
+        """Return a copy with the same parameters and its own inner model."""
         duplicate = type(self).__new__(type(self))
         with self._inner.lock:
             duplicate.__dict__.update(self.__dict__)
@@ -241,7 +241,7 @@ class OnlineEstimator(Parameters):
         return duplicate
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: NaN is allowed as a missing value if records are prepared."""
+        """Return scikit-learn's tags; NaN is allowed as a missing value if records are preprocessed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._reading().prepares
         return tags
@@ -257,7 +257,7 @@ class OnlineEstimator(Parameters):
         sample_weight: ArrayLike | None = None,
         n_passes: int | Literal["auto"] = 1,
     ) -> Self:
-        """Forget everything and learn from X, y in order.
+        """Fit the model to X, y in order, discarding any previous fit.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class OnlineEstimator(Parameters):
         tasks: Sequence[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on learning from X, y in order.
+        """Update the model with X, y in order.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class OnlineEstimator(Parameters):
         return self
 
     def predict(self, X: Inputs, task: Tasks | None = None) -> Array:
-        """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
+        """Return the predicted label of each record; for two classes a zero margin is ``classes_[1]``.
 
         Raises
         ------
@@ -344,9 +344,9 @@ class OnlineEstimator(Parameters):
 
     @_classifiers
     def decision_function(self, X: Inputs, task: Tasks | None = None) -> Margins:
-        """The margin of each record, positive for ``classes_[1]``: w_task · x. Nothing is learned.
+        """Return the margin of each record, w_task · x, positive for ``classes_[1]``.
 
-        Of more than two classes, shape (n, n_classes), columns in the order of ``classes_``.
+        For more than two classes the shape is (n, n_classes), with columns as in ``classes_``.
 
         Raises
         ------
@@ -359,9 +359,10 @@ class OnlineEstimator(Parameters):
 
     @_probabilities
     def predict_proba(self, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
-        """The probability of each class, shape (n, n_classes), columns in the order of ``classes_``.
+        """Return the probability of each class, shape (n, n_classes), columns as in ``classes_``.
 
-        With ``class_weight`` it is no rate: that for label frequencies changed by the weights (docs/labels.md).
+        With ``class_weight`` it is the probability under label frequencies changed by the weights, not a rate
+        (docs/labels.md).
 
         Raises
         ------
@@ -374,27 +375,27 @@ class OnlineEstimator(Parameters):
     def score(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return the share of records predicted right, R² for numbers, with weights if any."""
+        """Return the accuracy, or R² for numbers; weighted if there are weights."""
         return self._model.label_encoder.score(self.predict(X, task), y, sample_weight)
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
     def learn_one(self, x: Record, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None) -> None:
-        """Learn one record given as a dictionary of features; new features and tasks are taken up as they come.
+        """Update the model with one record, a dictionary of features; it may have new features and a new task.
 
-        ``sample_weight`` is as in :meth:`fit`; a record that has one takes longer, some tenths of a millisecond.
+        ``sample_weight`` is as in :meth:`fit`; a record with a weight takes a few tenths of a millisecond longer.
         """
         inner = self._inner
         (self._model if inner.fast_path is None else inner).learn_one(x, y, task, sample_weight)
 
     def predict_one(self, x: Record, task: Hashable = None) -> Any:
-        """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
+        """Return the label of one dictionary; before the first update None, or 0.0 for numbers."""
         inner = self._inner
         return (self._model if inner.fast_path is None else inner).predict_one(x, task)
 
     @_probabilities
     def predict_proba_one(self, x: Record, task: Hashable = None) -> dict[Any, float]:
-        """The probability of each label of one record given as a dictionary; empty before anything is learned."""
+        """Return the probability of each label of one dictionary; empty before the first update."""
         model = self._model
         with model.lock:
             if model.state is None:
@@ -408,15 +409,14 @@ class OnlineEstimator(Parameters):
 
     @_classifiers
     def decision_function_one(self, x: Record, task: Hashable = None) -> float:
-        """The margin of one record given as a dictionary; 0.0 before anything is learned."""
+        """Return the margin of one dictionary; 0.0 before the first update."""
         return float(self._model.decide_one(x, task)) if self._fitted else 0.0
 
     def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
         """Explain the margin of one record as a sum of parts, one for each feature.
 
-        ``margin = base + Σ part + rest``: a part is the weight that the task has for a feature, that of all members of
-        a mixture together, times the feature's value. ``rest`` is the part that is no such sum: all of it under a
-        kernel. Nothing is learned.
+        ``margin = base + Σ part + rest``: a part is the task's weight for a feature, summed over the members of an
+        ensemble, times the feature's value. ``rest`` is the nonlinear remainder: everything under a kernel.
 
         Parameters
         ----------
@@ -459,7 +459,7 @@ class OnlineEstimator(Parameters):
     def largest_weights(
         self, task: Hashable = None, n: int = 10, *, spread: NDArray[np.float64] | None = None
     ) -> Weights | dict[Hashable, Weights]:
-        """The features with the largest weights: of those that all tasks share, or of a task's own.
+        """Return the features with the largest weights: shared weights, or a task's own weights.
 
         Parameters
         ----------
@@ -503,13 +503,13 @@ class OnlineEstimator(Parameters):
     def learn_many(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, *, sample_weight: ArrayLike | None = None
     ) -> None:
-        """Learn a block of records in order: :meth:`partial_fit` under River's name."""
+        """Update the model with a block of records in order: River's name of :meth:`partial_fit`."""
         self.partial_fit(X, y, task, sample_weight=sample_weight)
 
     def predict_many(self, X: Inputs, task: Tasks | None = None) -> Any:
-        """:meth:`predict` under River's name: of a frame of pandas a series with its index, else an array.
+        """Return :meth:`predict` under River's name: a series with the index of a pandas frame, else an array.
 
-        Before anything is learned it is what :meth:`predict_one` gives for each record.
+        Before the first update it returns the value of :meth:`predict_one` for each record.
         """
         if self._fitted or not self._inner.input.has_tasks:
             return tabular.indexed_as(X, self.predict(X, task))
@@ -517,7 +517,7 @@ class OnlineEstimator(Parameters):
 
     @_probabilities
     def predict_proba_many(self, X: Inputs, task: Tasks | None = None) -> Any:
-        """:meth:`predict_proba` under River's name: of a frame of pandas a frame, a column for each label."""
+        """Return :meth:`predict_proba` under River's name: a pandas frame with one column per label for a frame."""
         if self._fitted or not self._inner.input.has_tasks:
             return tabular.indexed_as(X, self.predict_proba(X, task), self.classes_)
         return tabular.indexed_as(X, np.zeros((tabular.count(X), 0)), [])
@@ -525,7 +525,7 @@ class OnlineEstimator(Parameters):
     def forget_task(self, task: Hashable) -> Self:
         """Forget a task: its own weights, its name and its counts, as if it had never been seen.
 
-        What others have learned through it stays. The last task of ``tasks_`` takes its place there.
+        Shared weights stay as they are. The last task of ``tasks_`` takes the place of the forgotten one.
 
         Parameters
         ----------
@@ -553,7 +553,7 @@ class OnlineEstimator(Parameters):
         return self.forget_tasks([task])
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
-        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`."""
+        """Forget several tasks, or none if one of them cannot be forgotten; see :meth:`forget_task`."""
         self._check_fitted()
         self._model.forget_tasks(tasks)
         return self
@@ -562,11 +562,11 @@ class OnlineEstimator(Parameters):
 
     @property
     def _fitted(self) -> bool:
-        """True once anything was learned."""
+        """True after the first update."""
         return self._inner.fitted
 
     def _fitted_model(self) -> OnlineModel:
-        """The inner model; AttributeError before anything is learned."""
+        """Return the inner model; raise AttributeError before the first update."""
         self._check_fitted(AttributeError)
         return self._model
 
@@ -578,20 +578,20 @@ class OnlineEstimator(Parameters):
 
     @property
     def state_(self) -> LearnerState:
-        """All that is learned."""
+        """The complete learned state."""
         return self._fitted_model().state
 
     @property
     def classes_(self) -> Array:
-        """The labels seen, the negative one first."""
+        """The known labels, the negative one first."""
         model = self._fitted_model()
         if self._kind != "classifier":
-            raise AttributeError(f"{type(self).__name__} predicts numbers, which have no classes")
+            raise AttributeError(f"{type(self).__name__} predicts numbers and has no classes")
         return np.asarray(model.label_encoder.classes)
 
     @property
     def tasks_(self) -> list[Hashable]:
-        """The tasks known, in order of first appearance."""
+        """The known tasks, in order of first appearance."""
         model = self._fitted_model()
         if not model.learner.traits.has_tasks:
             raise AttributeError(f"{type(self).__name__} has no tasks: its records have several views")
@@ -631,9 +631,9 @@ class OnlineEstimator(Parameters):
 
     @property
     def relation_matrix_(self) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks).
+        """A⁻¹ on the paper's scale for the known tasks, shape (n_tasks, n_tasks).
 
-        :class:`HalfUpdate` and relations given by ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
+        :class:`HalfUpdate` and relations with ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
         """
         model = self._fitted_model()
         with model.lock:
@@ -650,16 +650,16 @@ class OnlineEstimator(Parameters):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the columns of ``coef_``, of tables and of dictionaries that are not hashed; else None."""
+        """The names of the columns of ``coef_``, for tables and for dictionaries without hashing; else None."""
         names, constant = self._inner.input.feature_names, self._source.constant
         if names is not None and constant is not None:
             del names[constant]
         return names
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`.
+        """Save the model to one file, completely or not at all; see :func:`coterie.load`.
 
-        Other threads may learn and predict as soon as the model has been copied, while the copy is written.
+        Other threads may learn and predict after the model has been copied, while the copy is written.
         """
         persistence.save(self, path, self._inner.lock)
 
@@ -668,26 +668,26 @@ class OnlineEstimator(Parameters):
     def _with_relation(self, relation: Part) -> Estimator:
         """Return an unfitted copy with this relation between tasks, as a baseline.
 
-        It has no ``max_tasks``: a model that forgets its tasks is no measure of what they learn by themselves.
+        It has no ``max_tasks``, because a model that forgets tasks is not a fair baseline.
         """
         parameters = self.get_params(deep=False)
         unbounded = {"max_tasks": None} if "max_tasks" in parameters else {}
         return type(self)(**{**parameters, "relation": relation, **unbounded})
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """The baselines of a comparison with this model: one per task, one for all, and that with tasks' constants."""
+        """Return the baselines: one model per task, one for all tasks, and one for all with an intercept per task."""
         return baselines_of(self)
 
     def _with_intercepts(self) -> Estimator:
-        """An unfitted model of all tasks with a constant of each, by adaptive gradients: a baseline to compare with.
+        """Return an unfitted model for all tasks with an intercept per task, by adaptive gradients, as a baseline.
 
-        It reads records as this model does. None where there is none: a kernel, and features of a task's own, leave no
-        weights that all tasks could share.
+        It reads records as this model does. None for a kernel, and for tasks with separate features, because tasks then
+        have no weights to share.
         """
         return None
 
     def _mixed_model(self) -> Estimator:
-        """Return an unfitted mixed model with random intercepts that reads records as this model does: a baseline."""
+        """Return an unfitted mixed model with random intercepts and the input of this model, as a baseline."""
         from coterie import estimators  # by its name there: the modules of estimators import this one
 
         kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"

@@ -1,4 +1,4 @@
-"""Explanations of a model: a margin as a sum of its features' parts, the largest weights, and the relation learned."""
+"""Explanations of a model: the parts of a margin by feature, the largest weights, and the learned relation."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _NOBODY, MOST_WEIGHTS = "", 20_000_000
 
 
 def weights_of(model: OnlineModel) -> Array:
-    """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
+    """Return the weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
     with model.lock:
         if not model.learner.traits.has_tasks:
-            raise AttributeError("a model of several views has weights for each view, and no coef_")
+            raise AttributeError("a model of several views has weights by view and no coef_")
         return np.asarray(model.label_encoder.factor * model.learner.weights(model.state))
 
 
 def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
-    """The margin of one record as a sum of its features' parts; of several classes, that of each.
+    """Return one record's margin as a sum of parts by feature; for several classes, one sum each.
 
-    The parts are the margins of records of one feature each, less that of a record without features.
+    A part is the margin of a record with only this feature, minus that of a record without features.
     """
     with model.lock:
         rows, task, names, original = _row_of(model, x, task)
@@ -55,13 +55,15 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
 def largest_weights(
     model: OnlineModel, task: Hashable, n: int, spread: NDArray[np.float64] | None = None
 ) -> Weights | dict[Hashable, Weights]:
-    """The largest weights, own ones of a task, shared ones without; of several classes, those of each."""
+    """Return the largest weights, a task's own or shared ones; for several classes, those of each."""
     with model.lock:
         if not model.learner.traits.has_tasks:
-            raise ValueError("a model of several views has weights for each view: see coef_")
+            raise ValueError("largest_weights does not support models of several views")
         spec.check_positive("n", n)
         if spread is not None and np.ndim(spread) != 1:
-            raise ValueError("spread must hold a number a feature: of a Comparison's that of one learner, spread[name]")
+            raise ValueError(
+                "spread must have one number per feature; pass spread[name] of one learner in a Comparison"
+            )
         own = None if task is None else _unit_margins(model, model.population.number_of(task))
         shared, names = _shared_weights(model), model.input.entry_names
         own = None if own is None else own - shared
@@ -72,7 +74,7 @@ def largest_weights(
 
 
 def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
-    """The weights of a task, shape (d,), or (d, classes): margins of unit records, less that of an empty one."""
+    """Return the weights of a task, shape (d,) or (d, classes): margins of unit records minus that of an empty one."""
     d, labels = model.state.features, model.label_encoder
     units = Csr(np.ones(d), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1)))
     run = Batch(units, np.full(d + 1, number), list(unseen) * (d + 1))
@@ -90,9 +92,9 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
 
 
 def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], Record]:
-    """One record given in any form as entries, its task, names of the entries, and values as given."""
+    """Return one record's entries, its task, the names of the entries, and their original values."""
     if not model.learner.traits.has_tasks:
-        raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
+        raise ValueError("explain does not support records with several views")
     source, reading = model.input, model.settings.reading
     record: Record | None
     if isinstance(x, Mapping):

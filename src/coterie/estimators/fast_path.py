@@ -1,4 +1,4 @@
-"""The fast path: rounds of dictionaries with known names and a known task, straight to compiled code."""
+"""Fast path: dictionaries with known names and a known task go straight to compiled code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.types import Record
 
 
 class FastPath:
-    """Rounds of single records in which nothing is new, everything else being looked up once.
+    """Single records with known names and tasks, with all lookups done once.
 
     Any other change of the model drops it; what may be new in a record is noticed here.
     """
@@ -30,13 +30,13 @@ class FastPath:
         self._tasks, self._calls, self._records = population.tasks.numbers, calls, records
 
     def score(self, x: Record, task: Hashable) -> float:
-        """Return the margin of a record before labels are decoded; NaN if there may be something new."""
+        """Return the margin of a record before labels are decoded; NaN if the record may have anything new."""
         i, (numbers, plain, preparing) = self._number(x, task), self._records
         entries = None if i is None else read_dictionary(x, numbers, plain)
         return math.nan if entries is None else self._calls.predict(self._state.model, *entries, preparing, i)
 
     def learn(self, x: Record, y: Hashable, task: Hashable, labels: Any) -> Any:
-        """Learn a record; return the labels known then, or None, with nothing changed, if something may be new."""
+        """Learn a record and return the known labels, or None, with nothing changed, if anything may be new."""
         state, i, (numbers, plain, preparing) = self._state, self._number(x, task), self._records
         if i is None or len(numbers) > state.features:
             return None
@@ -54,7 +54,7 @@ class FastPath:
         return labels
 
     def _number(self, x: Record, task: Hashable) -> int | None:
-        """Return the number of a record's task; None if there may be something new."""
+        """Return the number of a record's task; None if the record may have anything new."""
         if type(x) is not dict or "" in x:
             return None
         try:

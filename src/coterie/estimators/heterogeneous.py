@@ -1,4 +1,4 @@
-"""MMPERC: tasks with feature spaces of their own, each with an instance in every round."""
+"""MMPERC: tasks with separate feature spaces, each with an instance in every round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .parameter_fields import TaskEstimator
 
 @spec.estimator
 class HeterogeneousMultitaskPerceptron(TaskEstimator):
-    """One Perceptron per task, each in a feature space of its own, with margins that are made to agree (CCG08 §6).
+    """One Perceptron per task, with separate feature spaces and similar margins in each round (CCG08 §6).
 
     In each round the instances of all K tasks are seen, x_1, ..., x_K of any sizes, one task i is active, and its label
     is predicted. With φ_k the instance x_k in its own part of the joint space, of dimension D, and φ their sum,
@@ -116,7 +116,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     @property
     def _relation_used(self) -> Part:
-        """The relation; None if all tasks are alike."""
+        """The relation; None if all tasks are exchangeable."""
         return self.relation
 
     @property
@@ -128,7 +128,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         return learner.expert_weights(self.state_)
 
     def _kernels_of(self, tasks: Sequence[Hashable]) -> Part:
-        """The kernels as the hypothesis takes them."""
+        """Return the kernels in the form that the hypothesis expects."""
         if self.kernels is None:
             return None
         if isinstance(self.kernels, Mapping):
@@ -142,20 +142,20 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         return type(self)(**{**self.get_params(deep=False), "relation": relation})
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """An independent Perceptron a task; there can be no model for all, their features being different ones."""
+        """Return one independent Perceptron per task; one model for all is not possible with separate features."""
         return {"independent": type(self)(**{**self.get_params(deep=False), "b": 0.0, "relation": None})}
 
     @property
     def n_mistakes_(self) -> int:
-        """The number of rounds with a mistake; of several b those of each one's own, added up."""
+        """The number of rounds with a mistake, summed over the values of b."""
         return sum(int(state.model.count[0]) for state in self._states)
 
     @property
     def solver_(self) -> str:
-        """The form that the model is in, "primal" or "dual"; of several b that of the first."""
+        """The form of the model, "primal" or "dual"; with several b, of the first."""
         return "dual" if hasattr(self._states[0].model, "gamma") else "primal"
 
     @property
     def _states(self) -> list[Any]:
-        """The state for each b."""
+        """The states, one for each b."""
         return list(self.state_.members) if isinstance(self.state_, EnsembleState) else [self.state_]

@@ -1,4 +1,4 @@
-"""Prediction intervals of estimators of numbers."""
+"""Prediction intervals of regressors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from coterie.types import Inputs, Record, Tasks
 
 
 class PredictsIntervals:
-    """Mixin of online estimators with intervals."""
+    """Mixin of regressors with prediction intervals."""
 
     def predict_interval(self: Any, X: Inputs, task: Tasks | None = None, level: float = 0.9) -> NDArray[np.float64]:
-        """Intervals in which labels lie with probability ``level``, shape (n, 2); see the notes of the class.
+        """Return intervals that contain labels with probability ``level``, shape (n, 2); see the notes of the class.
 
         Parameters
         ----------
@@ -39,7 +39,7 @@ class PredictsIntervals:
         return intervals
 
     def predict_interval_one(self: Any, x: Record, task: Hashable = None, level: float = 0.9) -> tuple[float, float]:
-        """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
+        """Return the interval of one dictionary; see :meth:`predict_interval`."""
         self._check_fitted()
         low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
         return low, high

@@ -87,7 +87,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
         return KernelLearner(Dual(kernel, budget), self._relation_used)
 
     def _alone(self) -> MultitaskKernelPerceptron:
-        """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""
+        """Return an unfitted copy with independent tasks and no budget: CC12's baseline."""
         return type(self)(**{**self.get_params(deep=False), "relation": Independent(), "budget": None})
 
     @property
@@ -97,12 +97,12 @@ class MultitaskKernelPerceptron(TaskEstimator):
 
     @property
     def evictions_(self) -> int:
-        """The number of support vectors that have left."""
+        """The number of evicted support vectors."""
         return self._count(EVICTED)
 
     @property
     def projections_(self) -> int:
-        """The number of mistakes that were projected on the support vectors."""
+        """The number of mistakes projected on the support vectors."""
         return self._count(PROJECTED)
 
     @property
@@ -118,7 +118,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
 
     @property
     def support_rounds_(self) -> NDArray[np.int64]:
-        """The round in which each support vector came, from 0, the oldest first."""
+        """The round, from 0, in which each support vector was added, the oldest first."""
         return np.asarray(self.state_.model.support.births[self._by_age()])
 
     def _count(self, place: int) -> int:

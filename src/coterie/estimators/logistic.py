@@ -24,7 +24,7 @@ _IN_COMMON = (
 
 
 def logistic_with_intercepts(model: Estimator) -> MultitaskLogistic | None:
-    """An unfitted logistic regression of all tasks with a constant of each, which reads records as ``model`` does.
+    """Return an unfitted logistic regression for all tasks with intercepts per task, with the input of ``model``.
 
     None for a model with a kernel.
     """
@@ -91,7 +91,7 @@ class MultitaskLogistic(LinearEstimator):
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _with_intercepts(self) -> MultitaskLogistic:
-        """An unfitted model like this one of all tasks, with a constant of each; bets give way to the default rate."""
+        """Return an unfitted copy for all tasks with an intercept per task and, for coin betting, the default step."""
         model: MultitaskLogistic = self._with_relation(Intercepts())
         if model.step == "coin":
             model.step = MultitaskLogistic().step

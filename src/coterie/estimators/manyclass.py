@@ -1,4 +1,4 @@
-"""Classifiers of many classes, made of classifiers of two classes."""
+"""Multiclass classifiers, from binary classifiers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .weighing import check_class_weight
 
 @spec.estimator
 class OneVsRest(MetaModel):
-    """Any number of classes: a model of two classes for each, that class against all others; the largest margin wins.
+    """One-vs-rest for any number of classes: one binary model per class; the largest margin wins.
 
-    A class may appear while the stream goes. Its model then is what it would be had the class been known from the
-    start, all labels so far having been others: a spare model, all of whose labels are negative, is copied.
-    A class that was not seen yet is never predicted. Of equal margins that of the class seen first wins.
+    A class may first appear during the stream. Its model is the one that it would have if the class had been known from
+    the start: it is a copy of a spare model that learns every record with a negative label. A class is never predicted
+    before its first label. If margins are equal, the class seen first wins.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class OneVsRest(MetaModel):
     _usual = MultitaskLogistic
 
     def _check_parameters(self) -> None:
-        """Refuse a model that is no classifier of two classes; its own parameters it refuses itself."""
+        """Raise TypeError unless the model is a binary classifier."""
         spec.require_instance("model", self.model)
         binary = self._within
         if not isinstance(binary, OnlineEstimator) or binary._kind != "classifier" or binary._many_classes:
-            raise TypeError(f"model must be an online classifier of two classes, got {binary!r}")
+            raise TypeError(f"model must be an online binary classifier, got {binary!r}")
         check_class_weight(binary.class_weight)
 
     def _make_learner(self) -> BaseLearner:

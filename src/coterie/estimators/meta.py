@@ -1,4 +1,4 @@
-"""The base of estimators around another one."""
+"""Base class of meta-estimators."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .estimator import OnlineEstimator
 
 
 def of_model(name: str) -> Any:
-    """A property that reads a parameter of the model."""
+    """Make a property that reads a parameter of the wrapped model."""
     return property(lambda self: getattr(self._within, name, None), doc=f"``{name}`` of the model.")
 
 
 @spec.with_constructor
 class MetaModel(OnlineEstimator):
-    """Base of estimators around ``model``, with the model's tasks, relation and reading of records."""
+    """Base of meta-estimators around ``model``, which use its tasks, relation and input encoding."""
 
     #: The class of the model that is taken where none is given.
     _usual: ClassVar[type[OnlineEstimator]]
@@ -30,7 +30,7 @@ class MetaModel(OnlineEstimator):
 
     @property
     def _within(self) -> Estimator:
-        """The model inside."""
+        """The wrapped model."""
         return self._usual() if self.model is None else self.model
 
     def _nested(self, name: str, value: Any) -> Any:
@@ -45,12 +45,12 @@ class MetaModel(OnlineEstimator):
         return self._with_model(self._within._with_relation(relation))
 
     def _with_intercepts(self) -> Self | None:
-        """Return an unfitted copy of one model for all tasks with a constant of each; None if there is none."""
+        """Return an unfitted copy of one model for all tasks with an intercept per task; None if not possible."""
         model = self._within._with_intercepts()
         return model and self._with_model(model)
 
     def _mixed_model(self) -> Self:
-        """Return an unfitted estimator like this one around a mixed model."""
+        """Return an unfitted copy around a mixed model."""
         return self._with_model(self._within._mixed_model())
 
     def _with_model(self, model: Estimator) -> Self:

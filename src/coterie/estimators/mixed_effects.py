@@ -1,4 +1,4 @@
-"""Mixed models learned online: shared weights with all covariances, and random effects of each task."""
+"""Online mixed models: shared weights with a covariance matrix, and random effects of each task."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _in_common(model: Estimator) -> dict[str, Any]:
 
 @spec.with_constructor
 class MixedEffectsEstimator(LinearEstimator):
-    """Base of mixed models: their prior variances, and the learner that these describe."""
+    """Base of mixed models: their prior variances and their learner."""
 
     random_intercept_variance: float = spec.field(default=1.0, at_least=0)
     random_slope_variance: float = spec.field(default=0.3, at_least=0)
@@ -73,7 +73,7 @@ class MixedEffectsEstimator(LinearEstimator):
     def _as_baseline(cls, model: Estimator) -> Self:
         """Return an unfitted mixed model with random intercepts that reads records as ``model`` does.
 
-        Beyond the limit of features it goes on by gradients.
+        Beyond the limit of features it continues with gradients.
         """
         reading = {"scale": None} | _in_common(model) | {"fit_intercept": True}
         baseline = cls(random_slope_variance=0.0, many_features="gradient", **reading)
@@ -183,7 +183,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
             return float(model.label_encoder.factor**2 * squares / count)
 
     def _with_relation(self, relation: Part) -> MultitaskRegressor:
-        """An unfitted gradient learner under a relation: a baseline to compare with."""
+        """Return an unfitted gradient learner with this relation, as a baseline."""
         return MultitaskRegressor(relation, **_in_common(self))
 
     def _label_kind(self) -> LabelKind:
@@ -265,5 +265,5 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _with_relation(self, relation: Part) -> MultitaskLogistic:
-        """An unfitted logistic regression under a relation: a baseline to compare with."""
+        """Return an unfitted logistic regression with this relation, as a baseline."""
         return MultitaskLogistic(relation, **_in_common(self))

@@ -1,8 +1,8 @@
-"""The inner model of an online estimator: the tasks and their learner, labels, form of records, and one lock for all.
+"""The inner model of an online estimator: tasks and learner, labels, input encoding, and one lock for all.
 
-An estimator has the parameters; each of its methods is one call of an :class:`OnlineModel`: ``learn``, or ``predict``,
-whose result gives margins, labels, probabilities and intervals. Progressive validation, comparisons, selective
-sampling, files and commands use it as a :class:`coterie.evaluation.stream_model.StreamModel`.
+An estimator has the parameters; each of its methods makes one call of an :class:`OnlineModel`: ``learn``, or
+``predict``, whose result has margins, labels, probabilities and intervals. Progressive validation, comparisons,
+selective sampling, files and commands use it as a :class:`coterie.evaluation.stream_model.StreamModel`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ _UNWEIGHED = "a learner such as {} weighs no records: leave out {}"
 def _locking(changes: bool) -> Callable[[F], F]:
     """Return a decorator that makes a method hold the model's lock, and drop its fast path if it changes the model.
 
-    Compiled code holds no interpreter lock, and learning replaces tables when they grow; a concurrent call would
-    read and write memory that was released. Each model has a lock of its own, so several learn in parallel.
+    Compiled code releases the interpreter lock, and learning replaces tables when they grow; without the lock a
+    concurrent call could read and write released memory. Each model has its own lock, so that several learn in
+    parallel.
     """
 
     def decorate(method: F) -> F:
@@ -77,7 +78,7 @@ exclusive, changing = _locking(False), _locking(True)
 def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
     """Lock the model, and restore everything if records are refused; the value forgets the form of those unlearned.
 
-    If records were already learned, as when a warning is an error, everything that they need stays.
+    If records were already learned, as when a warning is raised as an error, their encoding is kept.
     """
     with model.lock:
         model.fast_path = None
@@ -102,7 +103,7 @@ def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
 
 @dataclass(frozen=True)
 class Settings:
-    """An estimator's parameters as the inner model takes them.
+    """The parameters of an estimator, checked for the inner model.
 
     Attributes
     ----------
@@ -132,7 +133,7 @@ class Settings:
 
 
 class OnlineModel:
-    """A learner with its tasks, its labels and the form of its records, shared by threads one call at a time.
+    """A learner with its tasks, label encoder and input encoder; threads share it, one call at a time.
 
     Attributes
     ----------
@@ -160,7 +161,7 @@ class OnlineModel:
         self.weighing = Weighing()
 
     def configure(self, parameters: tuple[Any, ...], settings: Settings, names: Sequence[str] = ()) -> None:
-        """Set the parameters, ``names`` of which have changed: ValueError if the state cannot be continued."""
+        """Set the parameters, ``names`` of which changed; raise ValueError if the state cannot be continued."""
         learner = settings.learner
         if settings.class_weight is not None and not learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
@@ -188,7 +189,7 @@ class OnlineModel:
     # -- copies ---------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> Json:
-        """The state for copies and :mod:`pickle`: all but the lock, copied, since the original goes on changing."""
+        """Return a copy of the state without the lock, for copies and :mod:`pickle`."""
         with self.lock:
             skipped = ("lock", "fast_path", "parameters")
             values = {name: value for name, value in self.__dict__.items() if name not in skipped}
@@ -205,7 +206,7 @@ class OnlineModel:
 
     @changing
     def replace(self, other: OnlineModel) -> None:
-        """Take over the state of another model."""
+        """Replace the state by that of another model."""
         self.parameters, self.settings = other.parameters, other.settings
         self.population, self.input, self.label_encoder = other.population, other.input, other.label_encoder
         self.weighing = other.weighing
@@ -214,7 +215,7 @@ class OnlineModel:
 
     @property
     def fitted(self) -> bool:
-        """True once a record was learned."""
+        """True after the first learned record."""
         return self.state is not None
 
     @property
@@ -230,7 +231,7 @@ class OnlineModel:
 
     @property
     def encoder(self) -> Any:
-        """The encoder of records of files; None if no file was read."""
+        """The encoder of records from files; None if no file was read."""
         return self.input.encoder
 
     @encoder.setter
@@ -387,8 +388,10 @@ class OnlineModel:
         rows = records.rows if weights is None else with_weights(records.rows, weights)
         is_bounded = population.recency is not None
         if is_bounded and (late or asking is not None):
-            feature = "labels that come late" if late else "selective sampling"
-            raise ValueError(f"max_tasks={self.settings.max_tasks} cannot be had with {feature}: leave one of them out")
+            feature = "delayed labels" if late else "selective sampling"
+            raise ValueError(
+                f"max_tasks={self.settings.max_tasks} is not supported with {feature}; leave out one of them"
+            )
         codes, new = self._number(tasks, records, length)
         population.learner.refuse_rows(population.state, rows)
         self.label_encoder, self.weighing = labels, weighing  # nothing is refused any more
@@ -420,7 +423,7 @@ class OnlineModel:
         length: int | None,
         predictions: Predictions | None,
     ) -> BatchResult:
-        """Learn some of the records; the others are predicted in their turn, and change nothing."""
+        """Learn some of the records and only predict the others, in order."""
         pieces = []
         for first, last, learning in runs_of(cast("NDArray[np.bool_]", records.learned), len(records.task)):
             piece = records.select(slice(first, last))
@@ -464,7 +467,7 @@ class OnlineModel:
         return replace(concatenate_results(predicted), **changes, own=None)
 
     def _predict_unlearned(self, records: Records, earlier: Predictions | None) -> BatchResult:
-        """Predict records that change nothing; of those predicted earlier, return these predictions."""
+        """Predict records that change nothing; keep predictions made earlier."""
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
             population, size = self.population, self.input.size(records)
@@ -486,9 +489,10 @@ class OnlineModel:
     def _number(
         self, tasks: Sequence[Hashable], records: Records, length: int | None
     ) -> tuple[NDArray[np.int64], Sequence[Hashable]]:
-        """Return the numbers of records' tasks, and the new tasks, once there is room for ``tasks`` and the records.
+        """Return the numbers of the records' tasks, and the new tasks, after resizing the state.
 
-        New tasks of the records are only checked: they get room as they come. Under ``max_tasks`` none is numbered.
+        New tasks of the records are only checked, because they are registered at their first record. Under
+        ``max_tasks`` no task is numbered.
         """
         population, size = self.population, self.input.size(records)
         if population.recency is not None:
@@ -507,7 +511,7 @@ class OnlineModel:
     def _make_room(
         self, tasks: Sequence[Hashable], size: InputShape, length: int | None = None, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Create or resize the state for tasks; only check those in ``coming``: ValueError if refused."""
+        """Create or resize the state for tasks; only check tasks in ``coming``. Raise ValueError for invalid ones."""
         population = self.population
         if self.state is None:
             population.require_savable([*tasks, *coming] if len(tasks) else coming)
@@ -528,7 +532,7 @@ class OnlineModel:
         weights: ArrayLike | None = None,
         whole: bool = False,
     ) -> Block:
-        """Validate records given in any form, for :meth:`learn`; ``whole`` as there."""
+        """Validate records of any form for :meth:`learn`; ``whole`` as there."""
         with transaction(self):
             labels = copy.copy(self.label_encoder)
             learned = self.learned_records(X, y, weights)
@@ -542,13 +546,13 @@ class OnlineModel:
 
     @changing
     def skip_unlabelled(self, rounds: int = 1) -> None:
-        """End rounds without labels: means and clocks go on, nothing is learned."""
+        """End rounds without labels: advance means and clocks, learn nothing."""
         if self.fitted:
             self.population.skip(rounds)
 
     @changing
     def forget_tasks(self, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights: ValueError, and nothing changed, for one not known or that cannot be."""
+        """Drop tasks and their own weights; raise ValueError for an unknown task, and change nothing."""
         self.population.forget(tasks)
 
     # -- predicting -----------------------------------------------------------------------------------------------
@@ -560,7 +564,7 @@ class OnlineModel:
 
     @exclusive
     def margin_variances(self, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
-        """Compute the variance of each record's margin; features that no record had count with their prior variance."""
+        """Return the variance of each record's margin; new features count with their prior variance."""
         predictions = self.predict(X, task)
         undo, known = self.input.snapshot(self.fitted), self.state.features
         try:  # new features get columns for a moment
@@ -575,7 +579,7 @@ class OnlineModel:
 
     @exclusive
     def predict_pending(self, block: Block) -> BatchResult:
-        """Predict a validated block before its labels come; margins are 0 before anything is learned."""
+        """Predict a validated block with delayed labels; margins are 0 before the first update."""
         n = len(block)
         moved, asked = np.zeros(n, bool), np.ones(n, bool)
         if not self.fitted:
@@ -602,11 +606,11 @@ class OnlineModel:
     def predict_waiting(
         self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
     ) -> list[WaitingRow]:
-        """Predict dictionaries with delayed labels; if ``learning``, features and scales count them.
+        """Predict dictionaries with delayed labels; if ``learning``, features and scales are updated.
 
-        Before anything is learned, and for records of several views, there are no rows: such records are read when
-        their labels come. Under ``max_tasks`` a task is met when its label comes. Predictions are kept for learners
-        that charge members by them, or ``always``.
+        Before the first update, and for multi-view records, there are no encoded rows: such records are encoded when
+        their labels arrive. Under ``max_tasks`` a task is registered when its label arrives. Predictions are stored if
+        members' losses depend on them, or ``always``.
 
         Raises
         ------
@@ -638,7 +642,7 @@ class OnlineModel:
         y: Sequence[Hashable],
         tasks: Sequence[Hashable] | None,
     ) -> Margins:
-        """Learn records that :meth:`predict_waiting` read, by the predictions of then.
+        """Learn records that :meth:`predict_waiting` encoded, with their earlier predictions.
 
         Returns the margins right before each label was learned.
         """
@@ -655,14 +659,14 @@ class OnlineModel:
 
     @exclusive
     def margins_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable] | None) -> Margins:
-        """Recompute the margins of waiting rows of one shape under the current model."""
+        """Return the margins of delayed rows of one shape under the current model."""
         rows, _ = joined_rows(waiting)
         whose = tabular.task_labels(tasks, len(waiting), self.population.tasks)
         return ModelPredictions(self, Records(rows, rows.width, whose)).margins
 
     @exclusive
     def check_waiting(self, waiting: Sequence[WaitingRow]) -> None:
-        """Refuse rows of a file that this model cannot have made: ValueError."""
+        """Raise ValueError for saved rows that this model cannot have made."""
         if all(row.values is None and row.predictions is None for row in waiting):
             return
         require(self.fitted, "records wait that nothing can have predicted")
@@ -672,14 +676,14 @@ class OnlineModel:
 
     @exclusive
     def predict_nothing(self) -> Predictions | None:
-        """Predict a record without features, to compare the form of predictions; None if no task is known."""
+        """Predict a record without features, as an example of the predictions' shapes; None if no task is known."""
         empty = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
         return self.learner.predict(self.state, Batch(empty, np.zeros(1, np.int64))) if len(self.population) else None
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
     def learn_one(self, x: Record, y: Hashable, task: Hashable = None, weight: float | None = None) -> None:
-        """Learn one record given as a dictionary of features; new features and tasks are registered as they come."""
+        """Learn one dictionary of features; register new features and a new task."""
         lock = self.lock
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
         try:
@@ -705,7 +709,7 @@ class OnlineModel:
     def _encode_one(
         self, y: Hashable, weight: float | None = None
     ) -> tuple[Labels, Weighing, Any, NDArray[np.float64] | None]:
-        """Return the labels and their weighing after one more label, the label encoded, and the record's weight."""
+        """Return label encoder and weighting after one more label, the encoded label, and the record's weight."""
         class_weight = self.settings.class_weight
         if weight is None and class_weight is None:
             known = self.label_encoder.with_one(y)
@@ -742,7 +746,7 @@ class OnlineModel:
         return row, population.tasks.numbers[task]
 
     def _open_fast_path(self) -> None:
-        """Prepare rounds of dictionaries in which nothing is new, once the model has stayed the same for some time."""
+        """Open the fast path if the model has not changed for some rounds."""
         records, population = self.input.plain_records, self.population
         self.fast_path = None
         if records is not None and self.settings.class_weight is None:
@@ -752,9 +756,9 @@ class OnlineModel:
 
     @changing
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
-        """Predict and then learn one record, a dictionary; return the margin predicted, an array of one entry or row.
+        """Predict and then learn one dictionary; return the predicted margin, an array of one entry or row.
 
-        The same bits as by a block of the record, in a tenth of the time.
+        The result equals that of a block of one record, in a tenth of the time.
         """
         before, labels = self.label_encoder, self.label_encoder.with_one(y)
         new = labels is not before and not before.numeric  # of many classes the margins get a column
@@ -768,7 +772,7 @@ class OnlineModel:
         return np.asarray(margin)[None]
 
     def predict_one(self, x: Record, task: Hashable = None) -> Any:
-        """Return the label of one record; None, or 0.0 for numbers, before anything is learned."""
+        """Return the label of one dictionary; before the first update None, or 0.0 for numbers."""
         lock = self.lock
         lock.acquire()
         try:
@@ -785,11 +789,11 @@ class OnlineModel:
 
     @exclusive
     def decide_one(self, x: Record, task: Hashable = None) -> Any:
-        """Return the margin of one record on the scale of the labels; the model is fitted."""
+        """Return the margin of one dictionary on the scale of the labels; the model is fitted."""
         return self._decide_one(x, task, self.learner)
 
     def _decide_one(self, x: Record, task: Hashable, learner: BaseLearner) -> Any:
-        """Return the margin of one record on the scale of the labels, which may have a new task or new features."""
+        """Return the margin of one dictionary on the scale of the labels; its task and features may be new."""
         path, labels, population = self.fast_path, self.label_encoder, self.population
         margin = math.nan if path is None else path.score(x, task)
         if margin != margin:
@@ -829,10 +833,10 @@ _UNSEEN = np.array([-1])
 
 
 def _require_alike(before: BaseLearner, learner: BaseLearner, population: TaskRegistry, names: Sequence[str]) -> None:
-    """Refuse a learner with other initial models than before: ValueError naming the parameters.
+    """Raise ValueError, naming the parameters, if the initial model of a learner changed.
 
-    The kinds and numbers of a model's beginning, and the relation's, stay in the state: other parameters would have no
-    effect, and a file with both could not be loaded. Models of no record are compared, as they would be saved.
+    The form of the initial model and of the relation is part of the state: changed parameters would have no effect, and
+    could not be saved with it. Initial models are compared in saved form.
     """
     if not learner.traits.has_tasks:
         return  # learners of several views compare the state itself
@@ -848,11 +852,11 @@ def _require_alike(before: BaseLearner, learner: BaseLearner, population: TaskRe
     if not alike:
         learner.rebind(copy.deepcopy(population.state))  # may say more
         changed = " and ".join(names) or "parameters"
-        raise ValueError(f"{changed} cannot change once something is learned: fit a new model")
+        raise ValueError(f"{changed} cannot change after the first update; fit a new model")
 
 
 def _parts_of(learner: BaseLearner) -> list[Any]:
-    """Return the parts by which a copy, without its earlier parameters, is compared before a model is made."""
+    """Return the parts of a learner to compare before a model is made; a copy has no earlier parameters."""
     own = [getattr(learner, name, None) for name in ("hypothesis", "relation", "rule", "prior", "shared")]
     inner = getattr(learner, "learners", [learner.learner] if hasattr(learner, "learner") else [])
     return [*own, *map(_parts_of, inner)]

@@ -40,7 +40,7 @@ IN_PARALLEL = "in parallel"
 
 @spec.with_constructor
 class _OfViews(OnlineEstimator):
-    """Base of the estimators of several views, without tasks."""
+    """Base of the multi-view estimators, without tasks."""
 
     task_column = None
     new_task = "grow"
@@ -60,11 +60,11 @@ class _OfViews(OnlineEstimator):
 
 
 class _PerceptronsOfViews(_OfViews):
-    """Base of those that have weights, or support vectors, for every view."""
+    """Base of multi-view estimators with weights, or support vectors, for every view."""
 
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """The current weights of every view by its name, on the scale of the labels, not averaged."""
+        """The current weights of every view by name, on the scale of the labels, not averaged."""
         model = self._fitted_model()
         with model.lock:
             factor, lengths = model.label_encoder.factor, model.learner.weights(model.state)
@@ -158,11 +158,11 @@ class MultiviewPerceptron(_PerceptronsOfViews):
             return ViewLearner(norm, rule, self.average)
         kernel = kernels_of(self.kernel) if isinstance(self.kernel, Mapping) else as_kernel(self.kernel)
         if Precomputed() in (kernel.values() if isinstance(kernel, Mapping) else [kernel]):
-            raise ValueError("kernel cannot be precomputed: it is needed between different views too")
+            raise ValueError("kernel='precomputed' is not supported; kernel values between different views are needed")
         return KernelViewLearner(norm, kernel, rule, self.average)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
+        """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernel and rule."""
         kernels = self.kernel
         if isinstance(kernels, Mapping):  # of the pairs of views, those of each with itself
             kernels = {key[0]: kernel for key, kernel in kernels.items() if key[0] == key[-1]}
@@ -170,9 +170,9 @@ class MultiviewPerceptron(_PerceptronsOfViews):
 
     @property
     def p_(self) -> float:
-        """The exponent in use, which with ``p="auto"`` follows from the views; AttributeError under a gauge."""
+        """The exponent in use; ``p="auto"`` depends on the views. Raises AttributeError for a gauge."""
         if self.gauge is not None:
-            raise AttributeError(f"the gauge {self.gauge!r} takes the place of p")
+            raise AttributeError(f"the gauge {self.gauge!r} replaces p")
         return float(self._fitted_model().state.model.potential.p)
 
     @property
@@ -257,12 +257,12 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
         return KernelViewLearner(norm, kernels_of(self.kernels), rule, self.average)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
+        """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernels and rule."""
         return _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
     @property
     def p_(self) -> float:
-        """The exponent in use, which with ``p="auto"`` follows from the views."""
+        """The exponent in use; ``p="auto"`` depends on the views."""
         return float(self._fitted_model().state.model.potential.p)
 
     @property
@@ -323,7 +323,7 @@ class MultiCueClassifier(_OfViews):
         return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
+        """Return a kernel Perceptron on each view alone, and one with the sum of their kernels."""
         return _baselines_of(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
 
     @property
@@ -387,22 +387,22 @@ class ParallelPerceptrons(_PerceptronsOfViews):
         return ParallelLearner(kernels, Perceptron() if self.rule is None else self.rule, self.average)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
+        """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernels and rule."""
         models = _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
         return {name: model for name, model in models.items() if name != IN_PARALLEL}
 
 
 def kernels_of(kernels: Part) -> Part:
-    """Kernel parts for kernels given as parts, names or functions: one, a list, or a dictionary by view."""
+    """Return kernel parts for parts, names or functions: one, a list, or a dictionary by view."""
     if hasattr(kernels, "items"):
         return {name: as_kernel(kernel) for name, kernel in kernels.items()}
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
 
 
 def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **options: Any) -> dict[str, Any]:
-    """Make the baselines of models of several views: ``"NAME alone"`` each, ``"in parallel"``, ``"side by side"``.
+    """Return the baselines of multi-view models: ``"NAME alone"`` for each view, ``"in parallel"``, ``"side by side"``.
 
-    A view that is absent from all of the records ``seen`` is not looked at alone.
+    A view that is absent from all of the records ``seen`` has no baseline.
     """
     names = names_of(seen, views)
     there = present_in(seen, names)
@@ -418,7 +418,7 @@ def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **
 
 
 class OneView:
-    """An estimator that is shown one view of each record, to be compared with estimators that see all views.
+    """An estimator that gets one view of each record, as a baseline for estimators that get all views.
 
     Examples
     --------
@@ -432,7 +432,7 @@ class OneView:
         self.model, self.name, self.names = model, name, names
 
     def __stream_model__(self) -> _ShownOneView:
-        """The estimator's inner model, shown its view."""
+        """Return the inner model, restricted to the view."""
         return _ShownOneView(self.model.__stream_model__(), self.name, self.names)
 
     def __getattr__(self, name: str) -> Any:
@@ -445,7 +445,7 @@ class OneView:
 
 
 class _ShownOneView:
-    """A stream model that is shown one view of each record; all else is the model's."""
+    """A stream model restricted to one view of each record."""
 
     def __init__(self, model: StreamModel, name: Hashable, names: list[Hashable]) -> None:
         self._model, self._name, self._names = model, name, names
@@ -453,7 +453,7 @@ class _ShownOneView:
     def as_block(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, weights: ArrayLike | None = None
     ) -> Block:
-        """Validate records of all views as a block of the one."""
+        """Validate multi-view records as a block of the one view."""
         return self._model.as_block(self._only(X), y, task, weights)
 
     def __getattr__(self, name: str) -> Any:
@@ -468,7 +468,7 @@ class _ShownOneView:
 
 
 def view_baselines(X: Any, kernels: Part = None, joint: Part = None) -> dict[Hashable, tuple[Any, Any]]:
-    """Return the baselines of a stream of several views (FOR09 §4.2, CCG08 §8): estimators with their records.
+    """Return the baselines of a multi-view stream (FOR09 §4.2, CCG08 §8): estimators with their records.
 
     Parameters
     ----------
@@ -521,7 +521,7 @@ def view_baselines(X: Any, kernels: Part = None, joint: Part = None) -> dict[Has
 
 def _side_by_side(blocks: list[Any]) -> Any:
     if any(block is None or hasattr(block, "present") for block in blocks):
-        raise ValueError("views concatenated under one kernel must all be present: an absent view is not zeros")
+        raise ValueError("concatenated views must all be present; an absent view is not a vector of zeros")
     if any(hasattr(block, "indptr") for block in blocks):
         from scipy.sparse import csr_array, hstack
 

@@ -73,5 +73,5 @@ class PNormMultitaskPerceptron(TaskEstimator):
 
     @property
     def p_(self) -> float:
-        """The current p: with ``"auto"`` it grows with tasks and features."""
+        """The current p; ``"auto"`` depends on the numbers of tasks and features."""
         return PNorm(self.p).order(self.state_.model.values.size)

@@ -1,4 +1,4 @@
-"""The parameters that many online estimators have, each declared once."""
+"""The parameters shared by many online estimators, each declared once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCALE = spec.Setting(kind="text", choices=(*SCALES, None), must=f"be one of {', 
 
 @spec.with_constructor
 class TaskEstimator(OnlineEstimator):
-    """Base of estimators of tasks: the column of the task, and the treatment of new tasks."""
+    """Base of multitask estimators: the task column, and the treatment of new tasks."""
 
     _: KW_ONLY
     task_column: Hashable | None = None
@@ -27,7 +27,7 @@ class TaskEstimator(OnlineEstimator):
 
 @spec.with_constructor
 class LinearEstimator(OnlineEstimator):
-    """Base of estimators with a weight for each feature: the preparation of records, the storage of weights."""
+    """Base of estimators with a weight for each feature: preprocessing and storage of weights."""
 
     _: KW_ONLY
     fit_intercept: bool = True
@@ -54,9 +54,9 @@ class LinearEstimator(OnlineEstimator):
 
 
 def _as_names(log: Any) -> tuple[Hashable, ...]:
-    """The columns of a parameter ``log``, each once: one of them, or a list."""
+    """Return the distinct columns of a parameter ``log``, which is a column or a list."""
     if log is None or isinstance(log, str):
         return () if log is None else (log,)
     if not isinstance(log, (list, tuple)) or not all(isinstance(name, Hashable) for name in log):
-        raise ValueError(f"log must be a list of columns, or None, got {log!r}")
+        raise ValueError(f"log must be a list of columns or None, got {log!r}")
     return tuple(dict.fromkeys(log))

@@ -1,4 +1,4 @@
-"""Several passes over records that are all at hand, of which the last tenth tells when to stop."""
+"""Several passes over a data set, stopped early by the loss on its last tenth."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTO = "auto"
 
 
 def most_passes(n_passes: Any) -> int:
-    """The number of passes, or the limit that "auto" stands for; ValueError for others."""
+    """Return the maximum number of passes, the limit for "auto"; raise ValueError for invalid numbers."""
     if isinstance(n_passes, str) and n_passes == AUTO:
         return MOST
     spec.Setting(kind="whole", at_least=1, must="be a whole number of 1 or more or 'auto'").check("n_passes", n_passes)
@@ -33,7 +33,7 @@ def most_passes(n_passes: Any) -> int:
 
 
 class Tried(NamedTuple):
-    """A model that went over the last records, and its mean loss there, each predicted before it was learned."""
+    """A model that learned the last tenth, and its mean progressive loss there."""
 
     loss: float
     model: OnlineModel
@@ -42,13 +42,13 @@ class Tried(NamedTuple):
 def learn_passes(
     model: OnlineModel, X: Inputs, y: types.Labels, task: Tasks | None, weights: ArrayLike | None, most: int
 ) -> OnlineModel:
-    """Learn all records there are in several passes, and return the model after the best number of them.
+    """Learn all records in several passes; return the model after the best number of passes.
 
-    The model goes over the first nine tenths again and again. After each pass a copy goes on to the last tenth, and the
-    first pass after which it does not predict these records better ends the search: the copy before it is the result.
+    The model learns the first nine tenths in each pass. After each pass a copy learns the last tenth. The first pass
+    after which the loss there does not fall ends the search, and the copy before it is the result.
 
-    What mixes members learns from predictions of records that the members have not learned: in the first pass, and of
-    the last tenth. So it is put back to that after each later pass, and with it the moments or counts of labels.
+    Stacking weights must be learned from out-of-sample predictions: from the first pass and from the last tenth.
+    Therefore they, and the moments or counts of labels, are reset to that after each later pass.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def learn_passes(
     traits = model.learner.traits
     if traits.mixes and model.population.recency is not None:
         raise ValueError(
-            f"several passes cannot be had with max_tasks={model.settings.max_tasks}: members are mixed by the first "
-            "pass, and a task that was forgotten in it would start again; leave one of them out"
+            f"several passes are not supported with max_tasks={model.settings.max_tasks}: tasks forgotten in the first "
+            "pass would start again; leave out one of them"
         )
     block = model.as_block(X, y, task, weights, whole=True)
     length = length_of(block.y, block.weight)
@@ -96,7 +96,7 @@ def learn_passes(
 
 
 def _mixing_arrays(model: OnlineModel) -> list[Array]:
-    """Return the arrays of the model that are to be learned from each record once."""
+    """Return the arrays of the model that must learn each record only once."""
     return [array for learner, state in model.learner.walk(model.state) for array in learner.mixing_arrays(state)]
 
 

@@ -1,4 +1,4 @@
-"""The multitask Perceptron, and its passive-aggressive variants."""
+"""The multitask Perceptron and its passive-aggressive variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The multitask Perceptron of any potential."""
+"""The multitask Perceptron with any potential."""
 
 from __future__ import annotations
 

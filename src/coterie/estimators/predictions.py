@@ -1,4 +1,4 @@
-"""Predictions of records: margins, labels, probabilities, variances and intervals, each computed when asked for."""
+"""Predictions of records: margins, labels, probabilities, variances and intervals, each computed on demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABELS_VARIANCE = 0.25
 
 
 class ModelPredictions:
-    """Predictions of records that have been read; nothing is learned.
+    """Predictions of encoded records, without learning.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ModelPredictions:
 
     @property
     def _run(self) -> Batch:
-        """The records as learners take them; the lock is held."""
+        """The encoded batch; the caller holds the lock."""
         run: Batch = self._model.population.make_batch(self._records.rows, self._records.task)
         return run
 
@@ -57,7 +57,7 @@ class ModelPredictions:
 
     @property
     def predictions(self) -> Predictions:
-        """The predictions as the learner makes them, to be charged when the labels come."""
+        """The learner's predictions, from which losses are computed when labels arrive."""
         with self._model.lock:
             predictions: Predictions = self._model.learner.predict(self._model.state, self._run)
             return predictions
@@ -70,13 +70,13 @@ class ModelPredictions:
 
     @property
     def decision(self) -> Margins:
-        """The margin of each record; for many classes, columns as ``classes_``."""
+        """The margin of each record; for several classes, columns as in ``classes_``."""
         with self._model.lock:
             return self._labels.decision(self.margins)
 
     @property
     def labels(self) -> Array:
-        """The predicted label of each record, for which the sign of margins is enough."""
+        """The predicted label of each record; only the signs of margins are computed if possible."""
         with self._model.lock:
             return np.asarray(self._labels.labels(self._by(self._model.settings.decider)))
 
@@ -87,14 +87,14 @@ class ModelPredictions:
             return np.asarray(self._model.learner.variances(self._model.state, self._run))
 
     def prior_variances(self, rows: AnyRows, first: int) -> NDArray[np.float64]:
-        """Compute the variance of margins a priori, by the features of ``rows`` from column ``first`` on."""
+        """Return the prior variance of margins, over the features of ``rows`` from column ``first`` on."""
         with self._model.lock:
             run = self._model.population.make_batch(rows, self._records.task)
             return np.asarray(self._model.learner.prior_variances(self._model.state, run, first))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """The probability of each label, columns as ``classes_``."""
+        """The probability of each label, columns as in ``classes_``."""
         with self._model.lock:
             labels, traits = self._labels, self._model.learner.traits
             if not traits.has_variances:
@@ -103,11 +103,11 @@ class ModelPredictions:
             return labels.columns(_normal(-z), _normal(z))  # type: ignore[attr-defined, no-any-return]
 
     def _standardised(self) -> Margins:
-        """Margins over the standard deviation of the margin and the label together."""
+        """Return margins divided by the joint standard deviation of margin and label."""
         return self.margins / np.sqrt(LABELS_VARIANCE + self.variances)
 
     def intervals(self, level: float) -> tuple[Margins, NDArray[np.float64]]:
-        """Margins, and intervals of labels that are numbers, of that level, shape (n, 2)."""
+        """Return margins, and intervals of numeric labels with this level, shape (n, 2)."""
         check_level(level)
         with self._model.lock:
             labels = self._labels
@@ -115,7 +115,7 @@ class ModelPredictions:
             return labels.shift + labels.factor * margins, labels.shift + labels.factor * ends
 
     def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Return the prediction for each record, with intervals of that level if the model has them."""
+        """Return the prediction for each record, with intervals if the model supports them."""
         with self._model.lock:
             labels, traits, task = self._labels, self._model.learner.traits, self._records.task
             if traits.has_intervals:
@@ -131,12 +131,12 @@ class ModelPredictions:
 
 
 def check_level(level: Any) -> None:
-    """Refuse the level of an interval that is not between 0 and 1: ValueError."""
+    """Raise ValueError unless the level of an interval is between 0 and 1."""
     spec.Setting(above=0, below=1, must="lie between 0 and 1").check("level", level)
 
 
 def _normal(z: Margins) -> Margins:
-    """The standard normal distribution function."""
+    """Return the standard normal distribution function."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(z))

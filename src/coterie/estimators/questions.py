@@ -1,4 +1,4 @@
-"""The labels asked for so far, and the limits on how many more may be."""
+"""The queries made so far, and their limits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 class LabelBudget(NamedTuple):
-    """Limits of queries: ``labels`` per ``window`` rounds, ``per_task`` of them for a task; None without a limit."""
+    """Limits of queries: ``labels`` per ``window`` rounds, ``per_task`` of them for each task; None for no limit."""
 
     labels: int | None
     window: int | None
     per_task: int | float | None
 
     def check(self) -> None:
-        """Refuse limits that are out of range, or that limit nothing.
+        """Raise ValueError for limits that are out of range or have no effect.
 
         Raises
         ------
@@ -41,11 +41,11 @@ class LabelBudget(NamedTuple):
         else:
             _require_count("per_task", self.per_task, "or a share of the budget between 0 and 1")
         if self.window is not None and self.labels is None and self.per_task is None:
-            raise ValueError(f"window={self.window!r} limits nothing: give the budget or per_task that it is for")
+            raise ValueError(f"window={self.window!r} needs a limit; set budget or per_task")
 
     @property
     def labels_per_task(self) -> int:
-        """The most labels of a task."""
+        """Return the maximum number of labels per task."""
         if self.per_task is None:
             return _NO_LIMIT
         if isinstance(self.per_task, float):
@@ -54,7 +54,7 @@ class LabelBudget(NamedTuple):
         return int(self.per_task)
 
     def limits(self) -> Tree:
-        """Nothing asked for yet, as compiled code takes it."""
+        """Return the compiled query counts before the first query."""
         total, no_tasks = _NO_LIMIT if self.labels is None else int(self.labels), np.zeros(0, np.int64)
         if self.labels is None and self.per_task is None:
             return Unlimited(_NO_LIMIT)
@@ -67,7 +67,7 @@ class LabelBudget(NamedTuple):
 
 
 class Questions:
-    """The queries so far: a clock of rounds, and the number of labels asked for by task if there are limits.
+    """The state of queries: the round, and the number of queries per task if there are limits.
 
     Parameters
     ----------
@@ -85,22 +85,22 @@ class Questions:
 
     @property
     def spent(self) -> bool:
-        """True if a budget that no window renews is spent: nothing is asked for any more."""
+        """True if a budget without a window is used up, so that no label will be queried."""
         return isinstance(self.limits, Ever) and bool(self.limits.count[0] >= self.limits.total)
 
     def query_strategy(
         self, query_probability: Tree, tasks: Sequence[Hashable] | Array, asked: Any = None
     ) -> QueryStrategy:
-        """The asker for a run of records of these tasks; the first may have been decided before."""
+        """Return the query strategy for a batch of these tasks; the first queries may already be decided."""
         distinct, places = distinct_labels(tasks)
         return self.asker_of(query_probability, self._numbers(distinct)[places], asked)
 
     def asker_of_one(self, query_probability: Tree, task: Hashable) -> QueryStrategy:
-        """The asker for one record."""
+        """Return the query strategy for one record."""
         return self.asker_of(query_probability, self._numbers([task]))
 
     def asker_of(self, query_probability: Tree, owner: NDArray[np.int64], asked: Any = None) -> QueryStrategy:
-        """The asker for a run of records, given the numbers of their tasks in ``tasks``."""
+        """Return the query strategy for a batch, by task numbers in ``tasks``."""
         self.limits = _make_room(self.limits, len(self.tasks), len(owner))
         answer = np.full(len(owner), -1, np.int8)
         if asked is not None:
@@ -113,7 +113,7 @@ class Questions:
         return np.array([self.tasks.numbers[task] for task in distinct], np.int64)
 
     def forget(self, task: Hashable) -> None:
-        """Forget a task and how many labels of it were asked for; in all as many were asked for as before."""
+        """Forget a task and its number of queries; the total number stays."""
         if task not in self.tasks.numbers:
             return
         dropped = Dropped.plan([self.tasks.numbers[task]], len(self.tasks))
@@ -127,7 +127,7 @@ class Questions:
             self.limits.owners[ring] = dropped.renumbered(self.limits.owners[ring])
 
     def dump(self) -> tuple[Json, Arrays]:
-        """The tasks as JSON data, and the arrays."""
+        """Return the tasks as JSON data, and the arrays."""
         limits = _without_room(self.limits, len(self.tasks))
         saved = {name: array.copy() for name, array in limits._asdict().items() if isinstance(array, np.ndarray)}
         return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **saved}
@@ -152,7 +152,7 @@ class Questions:
 
 
 def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
-    """The limits with room to count this many tasks, and the labels of this many more rounds."""
+    """Return the limits resized to this many tasks, and to the queries of this many more rounds."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=enlarged(limits.held, tasks))
@@ -164,7 +164,7 @@ def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
 
 
 def _without_room(limits: Tree, tasks: int) -> Tree:
-    """The limits without unused room: this many tasks, and the labels in the window, the oldest first."""
+    """Return the limits without unused room: for this many tasks, and the queries in the window, the oldest first."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=limits.held[:tasks])
@@ -188,4 +188,4 @@ def _require_share(share: float, labels: int | None) -> None:
     if not 0 < share <= 1:
         raise ValueError(f"per_task must be a whole number of labels or a share of the budget in (0, 1], got {share!r}")
     if labels is None:
-        raise ValueError(f"per_task={share!r} is a share of the budget, and there is no budget")
+        raise ValueError(f"per_task={share!r} is a share of the budget; set budget")

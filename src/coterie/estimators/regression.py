@@ -1,4 +1,4 @@
-"""Numbers predicted for many tasks, each learning from the others."""
+"""Multitask linear regression."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .parameter_fields import LinearEstimator
 
 @spec.estimator
 class MultitaskRegressor(LinearEstimator):
-    """Linear regression for many tasks, one pass, each task learning from the others.
+    """Online linear regression for many tasks, each task learning from the others.
 
     The prediction of a record (x, i) is m + s f, where f = w_i · x is its margin and m and s are the mean and the
     standard deviation of all labels so far; inside, a label y is (y - m) / s. So any unit of the labels will do, and a
@@ -99,7 +99,7 @@ class MultitaskRegressor(LinearEstimator):
         return partial(Targets, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
 
     def _with_intercepts(self) -> MultitaskRegressor:
-        """An unfitted gradient learner like this one, of all tasks with a constant of each."""
+        """Return an unfitted gradient learner for all tasks with an intercept per task, as a baseline."""
         gradient = getattr(self.loss, "move", None) == "gradient"
         own = {"relation": Intercepts(), "loss": self.loss if gradient else None, "average": False, "max_tasks": None}
         return type(self)(**{**self.get_params(deep=False), **own})

@@ -1,4 +1,4 @@
-"""Conversion of online models to data with a JSON form and named arrays, and back."""
+"""Conversion of online models to JSON data and named arrays, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .weighing import BALANCED, Weighing
 
 
 def saved(model: OnlineModel) -> tuple[Json, Arrays]:
-    """Return the learned state as data with a JSON form and named arrays."""
+    """Return the learned state as JSON data and named arrays."""
     with model.lock:
         if model.state is None:
             return {}, {}
@@ -27,7 +27,7 @@ def saved(model: OnlineModel) -> tuple[Json, Arrays]:
 
 
 def restore(model: OnlineModel, data: Mapping[str, Any], arrays: Arrays) -> None:
-    """Undo :func:`saved`.
+    """Restore the result of :func:`saved`.
 
     Raises
     ------

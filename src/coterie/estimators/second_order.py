@@ -1,4 +1,4 @@
-"""The second-order multitask Perceptron, and ridge regression in the same geometry."""
+"""The second-order multitask Perceptron, and multitask ridge regression."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .regression import MultitaskRegressor
 
 
 def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
-    """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
+    """Return the variance q = φ'Pφ of each record's margin; P is the covariance of the weights.
 
-    It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was. Features
-    of dictionaries that no record had count with the prior variance.
+    It is the prior variance M_ii ‖x‖² for features without updates, and shrinks with updates. New features of
+    dictionaries count with the prior variance.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[
 
 @spec.with_constructor
 class SecondOrderEstimator(TaskEstimator):
-    """Base of estimators with the covariances of all weights: their kind and their storage."""
+    """Base of estimators with a full covariance of weights."""
 
     _rule: ClassVar[Part]
 
@@ -62,7 +62,7 @@ class SecondOrderEstimator(TaskEstimator):
 
     @property
     def solver_(self) -> str:
-        """The form that the model is in, "primal" or "dual"."""
+        """The form of the model, "primal" or "dual"."""
         return "dual" if hasattr(self.state_.model, "alpha") else "primal"
 
 
@@ -128,7 +128,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     _with_intercepts = logistic_with_intercepts
 
     def _make_decider(self, learner: Any) -> BaseLearner:
-        """The learner by the sign of f: O(m) kernel values or O(nnz) a record."""
+        """Return the learner that predicts by the sign of f: O(m) kernel values or O(nnz) per record."""
         return learner.deciding()  # type: ignore[no-any-return]
 
     @property
@@ -208,7 +208,7 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
         return partial(Targets, standardised=False)
 
     def _with_intercepts(self) -> MultitaskRegressor | None:
-        """An unfitted gradient learner of all tasks with a constant of each; None for a model with a kernel."""
+        """Return an unfitted gradient learner for all tasks with an intercept per task; None with a kernel."""
         if self.kernel is not None:
             return None
         return MultitaskRegressor(Intercepts(), task_column=self.task_column, new_task=self.new_task)

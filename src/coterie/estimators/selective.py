@@ -1,4 +1,4 @@
-"""Selective sampling: learning from labels that the model asks for."""
+"""Selective sampling: a classifier that queries labels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Saved(msgspec.Struct):
 
 @spec.estimator
 class SelectiveSampling(Parameters):
-    """An online classifier that says which labels it wants, and learns from these alone.
+    """An online classifier that queries labels and learns only from these.
 
     In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
     is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no weights,
@@ -125,7 +125,7 @@ class SelectiveSampling(Parameters):
     # -- questions ------------------------------------------------------------------------------------------------
 
     def wants_label(self, x: Record, task: Hashable = None) -> bool:
-        """True if the label of a record is wanted; a round passes, unless this is the question asked last.
+        """Return True if the label of a record is queried; a round passes, unless this is the question asked last.
 
         The latest question stays open until :meth:`learn_one` brings its label, :meth:`skip_unlabelled` ends it, labels
         come by ``fit`` or ``partial_fit``, or the label of a different record is asked for. While it is open, asking
@@ -140,7 +140,7 @@ class SelectiveSampling(Parameters):
             return bool(question[1])
 
     def wants_labels(self, X: Inputs, task: Tasks | None = None) -> Flags:
-        """Flag the records to label, before any of their labels is known; every record is a round."""
+        """Flag the records to label before any of their labels is known; every record is a round."""
         with self._lock:
             model = self._model
             tasks = model.input.read_tasks(X, task, model.population.tasks)
@@ -148,7 +148,7 @@ class SelectiveSampling(Parameters):
             return self._ended(self._decided(tasks, margins))
 
     def skip_unlabelled(self) -> None:
-        """End the question that is open: its label will not come."""
+        """Close the open query: its label will not come."""
         with self._lock:
             self.__dict__.pop("_open", None)
 
@@ -168,7 +168,7 @@ class SelectiveSampling(Parameters):
         return self._model.input.split_one(x, task, self._model.population.tasks)[1]
 
     def _key(self, x: Record, task: Hashable) -> str:
-        """The same for equal records of the same task, in whatever order their features stand."""
+        """Return an equal value for equal records of the same task, in any order of features."""
         whose = spec.to_json(self._task_of(x, task))
         features = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
         return hashlib.blake2b(msgspec.json.encode([features, whose]), digest_size=16).hexdigest()
@@ -179,7 +179,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(query_strategy.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
-        """End the rounds without queries, and return ``asked``; others end when their labels come."""
+        """End the rounds without queries, and return ``asked``; the others end when their labels arrive."""
         self._model.skip_unlabelled(int(len(asked) - asked.sum()))
         return asked
 
@@ -188,7 +188,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(model.population.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
     def _chance(self, n_tasks: int | None = None) -> Tree:
-        """The chance of asking for the tasks known, or for this many, updated from a relation that is learned."""
+        """Return the query probability for the known tasks, or for this many, updated from a learned relation."""
         ask, model = self._ask, self._model
         known = len(model.population)
         query_probability = ask.compiled(known if n_tasks is None else n_tasks)
@@ -212,7 +212,7 @@ class SelectiveSampling(Parameters):
         sample_weight: ArrayLike | None = None,
         n_passes: int | Literal["auto"] = 1,
     ) -> Self:
-        """Forget everything, questions too, and learn from X, y: all labels given are learned."""
+        """Fit the model to X, y, with all of these labels, and reset the queries."""
         with self._lock:
             self.model.fit(X, y, task, sample_weight=sample_weight, n_passes=n_passes)
             self.skip_unlabelled()
@@ -220,14 +220,14 @@ class SelectiveSampling(Parameters):
             return self
 
     def partial_fit(self, X: Inputs, y: types.Labels, task: Tasks | None = None, *args: Any, **kwargs: Any) -> Self:
-        """Go on learning from X, y as the model does: all labels given are learned."""
+        """Update the model with X, y, with all of these labels."""
         with self._lock:
             self.model.partial_fit(X, y, task, *args, **kwargs)
             self.skip_unlabelled()
             return self
 
     def learn_one(self, x: Record, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None) -> None:
-        """Learn one record, its label asked for or not; a question that is open about it is then answered."""
+        """Learn one record, queried or not; this answers an open query about it."""
         with self._lock:
             self.model.learn_one(x, y, task, sample_weight=sample_weight)
             question = self.__dict__.get("_open")
@@ -235,14 +235,14 @@ class SelectiveSampling(Parameters):
                 self.skip_unlabelled()
 
     def forget_task(self, task: Hashable) -> Self:
-        """Forget a task as the model does, and the questions about it; a question that is open is ended.
+        """Forget a task in the model and its queries; an open query is closed.
 
-        Labels asked for so far count for the budget as before.
+        Earlier queries still count for the budget.
         """
         return self.forget_tasks([task])
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
-        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`."""
+        """Forget several tasks, or none if one of them cannot be forgotten; see :meth:`forget_task`."""
         with self._lock:
             self.model.forget_tasks(tasks)
             self.skip_unlabelled()
@@ -253,11 +253,11 @@ class SelectiveSampling(Parameters):
     # -- the model's ----------------------------------------------------------------------------------------------
 
     def predict(self, X: Inputs, task: Tasks | None = None) -> Array:
-        """The predicted labels, as the model gives them."""
+        """Return the model's predicted labels."""
         return np.asarray(self.model.predict(X, task))
 
     def predict_one(self, x: Record, task: Hashable = None) -> Any:
-        """The label of one record, as the model gives it."""
+        """Return the model's label of one record."""
         return self.model.predict_one(x, task)
 
     def __getattr__(self, name: str) -> Any:
@@ -267,11 +267,11 @@ class SelectiveSampling(Parameters):
 
     @property
     def _fitted(self) -> bool:
-        """True once anything has been learned."""
+        """True after the first update."""
         return bool(self.model._fitted)
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy with the same parameters."""
+        """Return an unfitted copy with the same parameters."""
         return self._asking_as(type(self)(**self.get_params(deep=False) | {"model": self.model.__sklearn_clone__()}))
 
     # -- inner model ----------------------------------------------------------------------------------------------
@@ -284,25 +284,25 @@ class SelectiveSampling(Parameters):
 
     @property
     def _lock(self) -> Any:
-        """The lock of the wrapped model, one for both, once the parameters have been found to go together."""
+        """The lock of the wrapped model, after the parameters have been checked."""
         self._check()
         return self._model.lock
 
     def __stream_model__(self) -> _AskingModel:
-        """The inner model, which withholds the labels that are not asked for."""
+        """Return a stream model that hides labels that are not queried."""
         self._check()
         return _AskingModel(self)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """The baselines of the wrapped model, which learn from all labels."""
+        """Return the baselines of the wrapped model; they learn from all labels."""
         return self.model.__baselines__(seen)  # type: ignore[no-any-return]
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """The prediction for each record of a block that was read from a file."""
+        """Return the prediction for each record of a block read from a file."""
         return self.model.__predict_block__(block, level, all_labels)  # type: ignore[no-any-return]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""
+        """Save model and queries to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path, self._lock)
 
     def __dump__(self) -> tuple[Json, Arrays]:
@@ -340,7 +340,7 @@ class SelectiveSampling(Parameters):
         return LabelBudget(self.budget, self.window, self.per_task)
 
     def _check(self) -> None:
-        """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
+        """Raise ValueError or TypeError for invalid parameters."""
         spec.require_instance("model", self.model)
         if not is_askable(self.model):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
@@ -348,12 +348,10 @@ class SelectiveSampling(Parameters):
             raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")
         # queries depend on margins, so the labels that come are a biased sample of their frequencies
         if self.model.class_weight == BALANCED:
-            raise ValueError(
-                "class_weight='balanced' counts all labels, and here only those asked for come: name weights"
-            )
+            raise ValueError("class_weight='balanced' needs all labels; pass a dictionary of weights")
         if self.model.max_tasks is not None:
             raise ValueError(
-                f"max_tasks={self.model.max_tasks} cannot be had with selective sampling: leave one of them out"
+                f"max_tasks={self.model.max_tasks} is not supported with selective sampling; leave out one of them"
             )
         relation: Part = getattr(self.model, "relation", None)
         if self._ask.learned and getattr(relation, "form", None) != "learned":
@@ -370,17 +368,18 @@ class SelectiveSampling(Parameters):
 
 
 class _Waiting(NamedTuple):
-    """A record that is predicted and not learned: a block of it if its label was asked for, and its predictions."""
+    """A record that is predicted and not learned: its block if it was queried, and its predictions."""
 
     block: Block | None
     predictions: Predictions | None
 
 
 class _AskingModel:
-    """The stream model of a selective sampler: that of the model it wraps, with labels withheld.
+    """The stream model of selective sampling: the wrapped model without the labels that are not queried.
 
-    If the model prepares records by what it learned from earlier ones (scales, indicators of missing values, names of
-    features), records are read one by one: without learning for the prediction, with it if the label is asked for.
+    If encoding depends on earlier records (scales, indicators of missing values, names of features), records are
+    encoded one by one: once for the prediction without updating the encoder, and with an update if the label is
+    queried.
     """
 
     def __init__(self, sampler: SelectiveSampling) -> None:
@@ -406,7 +405,7 @@ class _AskingModel:
     def as_block(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, weights: ArrayLike | None = None
     ) -> Block:
-        """Validate records given in any form, for :meth:`learn`; nothing is learned from them."""
+        """Validate records of any form for :meth:`learn`, without learning from them."""
         taught = self._taught
         with taught.lock:
             own = taught.input
@@ -422,7 +421,7 @@ class _AskingModel:
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> BatchResult:
-        """Predict the records of a block, and learn those queried.
+        """Predict the records of a block, and learn the queried ones.
 
         Raises
         ------
@@ -431,7 +430,7 @@ class _AskingModel:
         """
         sampler = self._sampler
         if block.y is None:
-            raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
+            raise ValueError("records have no labels to query; use wants_labels for unlabelled records")
 
         def query_strategy(n_tasks: int) -> Tree:
             return sampler._questions().query_strategy(sampler._chance(n_tasks), block.tasks, block.asked)
@@ -443,7 +442,7 @@ class _AskingModel:
             return update
 
     def _reads_raw(self, block: Block) -> bool:
-        """True if the records are read one by one; a model without a form takes the encoder of their files."""
+        """True if records are encoded one by one; a model without an encoder takes that of the files."""
         taught, raw = self._taught, block.raw
         if raw is None or (raw.encoder is not None and taught.fitted and taught.encoder is None):
             return False
@@ -459,7 +458,7 @@ class _AskingModel:
         length: int | None = None,
         predictions: Predictions | None = None,
     ) -> BatchResult:
-        """Predict the records that do not wait, and learn each ``late`` records later."""
+        """Predict records without delayed ones, and learn each after ``late`` more records."""
         taught, n, t = self._taught, len(block), len(self._waiting)
         waited, raw = t, iter(() if block.raw is None else block.raw[t:])
         margin, asked = np.zeros(n), np.zeros(n, bool)
@@ -485,14 +484,14 @@ class _AskingModel:
         return BatchResult(margin, moved, asked, *support)
 
     def _check(self, block: Block) -> None:
-        """Refuse tasks and labels before any record is read, and note the labels."""
+        """Raise ValueError for invalid tasks and labels before any record is read; register the labels."""
         tasks, _ = distinct_labels(block.tasks)
         for check in self._taught.population.checks():
             check(tasks)
         self._taught.know_labels(block.y)
 
     def _decide(self, block: Block, t: int, raw: Any, decided: Flags | None = None) -> tuple[float, bool]:
-        """Predict record t and decide on its query, unless it was decided; scales learn from queried records only."""
+        """Predict record t and decide its query, unless decided; scales are updated from queried records only."""
         taught, task = self._taught, block.tasks[t : t + 1]
         population, source = taught.population, taught.input
         # for the prediction nothing is learned: the label may never be asked for
@@ -516,16 +515,16 @@ class _AskingModel:
         return float(margin[0]), asked
 
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
-        """Learn a block of one record; return the margin before."""
+        """Learn a block of one record; return its margin before the update."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
-        """Predict dictionaries with delayed labels, and decide on their queries."""
+        """Predict dictionaries with delayed labels, and decide their queries."""
         with self._taught.lock:
             return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
 
     def _predict_one_waiting(self, x: Record, task: Sequence[Hashable] | None) -> WaitingRow:
-        """Predict a record with a delayed label; its preparation learns from it if it is queried."""
+        """Predict a record with a delayed label; its encoding is learned if it is queried."""
         taught = self._taught
         (row,) = taught.predict_waiting([x], task, always=True, learning=False)
         labels, predictions = taught.label_encoder, row.predictions
@@ -540,7 +539,7 @@ class _AskingModel:
     def learn_waiting(
         self, waiting: Sequence[WaitingRow], y: Sequence[Hashable], tasks: Sequence[Hashable] | None
     ) -> Margins:
-        """Learn records that :meth:`predict_waiting` predicted, of which some labels were asked for."""
+        """Learn records that :meth:`predict_waiting` predicted, if they were queried."""
         taught, margins = self._taught, []
         with taught.lock:
             taught.require_labels(y)
@@ -555,7 +554,7 @@ class _AskingModel:
         return np.concatenate(margins)
 
     def predict_pending(self, block: Block) -> BatchResult:
-        """Predict a block with delayed labels, and decide on its queries."""
+        """Predict a block with delayed labels, and decide its queries."""
         with self._taught.lock:
             if block.y is not None and self._reads_raw(block):
                 self._check(block)
@@ -574,16 +573,16 @@ class _AskingModel:
 
     @property
     def spent(self) -> bool:
-        """True if a budget that no window renews is spent."""
+        """True if a budget without a window is used up."""
         return self._sampler._questions().spent
 
 
 def is_askable(model: Estimator) -> bool:
-    """Return True for an online classifier of two classes with one view per record."""
+    """Return True for an online binary classifier with one view per record."""
     two = isinstance(model, OnlineEstimator) and model._kind == "classifier" and not model._many_classes
     return two and model._inner.input.has_tasks
 
 
 def base_model(model: Estimator) -> Estimator:
-    """The model that learns every label it is given: the wrapped one of a selective sampler, else the model itself."""
+    """Return the model that learns all labels: the wrapped model of selective sampling, else the model itself."""
     return model.model if isinstance(model, SelectiveSampling) else model

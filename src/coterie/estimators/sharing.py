@@ -1,4 +1,4 @@
-"""The classifier that learns how much its tasks share."""
+"""Classifier that learns how much its tasks share."""
 
 from __future__ import annotations
 
@@ -150,28 +150,28 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     @property
     def sharing_(self) -> NDArray[np.float64]:
-        """The share expected of each task of ``tasks_``."""
+        """The expected share of each task of ``tasks_``."""
         model = self._fitted_model()
         with model.lock:
             return np.asarray(model.learner.share(model.state))
 
     @property
     def sharing_weights_(self) -> NDArray[np.float64]:
-        """The weights of the members at each task of ``tasks_``, in the order of ``members_``."""
+        """The weights of the members for each task of ``tasks_``, in the order of ``members_``."""
         model = self._fitted_model()
         mixture: Part = model.learner
         with model.lock:
             return np.asarray(mixture.expert_weights(model.state))
 
     def _with_relation(self, relation: Part) -> Estimator:
-        """Return the first member with one relation, as a baseline; of the named sets the logistic one."""
+        """Return the first member with this relation, as a baseline; for named sets the logistic member."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_relation(relation))
         return MultitaskLogistic(relation, **{name: getattr(self, name) for name in _SHARED})
 
     def _with_intercepts(self) -> Estimator:
-        """One model of all tasks with a constant of each, as the first member has it, of the named sets logistic."""
+        """Return one model for all tasks with an intercept per task, like the first member; logistic for named sets."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_intercepts())
@@ -183,7 +183,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         return first if isinstance(first, OnlineEstimator) else None
 
     def _reading_alike(self, model: Estimator) -> Estimator:
-        """A model with records prepared as this mixture's are."""
+        """Return a model with this ensemble's preprocessing."""
         own = {"fit_intercept": self.fit_intercept, "scale": self.scale, "log": self.log}
         known = () if model is None else model.get_params(False)
         return model and model.set_params(**{name: value for name, value in own.items() if name in known})
@@ -211,23 +211,27 @@ class AdaptiveSharingClassifier(LinearEstimator):
             if not isinstance(member, (OnlineEstimator, Member)):
                 raise TypeError(f"members must be online classifiers or coterie.models.ensemble.Member, got {member!r}")
             if isinstance(member, OnlineEstimator) and member.__stream_model__().label_encoder.numeric:
-                raise TypeError(f"members must be classifiers, got {member!r}, which learns numbers")
+                raise TypeError(f"members must be classifiers, got the regressor {member!r}")
             if getattr(member, "class_weight", None) is not None:
-                raise ValueError(f"class_weight of a member is not used: set it on the ensemble instead of {member!r}")
+                raise ValueError(
+                    f"class_weight of a member has no effect; set it on the ensemble instead of {member!r}"
+                )
         described = [_learner_described(member) for member in self.members]
         for n, description in enumerate(described):
             if description in described[:n]:
-                raise ValueError(f"members[{n}] is members[{described.index(description)}] again: {self.members[n]!r}")
+                raise ValueError(
+                    f"members[{n}] duplicates members[{described.index(description)}]: {self.members[n]!r}"
+                )
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
 
     def _with_slow_member(self, members: Mapping[str, Any]) -> Members:
-        """The members with the slow one before those with mixed effects, which come last."""
+        """Insert the slow member before the mixed-effects members, which come last."""
         mixed = {name: member for name, member in members.items() if isinstance(member, Prior)}
         return {name: members[name] for name in members if name not in mixed} | self._slow_member | mixed
 
     @property
     def _slow_member(self) -> Members:
-        """Return the member that joins with delayed labels."""
+        """Return the additional member for delayed labels."""
         if self.delay < LATE:
             return {}
         return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, storage=self.storage), Pooled(), Logistic())}
@@ -242,7 +246,7 @@ def _learner_of(member: Estimator) -> BaseLearner:
 
 
 def _learner_described(member: Estimator) -> Any:
-    """Return the parameters of a member's learner as comparable data, without those for reading records."""
+    """Return the parameters of a member's learner as comparable data, without its preprocessing."""
     if isinstance(member, Member):
         return spec.to_json(member)
     parameters = {name: value for name, value in member.get_params(deep=False).items() if name not in _OF_READING}
@@ -252,13 +256,13 @@ def _learner_described(member: Estimator) -> Any:
 
 
 def relation_at(share: float) -> Part:
-    """The relation M = (1 - s) I + s 11' of that share."""
+    """Return the relation M = (1 - s) I + s 11' for this share."""
     known = {0.0: Independent(), 0.5: HalfUpdate(), 1.0: Pooled()}
     return known.get(share) or MeanRegularized(share=share)
 
 
 def _members_of(name: str, gradient: AdaptiveGradient) -> Members:
-    """Return the members of a named set, by their names."""
+    """Return the members of a named set by name."""
 
     def logistic(share: float) -> Member:
         return Member(gradient, relation_at(share), Logistic())

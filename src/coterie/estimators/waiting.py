@@ -1,4 +1,4 @@
-"""Records that were predicted and wait for their labels: the rows that were predicted, and the predictions."""
+"""Records with delayed labels: encoded rows and their predictions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coterie.numeric.core.records import Csr
 
 
 class SavedPredictions(msgspec.Struct, array_like=True):
-    """The predictions of one record as bytes: its margins, those of experts, and those of the learners inside."""
+    """The predictions of one record as bytes: its margin, those of experts and of inner learners."""
 
     margins: bytes
     classes: bool
@@ -41,13 +41,13 @@ class SavedPredictions(msgspec.Struct, array_like=True):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The form of the predictions; predictions of one form can be learned together."""
+        """The shapes of the predictions; predictions with equal shapes can be learned together."""
         experts = None if self.experts is None else len(self.experts)
         return len(self.margins), self.classes, experts, tuple(member.shape for member in self.members)
 
 
 class WaitingRow(msgspec.Struct, array_like=True):
-    """A record that waits for its label.
+    """A predicted record with a delayed label.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
     @property
     def shape(self) -> tuple[Any, ...] | None:
-        """The form of the record; records of one form can be learned together. None before it is read."""
+        """The shape of the record; records with equal shapes can be learned together. None before encoding."""
         if self.values is None:
             return None
         return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
 
     def check(self, features: int, like: Predictions | None) -> None:
-        """Refuse a row of a file that a state of this many features, which predicts ``like`` this, cannot have made."""
+        """Raise ValueError for a saved row that does not fit this many features and these predictions."""
         require(self.predictions is None or is_like(self.predictions.restored(), like), "no model predicts so")
         if self.values is None or self.features is None:
             require({self.values, self.features} == {None}, "a record that waits has half a row")
@@ -83,7 +83,7 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
 
 def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]:
-    """Save records that were predicted, one by one."""
+    """Save predicted records one by one."""
     saved_rows = []
     for t in range(rows.n_records):
         entries = slice(int(rows.starts[t]), int(rows.starts[t + 1]))
@@ -102,7 +102,7 @@ def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]
 
 
 def is_like(predictions: Predictions, like: Predictions | None) -> bool:
-    """Return True if predictions are finite and of the form of ``like``, with as many classes or fewer."""
+    """Return True if predictions are finite and have the shapes of ``like``, with as many classes or fewer."""
     if like is None or predictions.margins.ndim != like.margins.ndim or len(predictions.members) > len(like.members):
         return False
     experts = () if predictions.experts is None else np.shape(predictions.experts)

@@ -1,9 +1,9 @@
-"""The weights of records: those given with them, times those that their labels have.
+"""The weights of records: sample weights times class weights.
 
-A record of weight w is learned as one whose loss is w times as large: the step of a Perceptron, of passive-aggressive
-learners and of gradients has w as a factor, AROW takes the label's variance for r/w, a support vector's coefficient
-begins at w y, least squares and the means and losses so far count it as w records. With weight 1 it is learned, bit for
-bit, as without weights; with weight 0 it is predicted, and all that is learned is as if there were no such record.
+A record of weight w has w times the loss: the step of Perceptrons, of passive-aggressive learners and of gradients is
+multiplied by w, AROW divides the label's variance r by w, a support vector starts with the coefficient w y, and least
+squares, means and losses count the record w times. With weight 1 the result equals that without weights, bit for bit;
+with weight 0 a record is predicted and changes nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ClassWeight: TypeAlias = Mapping[Hashable, float] | str | None
 def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False) -> Floats | None:
     """Check the weights of n records, one each or one for all; None without weights.
 
-    ``whole`` says that these records are all there are.
+    ``whole`` means that these are all records.
 
     Raises
     ------
@@ -46,11 +46,11 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
     try:
         weights = np.array(sample_weight, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must hold one number per record, got {sample_weight!r}") from None
+        raise ValueError(f"sample_weight must have one number per record, got {sample_weight!r}") from None
     if weights.ndim == 0:
         weights = np.full(n, weights)
     if weights.shape != (n,):
-        raise ValueError(f"sample_weight must hold one number per record: got shape {weights.shape} for {n} records")
+        raise ValueError(f"sample_weight must have one number per record: got shape {weights.shape} for {n} records")
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
     if len(wrong):
         raise ValueError(
@@ -63,12 +63,12 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Refuse a ``class_weight`` that is not "balanced", None or a dictionary of weights in range: ValueError."""
+    """Raise ValueError for a ``class_weight`` other than "balanced", None or a dictionary of valid weights."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return
     if not isinstance(class_weight, Mapping):
         raise ValueError(
-            f"class_weight must be a dictionary of label: weight, 'balanced' or None, got {class_weight!r}"
+            f"class_weight must be a dictionary from label to weight, 'balanced' or None, got {class_weight!r}"
         )
     for label, weight in class_weight.items():
         number = isinstance(weight, Decimal) or spec.is_number(weight)
@@ -79,7 +79,7 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def check_class_weight_names(class_weight: ClassWeight, labels: Labels, complete: bool) -> None:
-    """Refuse a ``class_weight`` of labels that the stream does not have.
+    """Raise ValueError for a ``class_weight`` of unknown labels.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def check_class_weight_names(class_weight: ClassWeight, labels: Labels, complete
 
 
 class Weighing:
-    """The weights of records by their labels, with the weight of each label so far.
+    """Record weights by label, and the total weight of each label so far.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ class Weighing:
         self.class_weight, self.counts = class_weight, dict(counts or {})
 
     def under(self, class_weight: ClassWeight) -> Weighing:
-        """A copy with these weights of labels, which keeps the counts of labels if they are "balanced"."""
+        """Return a copy with these class weights; it keeps the label counts for "balanced"."""
         return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
 
     def weigh(self, y: Sequence[Hashable] | Array, own: Floats | None, last: int) -> Floats | None:
-        """Return the weights of records with labels y, counting the first ``last``; None if all have weight 1."""
+        """Return the weights of records with labels y, counting the first ``last``; None if all are 1."""
         if self.class_weight is None:
             return own
         labels, places = distinct_labels(y, "label")
@@ -157,12 +157,12 @@ class Weighing:
         return balanced
 
     def to_saved(self) -> list[Any]:
-        """The labels and how many of each there were, as data with a JSON form."""
+        """Return the labels and their counts as JSON data."""
         return [list(self.counts), list(self.counts.values())]
 
     @classmethod
     def restored(cls, class_weight: ClassWeight, data: Any) -> Weighing:
-        """Restore label counts; ValueError if they are inconsistent."""
+        """Restore label counts; raise ValueError if they are inconsistent."""
         require(isinstance(data, list) and len(data) == 2, "the numbers of labels are none")
         labels, counts = spec.labels_of(data[0]), data[1]
         fits = isinstance(counts, list) and len(counts) == len(labels) == len(set(labels))

@@ -146,7 +146,7 @@ def learn(
         that the relation does not know.
     """
     if delay and any(learner.parameter("max_tasks") is not None for learner in learners.values()):
-        raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
+        raise FieldError("{} is not supported with {}: a task may be gone when its label comes", "max_tasks", "delay")
     with closing(_CheckedStream(reader, any(learner.is_regression for learner in learners.values()), stop)) as stream:
         models = {name: learner.make(stream.task_type, delay) for name, learner in learners.items()}
         stream.set_checkpoints(checkpoints, next(iter(models.values())), delay)

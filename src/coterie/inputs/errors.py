@@ -22,11 +22,11 @@ class FieldError(ValueError):
 
     Examples
     --------
-    >>> error = FieldError("{} cannot be given with relation {kind!r}", "storage_bits", kind="half")
+    >>> error = FieldError("{} is not supported with relation {kind!r}", "storage_bits", kind="half")
     >>> print(error)
-    storage_bits cannot be given with relation 'half'
+    storage_bits is not supported with relation 'half'
     >>> error.worded(lambda field: "--" + field.replace("_", "-"))
-    "--storage-bits cannot be given with relation 'half'"
+    "--storage-bits is not supported with relation 'half'"
     """
 
     def __init__(self, message: str, *fields: str, **values: object) -> None:

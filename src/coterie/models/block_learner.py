@@ -103,7 +103,7 @@ class BoundLearner(BlockLearner):
             task_changes_all=getattr(relation, "counts_tasks", False),
             named=named_by(relation),
             fixed=relation.form == "columns",
-            cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+            cannot_bound="max_tasks is not supported with this learner, which cannot drop tasks",
         )
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:

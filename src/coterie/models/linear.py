@@ -238,7 +238,7 @@ class LinearLearner(CompiledLearner, Round):
             cannot_drop = _MEAN_READ.format(relation, "forget a task")
             cannot_bound = _MEAN_READ.format(relation, "have max_tasks")
         elif form == "columns":
-            cannot_bound = f"max_tasks cannot be given with {relation!r}, which names all its tasks"
+            cannot_bound = f"max_tasks is not supported with {relation!r}, which names all its tasks"
         self.traits = Capabilities(
             log_odds=rule.log_odds,
             weighs=True,

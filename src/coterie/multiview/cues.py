@@ -57,7 +57,7 @@ class CueLearner(MembersRound):
         if [learner.hypothesis for learner in self._learners(state.names)] != [
             learner.hypothesis for learner in state.learners
         ]:
-            raise ValueError("kernels and eta cannot change once something is learned: fit a new model")
+            raise ValueError("kernels and eta cannot change after the first update; fit a new model")
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CueState:
         """The state before the first round: ValueError if views have not a kernel each."""

@@ -106,7 +106,7 @@ class ViewRound(BaseLearner):
     traits = Capabilities(
         has_tasks=False,
         cannot_drop="records with several views have no tasks that could be forgotten",
-        cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+        cannot_bound="max_tasks is not supported with this learner, which cannot drop tasks",
     )
 
     @abstractmethod
@@ -523,13 +523,13 @@ def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
     if isinstance(norm, SpectralNorm) or isinstance(potential, Spectral):
         both = isinstance(norm, SpectralNorm) and isinstance(potential, Spectral)
         if not both or not _is_shaped_by(norm, potential, r):
-            raise ValueError("gauge cannot change once something is learned: fit a new model")
+            raise ValueError("gauge cannot change after the first update; fit a new model")
         return
     learned = {"beyond_span": 0.0} | potential._asdict()
     for name, value in spec.values_of(norm).items():
         if learned[name] != (exponent_of(norm.p, r) if name == "p" else value):
             raise ValueError(
-                f"{name} cannot change once something is learned, from {learned[name]!r} to {value!r}: fit a new model"
+                f"{name} cannot change after the first update, from {learned[name]!r} to {value!r}; fit a new model"
             )
 
 
