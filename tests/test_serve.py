@@ -253,7 +253,7 @@ def test_what_is_forgotten_ends_a_block():
     ]
     predictions = one.apply(events)
     assert [type(outcome) for outcome in predictions] == [Observed] * 4 + [RefusedError, Observed]
-    assert str(predictions[4]) == "task 'nobody' is not known"
+    assert str(predictions[4]) == "task 'nobody' is unknown"
     assert one.waiting == {}
     assert "ann" in one.tasks
     for event in events:
@@ -505,7 +505,7 @@ def test_what_the_model_refused_is_refused_again_after_a_crash(tmp_path):
         refused.append(str(outcomes[1]))
         if k == 5:
             service.snapshot()
-    with pytest.raises(ValueError, match="task 'nobody' is not known"):
+    with pytest.raises(ValueError, match="task 'nobody' is unknown"):
         service.forget(["nobody"])
     assert len(set(refused)) == 3
     state = digest(service.engine)
@@ -647,7 +647,7 @@ def test_predict_observe_and_the_rest(client):
     assert many == [predictions] * 20
     assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
     assert (
-        client.get("/tasks/7").json()["error"] == "task '7' is not known; for a number or a truth value: /task?json=…"
+        client.get("/tasks/7").json()["error"] == "task '7' is unknown; for a number or a truth value: /task?json=…"
     )
     assert client.delete("/task?json=7").json()["forgotten"] == 7
     assert client.get("/tasks?most=1").json() == {"tasks": ["ann"], "known": 1}
@@ -732,7 +732,7 @@ BAD = [
     ("/observe", of_one(task=2**64), 422, "records[0]"),
     ("/observe", of_one(x={"p": "X"}).replace(b"X", b"\xff"), 400, "the body is not JSON"),
     ("/observe", DEEP, 422, "got `array` - at `$.records[0].x[...][0]`"),
-    ("/observe", b'{"records":[' + b",".join([b"{}"] * 21) + b"]}", 413, "21 records are more than the 20 of one req"),
+    ("/observe", b'{"records":[' + b",".join([b"{}"] * 21) + b"]}", 413, "21 records are too many; at most 20 are allowed in one req"),
     ("/observe", b'{"records":[]' + b" " * 4000 + b"}", 413, "the body is longer than 4000 bytes"),
 ]
 
@@ -764,7 +764,7 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
     assert client.get("/readyz").json()["offset"] == offset
     assert client.get("/nothing").json() == {"error": "GET /nothing: Not Found"}
     assert client.post("/predict/", json={"records": []}).json() == {"error": "POST /predict/: Not Found"}
-    assert client.get("/tasks?first=-1").json() == {"error": "first must be a whole number from 0 on, got '-1'"}
+    assert client.get("/tasks?first=-1").json() == {"error": "first must be a whole number of 0 or more, got '-1'"}
     refused = client.get("/predict")
     assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
 
@@ -821,7 +821,7 @@ def test_where_too_much_waits_a_client_is_told_to_come_back(blocked_service):
     service, asked, go_on = blocked_service
     client = TestClient(make_app(service))
     asked += [service.submit("observed", labelled(1)) for _ in range(3)]
-    expected = {"error": "3 records wait to be written, of 3 that may"}
+    expected = {"error": "too many records wait to be written: 3 of at most 3; try again later"}
     x = {"x0": 1.0}
     for path, more in (
         ("/observe", {"id": "later", "task": "u1", "x": x, "y": True}),

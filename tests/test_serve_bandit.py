@@ -86,14 +86,14 @@ def test_an_id_has_one_answer_and_one_reward():
     before = digest(engine.model)
     assert rewarded(engine, 2.0, e0=1.0) == Rewarded(1)
     predictions = rewarded(engine, 2.0, e0=0.0)
-    assert repr(predictions) == "ConflictError(\"records[0].reward is 0.0; id 'e0' was learned with 1.0\")"
-    other = repr(ConflictError("records[0]: id 'e0' was chosen for with other content"))
+    assert repr(predictions) == "ConflictError(\"records[0].reward is 0.0, but id 'e0' has the reward 1.0\")"
+    other = repr(ConflictError("records[0]: id 'e0' has an earlier choice with different content"))
     for changed in (offer(0, task="u1"), offer(0, x={}), offer(0, actions=ACTIONS[:2])):
         assert repr(chosen(engine, 2.0, changed)) == other
     late = engine.apply(
         [Event("chosen", 2.0, [JournalRecord(id="late", x={})])]
     )  # it was known when it was asked for again
-    assert list(map(str, late)) == ["records[0]: id 'late' has expired just now: send it again"]
+    assert list(map(str, late)) == ["records[0]: id 'late' has just expired; send it again"]
     assert digest(engine.model) == before
     assert (engine.counts.choices, engine.counts.rewards) == (30, 30)
 
@@ -137,7 +137,7 @@ def test_within_a_window_no_reward_is_a_reward_of_zero():
     assert (list(engine.waiting), engine.counts.rewards) == ([], 2)
     with pytest.raises(ValueError, match=r"window must be a number of seconds above 0 and at most 5, got 6"):
         make(window=6.0, expire=5.0)
-    with pytest.raises(ValueError, match=r"a window learns rewards of 0, which are not within reward_range=\(1, 2\)"):
+    with pytest.raises(ValueError, match=r"a window adds rewards of 0, which are outside reward_range=\(1, 2\)"):
         BanditEngine(ct.Bandit(reward_range=(1, 2)), window=1.0)
 
 
@@ -312,7 +312,7 @@ BAD = [
     ("/choose", of_one(id=""), 422, "Expected `str` of length >= 1 - at `$.records[0].id`"),
     ("/choose", {"task": "ann"}, 422, 'expected {"records": [{"id": …, "task": …, "x": {…}, "actions": […]}, …]}'),
     ("/choose", {"records": [of_one(), {}]}, 422, "missing required field `id` - at `$.records[1]`"),
-    ("/choose", {"records": [of_one()] * 101}, 413, "101 records are more than the 100 of one request"),
+    ("/choose", {"records": [of_one()] * 101}, 413, "101 records are too many; at most 100 are allowed in one request"),
     (
         "/reward",
         {"id": "e"},

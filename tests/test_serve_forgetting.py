@@ -65,7 +65,7 @@ def test_a_path_names_a_text(tmp_path):
         answer = client.delete("/tasks/7")
         assert (answer.status_code, answer.json()["error"]) == (
             404,
-            "task '7' is not known; for a number or a truth value: /task?json=…",
+            "task '7' is unknown; for a number or a truth value: /task?json=…",
         )
         assert client.delete("/tasks/a/b").json()["forgotten"] == "a/b"
         assert list(service.engine.tasks) == [7]

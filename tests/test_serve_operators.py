@@ -155,14 +155,14 @@ def test_other_labels_than_those_declared_are_refused(tmp_path):
         service.declare(["yes", "no"])
         client = TestClient(make_app(service))
         answer = post(client, "/observe", GOOD, GOOD | {"y": "yse"})
-        message = 'records[1].y is "yse"; the labels declared are "yes" and "no"'
+        message = 'records[1].y is "yse"; the declared labels are "yes" and "no"'
         assert (answer.status_code, answer.json()) == (422, {"error": message})
         assert service.journal.end == 0
         assert post(client, "/observe", GOOD).json()["learned"] == 1
         for labels, wrong in (
-            (["no", "maybe"], 'the model has learned the label "yes", which is not declared'),
+            (["no", "maybe"], 'the model has learned the label "yes"; it must be declared'),
             (["yes", "yes"], "expected two or more different labels"),
-            (["yes", "no", "maybe"], "the model learns two labels, and 3 are declared"),
+            (["yes", "no", "maybe"], "the model learns two labels; 3 were declared"),
         ):
             with pytest.raises(ValueError, match=wrong):
                 service.declare(labels)
@@ -234,7 +234,7 @@ def test_each_refused_request_is_a_line_of_the_log(tmp_path):
     moved, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in (tmp_path / "moved", log))
     predictions = [[event[name] for name in ("method", "path", "status", "error")] for event in moved + new]
     assert predictions == [
-        *[["POST", "/observe", 401, "the token is missing or wrong: send Authorization: Bearer TOKEN"]] * 2,
+        *[["POST", "/observe", 401, "the token is missing or wrong; send Authorization: Bearer TOKEN"]] * 2,
         ["POST", "/observe", 422, "records[0].y is missing"],
         ["GET", "/nothing", 404, "GET /nothing: Not Found"],
     ]
@@ -248,7 +248,7 @@ def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
     app = client.app.state.app
     app.compile()
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()["error"][:23]) == (503, "code is being compiled:")
+    assert (answer.status_code, answer.json()["error"][:23]) == (503, "code is being compiled;")
     assert client.get("/healthz").status_code == 200
     go_on.set()
     deadline = time.monotonic() + 60
@@ -280,7 +280,7 @@ REFUSED = {
     "--alarm-silence x": "'x' is not a duration",
     "--log-refused nowhere/log": "nowhere/log: No such file or directory",
     "other.coterie --learner MultitaskLogistic()": "--learner is not supported with MODEL",
-    "--regression --labels yes,no": "--labels: a model of numbers has no labels to declare",
+    "--regression --labels yes,no": "--labels: labels cannot be declared for regression",
     "--labels yes": "--labels: expected two or more different labels",
     "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
 }
@@ -325,7 +325,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do(tmp_path):
         state = digest(service.engine)
     last, whole = service.snapshots()[-1], first.read_bytes()
     last.write_bytes(last.read_bytes()[:100])
-    with pytest.raises(ValueError, match="the snapshot before it is there: move this one away and start again"):
+    with pytest.raises(ValueError, match="an older snapshot exists; move this one away and start again"):
         Service(tmp_path, make)
     last.unlink()
     with Service(tmp_path, make) as again:
@@ -337,7 +337,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do(tmp_path):
     with pytest.raises(ValueError, match=r"there is no other snapshot: put back a backup$"):
         Service(tmp_path, make)
     first.unlink()
-    with pytest.raises(ValueError, match="has a journal and no snapshot that says what it began with"):
+    with pytest.raises(ValueError, match="has a journal but no first snapshot"):
         Service(tmp_path, make)
     with Service(tmp_path, make, accept_loss=True) as service:
         assert service.engine.tasks == ["ann"]

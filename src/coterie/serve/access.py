@@ -1,8 +1,8 @@
-"""Access to a service without a token, and the limits of connections.
+"""Access to a service without a token, and limits of connections.
 
-A browser sends the name by which a page was loaded as ``Host``, whatever address that name has by now. It gives away a
-page of another site whose name was made to lead to this machine; ``Origin`` gives away a page that sends requests to
-other sites.
+A browser sends the name by which a page was loaded as ``Host``, whatever address that name has now. ``Host`` therefore
+reveals DNS rebinding: a page of another site whose name was made to point to this machine. ``Origin`` reveals a page
+that sends requests to other sites.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(:\d*)?")
 
 
 def is_local(host: str) -> bool:
-    """Return True for a name or an address of the machine for itself.
+    """Return True for a name or an address by which the machine calls itself.
 
     >>> is_local("localhost"), is_local("127.0.0.1"), is_local("::1"), is_local("0.0.0.0"), is_local("example.com")
     (True, True, True, False, False)
@@ -49,7 +49,7 @@ def is_local(host: str) -> bool:
 
 
 def is_known(host: str | None, names: Collection[str]) -> bool:
-    """Return True for a header ``Host`` with a name of the machine for itself, or one of ``names``, on any port.
+    """Return True for a ``Host`` header with a local name or one of ``names``, on any port.
 
     >>> is_known("localhost:8000", ()), is_known("[::1]:80", ()), is_known("evil.example", ()), is_known(None, ())
     (True, True, False, False)
@@ -62,7 +62,7 @@ def is_known(host: str | None, names: Collection[str]) -> bool:
 
 
 def is_same(origin: str, host: str | None) -> bool:
-    """Return True for a header ``Origin`` of a page that was loaded from this ``Host``.
+    """Return True for an ``Origin`` header of a page loaded from this ``Host``.
 
     >>> is_same("http://localhost:8000", "localhost:8000"), is_same("null", "localhost"), is_same("http://[::1", "[::1")
     (True, False, False)
@@ -74,7 +74,7 @@ def is_same(origin: str, host: str | None) -> bool:
 
 
 def most_connections() -> int:
-    """Return the number of connections that leaves open files for all else."""
+    """Return the maximum number of connections, which leaves some open files for other uses."""
     try:
         import resource
 
@@ -85,16 +85,16 @@ def most_connections() -> int:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection with limits, which refuses requests that two servers could read differently.
+    """A connection with limits, which rejects requests that two servers could parse differently.
 
-    uvicorn alone waits without end for a head, reads one of any length, merges trailers into the headers, ignores
-    ``Upgrade`` but not the data behind it, and answers a malformed request before those that are still being answered.
+    uvicorn alone waits forever for a head, reads heads of any length, merges trailers into the headers, ignores
+    ``Upgrade`` but not the data after it, and answers a malformed request before earlier ones that are still running.
     """
 
     most = most_connections()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin; if too many connections are open, close the one that is idle for longest."""
+        """Start a connection; if too many are open, close the one that has been idle longest."""
         super().connection_made(transport)
         self._reads_head, self._unparsed_bytes = True, 0
         self._refusal: tuple[int, str] | None = None
@@ -107,7 +107,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """True while a request waits for its answer."""
+        """True while a request has no answer yet."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_head(self) -> None:
@@ -120,7 +120,7 @@ class Connection(HttpToolsProtocol):
             self._head = None
 
     def data_received(self, data: bytes) -> None:
-        """Parse data; close the connection soon if they are no whole head, or follow a request that was answered."""
+        """Parse data; close the connection soon if the head is incomplete or the last request was answered."""
         if self._last_answer is not None:
             return
         self._unparsed_bytes += len(data)  # the end of a head or a part of a body sets it to 0
@@ -134,7 +134,7 @@ class Connection(HttpToolsProtocol):
     # -- callbacks of the parser
 
     def on_headers_complete(self) -> None:
-        """Begin to answer a request, unless its head is too long or ambiguous."""
+        """Start to answer a request, unless its head is too long or ambiguous."""
         size, hosts, codings = len(self.url), 0, []
         for name, value in self.headers:
             size += len(name) + len(value) + 32
@@ -170,12 +170,12 @@ class Connection(HttpToolsProtocol):
     # -- answers
 
     def _refuse(self, status: int, error: str) -> NoReturn:
-        """Stop the parser, which has :meth:`send_400_response` called."""
+        """Stop the parser, which calls :meth:`send_400_response`."""
         self._refusal = status, error
         raise ValueError(error)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse the last request, after the answers to all requests before it, and end the connection."""
+        """Reject the last request after earlier ones are answered, and close the connection."""
         status, error = self._refusal or (400, "the request is not valid HTTP/1.1")
         body = to_json(ErrorResponse(error))
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
@@ -200,14 +200,14 @@ class Connection(HttpToolsProtocol):
             self.loop.call_later(LINGER, self.transport.close)
 
     def on_response_complete(self) -> None:
-        """Wait for another request."""
+        """Wait for the next request."""
         self.idle_since, was_last = time.monotonic(), not self.pipeline
         super().on_response_complete()
         if was_last:
             self._end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Close the connection."""
         self._unset_head()
         super().connection_lost(exc)
 
@@ -216,13 +216,13 @@ _TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"
 
 
 def require_same_site(headers: Headers, names: Collection[str]) -> None:
-    """Refuse a request to a service without a token by an unknown ``Host``, or from a page of another site."""
+    """Reject a request to a service without a token if its ``Host`` is unknown or its page is from another site."""
     host, origin = headers.get("host"), headers.get("origin")
     if not is_known(host, names):
         name = "no Host" if host is None else f"the Host {host[:100]!r}"
         raise HTTPException(
             421,
-            f"the request has {name}: a service without a token answers to localhost and names of --allowed-host",
+            f"the request has {name}; a service without a token accepts only localhost and names of --allowed-host",
         )
     if origin is not None and not is_same(origin, host):
-        raise HTTPException(403, "a page of another site may not ask a service without a token")
+        raise HTTPException(403, "a service without a token does not accept requests from pages of other sites")

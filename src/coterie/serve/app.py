@@ -1,4 +1,4 @@
-"""A service over HTTP: requests and answers are JSON, except for the model's file, metrics and the page."""
+"""A service over HTTP: requests and responses are JSON, except for the model's file, metrics and the page."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ _FORMS: dict[Decode, str] = {
 
 
 class Replies:
-    """Outcomes from the thread that writes to the event loop, which is woken once for those of a frame."""
+    """Results passed from the writer thread to the event loop, which wakes up once per frame."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.loop = loop
         self._ready: deque[tuple[asyncio.Future[Any], object]] = deque()
 
     def send(self, waiter: asyncio.Future[Any], outcome: object) -> None:
-        """Have the event loop resolve a future."""
+        """Set the result of a future in the event loop."""
         self._ready.append((waiter, outcome))
         if len(self._ready) == 1 and self.loop is not None:
             with suppress(RuntimeError):  # the loop has ended, and nobody waits
@@ -85,13 +85,13 @@ class Replies:
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """Answer in JSON."""
+    """Make a JSON response."""
     headers = {"Retry-After": RETRY} if status in LATER else None
     return Response(to_json(value), status, headers, "application/json")
 
 
 class Measurements(Collector):
-    """The metrics that Prometheus reads; none has one value for each task."""
+    """Metrics for Prometheus, without one value per task."""
 
     def __init__(self, service: Service) -> None:
         self.registry, self._service = CollectorRegistry(), service
@@ -115,7 +115,7 @@ class Measurements(Collector):
         self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the present values."""
+        """Yield the current values."""
         service, engine, alarms = self._service, self._service.engine, self._service.alarms()
         cost = service.snapshot_cost or SnapshotCost()
         values: Metrics = {
@@ -145,7 +145,7 @@ class Measurements(Collector):
 
 
 class App:
-    """The handlers; :func:`make_app` makes an application of them.
+    """The request handlers; :func:`make_app` makes the application.
 
     Parameters
     ----------
@@ -189,9 +189,9 @@ class App:
         except ServiceError as error:
             raise HTTPException(error.status, in_one_line(error)) from None
         except ClientDisconnect:
-            raise HTTPException(400, "the body was cut off") from None
+            raise HTTPException(400, "the body is incomplete") from None
         except asyncio.CancelledError:  # the server ends and waits no longer
-            raise HTTPException(503, "the service ends before this was answered: send it again") from None
+            raise HTTPException(503, "the service stopped before it could answer; send the request again") from None
         return response
 
     def _authorize(self, request: Request, is_open: bool) -> None:
@@ -200,7 +200,7 @@ class App:
         elif not is_open:
             authorization = request.headers.get("authorization", "").encode()
             if not hmac.compare_digest(authorization, self._token):
-                raise HTTPException(401, "the token is missing or wrong: send Authorization: Bearer TOKEN")
+                raise HTTPException(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
 
     async def refuse(self, request: Request, error: Any) -> Response:
         """Answer a refused request, count it, and log it."""
@@ -216,7 +216,7 @@ class App:
     def count_refused(
         self, status: int, error: str, client: tuple[str, int] | None, method: str = "", path: str = ""
     ) -> None:
-        """Count a refused request, and log it."""
+        """Count and log a rejected request."""
         self.metrics.refused.labels(status).inc()
         if self._log is not None:
             host = None if client is None else client[0]
@@ -237,7 +237,9 @@ class App:
             hint = "; JSON has no NaN: send null" if b"NaN" in body else ""
             raise HTTPException(400, f"the body is not JSON: {error}{hint}") from None
         if len(records) > self._max_records:
-            raise HTTPException(413, f"{len(records)} records are more than the {self._max_records} of one request")
+            raise HTTPException(
+                413, f"{len(records)} records are too many; at most {self._max_records} are allowed in one request"
+            )
         return records
 
     async def _body(self, request: Request) -> bytes:
@@ -327,7 +329,7 @@ class App:
         return await asyncio.to_thread(work)
 
     def _note_unknown(self, records: list[Record]) -> None:
-        """Count the features that no learned record had, and keep the names that came last."""
+        """Count the features that no learned record had, and remember the latest names."""
         for record in records:
             for name in self.service.engine.features.unknown(record.x or {}):
                 self.metrics.unknown_features.inc()
@@ -340,7 +342,7 @@ class App:
         self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
 
     def compile(self) -> None:
-        """Compile the code of requests in a thread; the service is ready after it."""
+        """Compile the code of requests in a thread, after which the service is ready."""
         self.compiling = True
 
         def work() -> None:
@@ -369,7 +371,7 @@ class App:
         return json_response(await asyncio.to_thread(self.service.engine.about, task))
 
     def _find_task(self, request: Request) -> events.Scalar:
-        """Return the task that a request names: text by its path, any other by its form in JSON."""
+        """Return the task in a request's path: plain text, or JSON for other types."""
         task: events.Scalar | None = request.path_params.get("task")
         if task is None:
             text = request.query_params.get("json", "")
@@ -382,7 +384,7 @@ class App:
         if self.service.engine.has_task(task):
             return task
         hint = "; for a number or a truth value: /task?json=…" if "task" in request.path_params else ""
-        raise HTTPException(404, f"task {task!r} is not known{hint}")
+        raise HTTPException(404, f"task {task!r} is unknown{hint}")
 
     async def forget(self, request: Request) -> Response:
         """Forget a task."""
@@ -402,13 +404,15 @@ class App:
             raise HTTPException(422, in_one_line(error)) from None
 
     def _verdict(self, against: str | None) -> Json:
-        """Return the verdict; one that takes long to compute is repeated for a while."""
+        """Return the verdict, cached for a while if it is slow to compute."""
         until, report = self._verdicts.get(against, (0.0, {}))
         began, engine = time.monotonic(), self.service.engine
         if began < until:
             return report
         if engine.live is None:
-            raise ValueError("nothing is compared: the service has --no-verdict, or a model of several views")
+            raise ValueError(
+                "the service has no comparison: it was started with --no-verdict, or its model has several views"
+            )
         with engine.lock:
             live = engine.live.copy()
         report = live.report(against)
@@ -463,7 +467,7 @@ class App:
         """Return the file of the newest snapshot."""
         snapshots = self.service.snapshots()
         if not snapshots:
-            raise HTTPException(404, "there is no snapshot yet: POST /snapshot writes one")
+            raise HTTPException(404, "there is no snapshot yet; POST /snapshot writes one")
         return FileResponse(snapshots[-1], filename=snapshots[-1].name)
 
     # -- the process
@@ -484,7 +488,7 @@ class App:
         if self.service.failure is not None:
             raise HTTPException(503, f"the service failed: {self.service.failure}")
         if self.compiling:
-            raise HTTPException(503, "code is being compiled: requests are answered, and the first ones wait for it")
+            raise HTTPException(503, "code is being compiled; requests wait until it is ready")
         offset = self.service.engine.offset
         return json_response({"status": "ready", "offset": offset, "replayed": self.service.replayed})
 
@@ -505,24 +509,24 @@ def assets() -> dict[str, tuple[bytes, bytes]]:
 
 
 def _asset(request: Request, name: str, kind: str, headers: dict[str, str]) -> Response:
-    """Answer with a file; all answers share the same bytes."""
+    """Return a static file; all responses share its bytes."""
     compressed = "gzip" in request.headers.get("accept-encoding", "")
     more = {"Content-Encoding": "gzip"} if compressed else {}
     return Response(assets()[name][compressed], media_type=kind, headers=headers | more)
 
 
 def _read_whole(request: Request, name: str, default: int) -> int:
-    """Read a whole number of the query."""
+    """Read a whole number from the query string."""
     text = request.query_params.get(name)
     if text is None:
         return default
     if not text.isdecimal() or len(text) > 18:
-        raise HTTPException(422, f"{name} must be a whole number from 0 on, got {text[:40]!r}")
+        raise HTTPException(422, f"{name} must be a whole number of 0 or more, got {text[:40]!r}")
     return int(text)
 
 
 class Endpoint(NamedTuple):
-    """A method and a path with the name of the handler, and the statuses besides 401, 403, 421 and 503.
+    """A method and a path with the name of the handler, and the statuses other than 401, 403, 421 and 503.
 
     The summary is the first line of the handler's docstring.
     """
@@ -564,7 +568,7 @@ ENDPOINTS = (
 
 @cache
 def describe() -> Json:
-    """Return the OpenAPI description, with the schemas of the types that are decoded and encoded."""
+    """Return the OpenAPI description, with the schemas of the JSON types."""
     contents = {content for endpoint in ENDPOINTS for content in (endpoint.response, endpoint.body)}
     types = [ErrorResponse, *sorted((content for content in contents if not isinstance(content, str | None)), key=str)]
     references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -600,7 +604,7 @@ def describe() -> Json:
 
 
 def make_app(service: Service, **options: Any) -> Starlette:
-    """Make the application of a service; further arguments are those of :class:`App`."""
+    """Make the application of a service; further arguments go to :class:`App`."""
     app = App(service, **options)
     routes = [Route(endpoint.path, partial(app.answer, endpoint), methods=[endpoint.verb]) for endpoint in ENDPOINTS]
     application = Starlette(routes=routes, exception_handlers={HTTPException: app.refuse})

@@ -1,7 +1,7 @@
-"""The state of a service that chooses: a bandit, the choices that wait for their rewards, and those that were rewarded.
+"""The state of a bandit service: the bandit, open choices without a reward, and rewarded choices.
 
-A choice is an event with the action, its probability and those of all others. So the journal is a log of choices, from
-which policies can be evaluated, and an id has one answer whatever has been learned since.
+A choice is an event with the action, its probability and those of all others. Therefore the journal is a log of choices
+from which policies can be evaluated, and repeated requests with one id get the same answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POOLED = BASELINES[1]
 
 
 class OpenChoice(WaitingRecord, array_like=True):
-    """A choice that waits for its reward."""
+    """A choice without a reward so far."""
 
     actions: list[Any] | None
     place: int
@@ -47,7 +47,7 @@ class OpenChoice(WaitingRecord, array_like=True):
     n_rewards: int
 
     def choice(self, bandit: Bandit) -> Choice:
-        """Return the bandit's choice, without the scores."""
+        """Return the choice in the bandit's form, without the scores."""
         predictions = None if self.row.predictions is None else self.row.predictions.restored()
         probabilities, scores = np.array(self.probabilities), np.full(len(self.probabilities), np.nan)
         return Choice(
@@ -55,22 +55,22 @@ class OpenChoice(WaitingRecord, array_like=True):
         )
 
     def action(self, bandit: Bandit) -> Action:
-        """Return the action that was chosen."""
+        """Return the chosen action."""
         return offered_actions(self.actions, bandit)[self.place]
 
     @property
     def content(self) -> bytes:
-        """A digest of the task, features and actions, equal for equal choices."""
+        """Return a digest of the task, features and actions, equal for equal choices."""
         return hashlib.blake2b(_encode_content([self.task, self.x, self.actions]), digest_size=16).digest()
 
     @property
     def probability(self) -> float:
-        """The probability of the action that was chosen."""
+        """The probability of the chosen action."""
         return self.probabilities[self.place]
 
 
 class Settled(msgspec.Struct, array_like=True):
-    """A rewarded choice, to answer repeated requests."""
+    """A rewarded choice, for repeated requests."""
 
     task: Scalar | None
     content: bytes
@@ -80,7 +80,7 @@ class Settled(msgspec.Struct, array_like=True):
 
 
 class ChoiceCounts(msgspec.Struct):
-    """The choices made, those that were not of the best score, the rewards learned and their sum."""
+    """The numbers of choices, of explorations and of rewards, and the sum of rewards."""
 
     choices: int = 0
     explored: int = 0
@@ -94,12 +94,12 @@ class ChoiceCounts(msgspec.Struct):
 
     @property
     def exploration(self) -> float:
-        """The share of choices that were not of the best score."""
+        """The share of choices without the best score."""
         return self.explored / self.choices if self.choices else 0.0
 
 
 class SavedBandit(SavedEngine, array_like=True):
-    """The attributes of a bandit's engine that are saved beside the model."""
+    """The attributes of a bandit engine that are saved with the model."""
 
     waiting: dict[str, OpenChoice]  # type: ignore[assignment]
     learned: dict[str, Settled]  # type: ignore[assignment]
@@ -116,7 +116,7 @@ class _Due(NamedTuple):
 
 
 class PolicyEvaluator(LiveEvaluator):
-    """The value of a bandit beside one with one model for all tasks, by DR* over the rewards that both learn.
+    """The value of the bandit and of one model for all tasks, by DR* over the rewards that both learn.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class PolicyEvaluator(LiveEvaluator):
         self._reward_range = (0.0, 1.0) if bandit._rates else bandit.reward_range
 
     def add(self, records: Sequence[_Due], predictions: Sequence[Choice | None], at: float) -> None:
-        """Add rewarded choices, and the bandit's choices just before it learned the rewards."""
+        """Add rewarded choices, with the bandit's choices just before it learned the rewards."""
         for due, ours, theirs in zip(records, predictions, self._choose_pooled(records), strict=True):
             if ours is None:
                 continue
@@ -152,7 +152,7 @@ class PolicyEvaluator(LiveEvaluator):
                 self._add_point(n, [self.counts.value, *(sums.phi.mean for sums in self.values.values())])
 
     def _choose_pooled(self, records: Sequence[_Due]) -> list[Choice | None]:
-        """Choose by the other bandit before it learns these rewards, as the bandit did."""
+        """Choose with the pooled bandit before it learns these rewards."""
         no_choices: list[Choice | None] = [None] * len(records)
         pooled = self.pooled
         if pooled is None:
@@ -177,14 +177,14 @@ class PolicyEvaluator(LiveEvaluator):
             self.pooled.forget_tasks([task for task in tasks if task in self.pooled.tasks_])
 
     def copy(self) -> Self:
-        """Return a copy to read while rewards are learned; no model is copied."""
+        """Return a copy to read while rewards are learned; it shares the models."""
         result = super().copy()
         result.values, result.gain = copy.deepcopy(self.values), copy.deepcopy(self.gain)
         result.counts = copy.copy(self.counts)
         return result
 
     def report(self, against: str | None = None) -> Json:
-        """Return the values of the policies as data with a JSON form; ValueError if ``against`` is given."""
+        """Return the values of the policies as JSON data; raise ValueError if ``against`` is set."""
         if against is not None:
             raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
         intervals = {name: self._interval(sums) for name, sums in self.values.items() if sums.phi.n}
@@ -208,7 +208,7 @@ class PolicyEvaluator(LiveEvaluator):
         }
 
     def _interval(self, sums: PolicySums) -> Interval:
-        """Return the interval of a policy or of the gain, unknown if the policy chooses an action of probability 0."""
+        """Return the interval of a policy or of the gain; unknown if the policy chooses an action of probability 0."""
         if sums.impossible:
             reason = (
                 f"is unknown: in {counted(sums.impossible, 'row')} the policy may choose what had the probability 0"
@@ -228,7 +228,7 @@ class PolicyEvaluator(LiveEvaluator):
         return f"{sentence}, {_format_value(self.gain.phi.mean, gain)} more than one model for all{clear}."
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form, and named arrays."""
+        """Return the state as JSON data and named arrays."""
         saved, arrays = super().to_saved()
         saved |= {"values": msgspec.to_builtins(self.values), "gain": msgspec.to_builtins(self.gain)}
         if self.pooled is not None:
@@ -248,7 +248,7 @@ class PolicyEvaluator(LiveEvaluator):
 
 @spec.register
 class BanditEngine(Engine):
-    """A bandit that chooses, and learns each choice once its reward is known.
+    """A bandit that chooses, and learns each choice when its reward is known.
 
     Parameters
     ----------
@@ -303,13 +303,13 @@ class BanditEngine(Engine):
         self.model._check()
         limits = self.model.reward_range
         if self.window is not None and limits is not None and not limits[0] <= 0.0 <= limits[1]:
-            raise ValueError(f"a window learns rewards of 0, which are not within reward_range={limits!r}")
+            raise ValueError(f"a window adds rewards of 0, which are outside reward_range={limits!r}")
         return PolicyEvaluator(self.model, self.counts) if self.compared else None
 
     # -- events
 
     def prepare(self, event: Event) -> msgspec.Raw:
-        """Check an event before it is written, choose if it asks for choices, and encode its records."""
+        """Check an event before it is written; choose if it asks for choices; encode its records."""
         encoded = super().prepare(event)
         if event.kind != "chosen":
             return encoded
@@ -317,9 +317,9 @@ class BanditEngine(Engine):
         return msgspec.Raw(encode_frame(event.records))
 
     def choose(self, records: Sequence[Any]) -> list[JournalRecord]:
-        """Choose for each record with a new id, which changes nothing.
+        """Choose for each record with a new id, without changing the state.
 
-        RefusedError names a record for which nothing can be chosen.
+        Raises RefusedError, naming the record, if no choice is possible.
         """
         choices = []
         for k, record in enumerate(records):
@@ -353,7 +353,7 @@ class BanditEngine(Engine):
         return super()._apply(events)
 
     def _add_choices(self, event: Event) -> Choices:
-        """Let choices wait for rewards; for an id that was chosen for before, the outcome is the choice made then."""
+        """Store new choices until their rewards arrive; for a known id, return the earlier choice."""
         new: dict[str, OpenChoice] = {}
         choices, explored = [], 0
         for k, record in enumerate(event.records):
@@ -371,12 +371,12 @@ class BanditEngine(Engine):
             known = new.get(record.id) or self.waiting.get(record.id) or self.learned.get(record.id)
             if known is None:
                 if not record.probabilities:
-                    raise ConflictError(f"records[{k}]: id {record.id!r} has expired just now: send it again")
+                    raise ConflictError(f"records[{k}]: id {record.id!r} has just expired; send it again")
                 asked.row.predictions = self._predict_members(asked)
                 known = new[record.id] = asked
                 explored += record.explored
             elif known.content != asked.content:
-                raise ConflictError(f"records[{k}]: id {record.id!r} was chosen for with other content")
+                raise ConflictError(f"records[{k}]: id {record.id!r} has an earlier choice with different content")
             action = offered_actions(record.actions, self.model)[known.place]
             choices.append(Chosen(record.id, record.task, action, known.probability))
         self.waiting.update(new)
@@ -385,14 +385,14 @@ class BanditEngine(Engine):
         return Choices(choices)
 
     def _predict_members(self, choice: OpenChoice) -> SavedPredictions | None:
-        """Predict a choice by the present model; a choice that the model refuses is refused with its reward."""
+        """Predict a choice with the current model; an invalid choice is rejected when its reward arrives."""
         with self.model_lock, suppress(ValueError, TypeError):
             predictions = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
             return None if predictions is None else SavedPredictions.from_predictions(predictions)
         return None
 
     def _add_rewards(self, event: Event) -> Rewarded:
-        """Learn rewards of choices that wait; those learned before must have been the same."""
+        """Learn the rewards of open choices; a repeated reward must equal the earlier one."""
         due: dict[str, _Due] = {}
         for k, record in enumerate(event.records):
             assert isinstance(record, JournalRecord) and record.id is not None and record.reward is not None  # noqa: PT018, S101
@@ -400,7 +400,7 @@ class BanditEngine(Engine):
             before = self.learned.get(name) or due.get(name)
             if before is not None and before.reward != reward:
                 raise ConflictError(
-                    f"records[{k}].reward is {reward!r}; id {name!r} was learned with {before.reward!r}"
+                    f"records[{k}].reward is {reward!r}, but id {name!r} has the reward {before.reward!r}"
                 )
             if before is None:
                 if name not in self.waiting:
@@ -443,7 +443,7 @@ class BanditEngine(Engine):
         self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
 
     def _choose_again(self, choice: OpenChoice) -> Choice | None:
-        """Choose by the present model."""
+        """Choose with the current model."""
         with suppress(ValueError, TypeError):  # of a prediction that is not finite
             present: Choice = self.model.choose(choice.x, choice.actions, choice.task, id="")
             return present
@@ -467,7 +467,7 @@ class BanditEngine(Engine):
 
     @property
     def tasks(self) -> Sequence[Hashable]:
-        """The tasks known, in order of first appearance."""
+        """The known tasks, in order of first appearance."""
         known: Sequence[Hashable] = self.model.tasks_ if self.model._fitted else ()
         return known
 
@@ -479,7 +479,7 @@ class BanditEngine(Engine):
         return self.model.model_
 
     def metrics(self) -> Metrics:
-        """Return the metrics of this kind of engine."""
+        """Return the metrics of a bandit engine."""
         with self.lock:
             policies = {} if self.live is None else self.live.report()["policies"]
             values = {"choices": self.counts.value} | {name: policy["value"] for name, policy in policies.items()}
@@ -494,7 +494,7 @@ class BanditEngine(Engine):
         raise ValueError("a bandit has no labels to declare")
 
     def compile(self) -> None:
-        """Choose and learn by a bandit of the same kind, so that the code is compiled when records come."""
+        """Choose and learn with a bandit of the same kind, so that the code is compiled before the first request."""
         spare = BanditEngine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
         actions = None if self.model.actions is not None else ["a", "b"]
         for at, count in enumerate((1, 1, 2)):
@@ -506,7 +506,7 @@ class BanditEngine(Engine):
             spare.apply([Event("rewarded", float(at), rewards)])
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`; ValueError for data that no engine can have saved."""
+        """Restore the result of :meth:`__dump__`; raise ValueError for invalid data."""
         super().__restore__(data, arrays)
         if isinstance(self.live, PolicyEvaluator):
             self.live.counts = self.counts
@@ -514,12 +514,12 @@ class BanditEngine(Engine):
 
 
 def offered_actions(actions: Sequence[Action] | None, bandit: Bandit) -> Sequence[Action]:
-    """Return the actions that were offered, by default those of the bandit."""
+    """Return the offered actions, by default those of the bandit."""
     return (bandit.actions or ()) if actions is None else actions
 
 
 def _log_row(choice: OpenChoice, action: Action, bandit: Bandit) -> Json:
-    """Return a choice as a row of a log: features, the action, and of actions that are labels their probabilities."""
+    """Return a choice as a row of a log: features, the action, and the probabilities of labelled actions."""
     offered = offered_actions(choice.actions, bandit)
     if isinstance(action, Mapping):
         return choice.x | {"action": action, "actions": offered, "probabilities": choice.probabilities}
@@ -528,13 +528,13 @@ def _log_row(choice: OpenChoice, action: Action, bandit: Bandit) -> Json:
 
 
 def _format_value(value: float, interval: Interval) -> str:
-    """Format a value and its interval."""
+    """Format a value with its interval."""
     known = math.isfinite(interval.low)
     return f"{value:.3g} ({f'{interval.low:.3g} to {interval.high:.3g}' if known else 'interval unknown'})"
 
 
 def _describe_refusal(text: str, due: Sequence[_Due]) -> str:
-    """Name the reward that a model refuses by its number in the request."""
+    """Name the invalid reward by its number in the request."""
     match = re.search(r"(?:record (\d+) \(from 0\): )|(?: of row (\d+) \(from 0\))", text)
     number = 0 if match is None else int(match[1] or match[2])
     return f"records[{due[number].place}]: {text if match is None else text[: match.start()] + text[match.end() :]}"

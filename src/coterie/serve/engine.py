@@ -1,7 +1,7 @@
-"""The state of a service: the model, the records that wait for labels, and the ids that were learned.
+"""The state of a service: the model, records without labels so far, and learned ids.
 
-It is a function of the journal alone: the events of a frame are cut into blocks by their kinds, and each block is
-learned by one call.
+The state depends only on the journal: the events of a frame are grouped into blocks by kind, and each block is learned
+in one call.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Metrics = dict[str, tuple[str, str, float | Mapping[str, float]]]
 
 
 class WaitingRecord(msgspec.Struct, array_like=True):
-    """A record that was predicted: its task, its features, the time, and the row and the predictions made of it."""
+    """A predicted record without a label: its task, its features, the time, its row and its predictions."""
 
     task: Scalar | None
     x: Json
@@ -54,14 +54,14 @@ class WaitingRecord(msgspec.Struct, array_like=True):
 
 
 class WaitingRecords(UserDict[str, Any]):
-    """Records that wait, by id, the oldest first, with their number for each task."""
+    """Predicted records without labels by id, the oldest first, with the number for each task."""
 
     def __init__(self, records: Iterable[tuple[str, WaitingRecord]] = ()) -> None:
         self._counts: Counter[Hashable] = Counter()
         super().__init__(records)
 
     def count(self, task: Hashable) -> int:
-        """Return the number of records of a task."""
+        """Return the number of these records of a task."""
         return self._counts[named_task(task)]
 
     def __setitem__(self, name: str, record: WaitingRecord) -> None:
@@ -77,7 +77,7 @@ class WaitingRecords(UserDict[str, Any]):
 
 
 class SavedEngine(msgspec.Struct, array_like=True):
-    """The attributes of an engine that are saved beside the model."""
+    """The attributes of an engine that are saved with the model."""
 
     offset: int
     forgotten: int
@@ -90,7 +90,7 @@ class SavedEngine(msgspec.Struct, array_like=True):
 
 
 class _Update(msgspec.Struct):
-    """The changes by some events: records to learn, ids that wait and that were learned, tasks to forget.
+    """The changes of some events: records to learn, new and learned ids, tasks to forget.
 
     ``places`` are the numbers of the records to learn in their requests.
     """
@@ -106,7 +106,7 @@ class _Update(msgspec.Struct):
 
 @spec.register
 class Engine(Parameters):
-    """A model that learns the records it predicted once their labels are known, each id once.
+    """A model that predicts records and learns each once, when its label arrives.
 
     Parameters
     ----------
@@ -190,17 +190,16 @@ class Engine(Parameters):
     # -- events
 
     def prepare(self, event: Event) -> msgspec.Raw:
-        """Check an event before it is written, and encode its records; RefusedError for one that cannot be applied."""
+        """Check an event before it is written, and encode its records; raise RefusedError for an invalid one."""
         if event.kind not in (*self.kinds, "forgotten", "reset"):
             raise UnknownError(self.refusal)
         return encode_records(event)
 
     def apply(self, events: Sequence[Event]) -> list[Outcome]:
-        """Apply events in their order; the outcome of one that the model refuses, unchanged, is a RefusedError.
+        """Apply events in order; the outcome of an invalid event is a RefusedError, and it changes nothing.
 
-        Events of one kind that follow each other are one block, because a prediction after a label is another
-        prediction. If the model refuses the block, each event is applied by itself, so that only the events that it
-        refuses are left out. So are few events of one record, and tasks that are forgotten.
+        Successive events of one kind form one block. A block with an invalid event is applied event by event, so that
+        the other events are learned. Small blocks and forgotten tasks are applied one by one, too.
         """
         with self.lock:
             outcomes: list[Outcome] = []
@@ -218,7 +217,7 @@ class Engine(Parameters):
             return outcomes
 
     def _is_small(self, block: Sequence[Event]) -> bool:
-        """Return True for a block of so few records that they are applied one by one."""
+        """Return True for a block so small that its records are applied one by one."""
         return len(block) <= ONE_BY_ONE and all(len(event.records) == 1 for event in block)
 
     def apply_frame(self, events: Sequence[Event], end: int) -> list[Outcome]:
@@ -232,7 +231,7 @@ class Engine(Parameters):
             return outcomes
 
     def _apply_or_refuse(self, events: Sequence[Event]) -> list[Outcome]:
-        """Apply events as one block, or one by one if the model refuses the block."""
+        """Apply events as one block, or one by one if the block fails."""
         try:
             return self._apply(events)
         except RefusedError as error:
@@ -243,7 +242,7 @@ class Engine(Parameters):
             return [outcome for event in events for outcome in self._apply_or_refuse([event])]
 
     def _describe(self, error: Exception, event: Event) -> str:
-        """Describe why an event was refused, with the numbers of its records."""
+        """Describe the error of an event, with the numbers of its records in the request."""
         if event.kind == "forgotten":
             return in_one_line(error)
         update = _Update()
@@ -251,20 +250,20 @@ class Engine(Parameters):
         return describe_refusal(error, update.places, update.records, self._classes, self._predict_one)
 
     def require_declared(self, labels: Sequence[Scalar]) -> None:
-        """Raise ValueError for declared labels that the model cannot learn, or that lack one that it has learned."""
+        """Raise ValueError if the model cannot learn the declared labels, or they omit a learned one."""
         if self._stream.label_encoder.numeric:
-            raise ValueError("a model of numbers has no labels to declare")
+            raise ValueError("labels cannot be declared for regression")
         if len(set(labels)) < 2:
             raise ValueError("expected two or more different labels")
         if len(labels) > 2 and self._stream.label_encoder.most == 2:
-            raise ValueError(f"the model learns two labels, and {len(labels)} are declared")
+            raise ValueError(f"the model learns two labels; {len(labels)} were declared")
         for label in self._classes:
             if label not in labels:
-                raise ValueError(f"the model has learned the label {in_json(label)}, which is not declared")
+                raise ValueError(f"the model has learned the label {in_json(label)}; it must be declared, too")
 
     @property
     def _classes(self) -> Sequence[Scalar]:
-        """The labels learned; empty for numbers."""
+        """The learned labels; empty for regression."""
         numbers = self._stream.label_encoder.numeric or not self._stream.fitted
         return () if numbers else [_plain(label) for label in self.model.classes_]
 
@@ -294,21 +293,21 @@ class Engine(Parameters):
         return update.outcomes
 
     def _remember(self, learned: Json) -> None:
-        """Note ids that were learned, and drop the oldest beyond the limit."""
+        """Store learned ids, and drop the oldest beyond the limit."""
         self.learned |= learned
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
 
     def has_task(self, task: Hashable) -> bool:
-        """Return True for a task that was learned, or has records that wait."""
+        """Return True for a learned task, or one with records without labels."""
         with self.model_lock:
             return self._knows(task) or self.waiting.count(task) > 0
 
     def _forget_learned(self, tasks: Sequence[Hashable]) -> None:
-        """Drop the data of learned records of forgotten tasks; their ids alone are no data of a task."""
+        """Drop the data of forgotten tasks' learned records; ids without data stay."""
 
     def _update_waiting(self, update: _Update, is_first: bool) -> None:
-        """Replace the records that wait; ``is_first`` if nothing was learned before."""
+        """Replace the records without labels; ``is_first`` if no label was learned before."""
         for name, record in update.waiting.items():
             self.waiting.pop(name, None)
             if record is not None:
@@ -324,7 +323,7 @@ class Engine(Parameters):
 
     @property
     def _estimator(self) -> Estimator:
-        """The estimator that has weights by name."""
+        """The estimator with named weights."""
         return self.model
 
     def _check_waiting(self) -> None:
@@ -332,7 +331,7 @@ class Engine(Parameters):
         self._stream.check_waiting([record.row for record in self.waiting.values()])
 
     def _predict_waiting(self, records: Sequence[WaitingRecord]) -> None:
-        """Predict records by the present model; one that it refuses is read, and refused, when its label comes."""
+        """Predict records with the current model; an invalid record is rejected when its label arrives."""
         try:
             with self.model_lock:
                 rows = self._stream.predict_waiting([record.x for record in records], _tasks_of(records))
@@ -344,7 +343,7 @@ class Engine(Parameters):
             record.row = row
 
     def _read_waiting(self) -> None:
-        """Read the records predicted before anything was learned: from now on features and scales count them."""
+        """Encode the records predicted before the first label; from now on features and scales count them."""
         for record in self.waiting.values():
             with self.model_lock, suppress(ValueError, TypeError):  # it is refused when its label comes
                 learning = record.row.asked is not False
@@ -353,7 +352,7 @@ class Engine(Parameters):
                 record.row = row
 
     def _learn(self, records: Sequence[LabelledRecord], rows: Sequence[WaitingRow]) -> tuple[Array, Any]:
-        """Learn records as one block; returns the margins right before each label, and the labels."""
+        """Learn records as one block; return the margins right before each label, and the labels."""
         fresh = all(row.values is None for row in rows)
         asked = [row.asked for row in takewhile(lambda row: row.asked is not None, rows)]
         if len(records) == 1 and fresh and not asked and self._stream.fitted:
@@ -371,7 +370,7 @@ class Engine(Parameters):
         return self._stream.learn_waiting(read, ys, tasks), as_labels(ys)
 
     def _learn_block(self, block: Block) -> Array:
-        """Learn a block; tasks that wait count from the first label on, if they change the weights of others."""
+        """Learn a block; new tasks that change the weights of others are registered at the first label."""
         stream = self._stream
         if not stream.fitted and self.waiting and not stream.learner.traits.tasks_independent:
             known = list(dict.fromkeys(named_task(record.task) for record in self.waiting.values()))
@@ -380,7 +379,7 @@ class Engine(Parameters):
         return stream.learn(block).margin
 
     def _read(self, number: int, record: LabelledRecord) -> WaitingRow:
-        """Read a record that is learned among others that were read before; an error has its number."""
+        """Read a record to learn together with already encoded ones; an error names its number."""
         x, _, task = record
         try:
             row: WaitingRow = self._stream.predict_waiting([x], None if task is None else [task])[0]
@@ -390,7 +389,7 @@ class Engine(Parameters):
         return row
 
     def _add_event(self, event: Event, update: _Update) -> None:
-        """Add the changes by an event to an update."""
+        """Add the changes of an event to an update."""
         outcome = Observed(0, 0, [])
         update.outcomes.append(outcome)
         if event.kind == "forgotten":
@@ -423,16 +422,16 @@ class Engine(Parameters):
                 update.learned[name] = None
 
     def _add_forgotten(self, tasks: set[Hashable], update: _Update) -> None:
-        """Add tasks to forget to an update; ValueError for one that is not known and has no records that wait."""
+        """Add tasks to forget to an update; raise ValueError for an unknown task without open records."""
         waiting = {name: named_task(record.task) for name, record in self.waiting.items()}
         update.waiting |= {name: None for name, task in waiting.items() if task in tasks}
         for task in tasks.difference(waiting.values()):
             if not self._knows(task):
-                raise ValueError(f"task {task!r} is not known")
+                raise ValueError(f"task {task!r} is unknown")
         update.forgotten += list(tasks)
 
     def _reset(self, at: float) -> None:
-        """Set the time back; records with later times have come now, and wait for the full time from now on."""
+        """Reset the time; records with later times start to wait anew."""
         self.at, self.observed_at, self.began_at = at, min(self.observed_at, at), min(self.began_at, at)
         for record in self.waiting.values():
             record.at = min(record.at, at)
@@ -440,7 +439,7 @@ class Engine(Parameters):
             self.live.reset(at)
 
     def overdue(self, at: float) -> int:
-        """Count the records that are given up at a time, because they have waited for too long then."""
+        """Count the records without labels that expire at a time."""
         with self.lock:
             return sum(record.at <= at - self.expire for record in self.waiting.values())
 
@@ -452,7 +451,7 @@ class Engine(Parameters):
     # -- reading
 
     def alarms(self, limits: Limits, now: float) -> dict[str, str]:
-        """The current alarms, a sentence each by the alarm's name; ``now`` is the time in seconds since 1970."""
+        """Return the active alarms, one sentence by name; ``now`` is in seconds since 1970."""
         with self.lock:
             alarms = {} if self.live is None else self.live.alarms(limits)
             quiet = now - max(self.observed_at, self.began_at)
@@ -462,13 +461,13 @@ class Engine(Parameters):
         return alarms
 
     def metrics(self) -> Metrics:
-        """Return the metrics of this kind of engine."""
+        """Return the metrics of an engine."""
         with self.lock:
             errors = {} if self.live is None else self.live.errors
         return {"error_ratio": ("Error over all records, by learner", "learner", errors)}
 
     def watch_features(self) -> dict[str, list[str]]:
-        """List the names of features that are new, and that have stopped coming."""
+        """Return the names of new features, and of features that no longer occur."""
         with self.lock:
             return {"new": self.features.new, "stopped": self.features.stopped}
 
@@ -478,7 +477,7 @@ class Engine(Parameters):
         return self._stream.population.tasks.labels
 
     def about(self, task: Hashable) -> Json:
-        """Summarize a task: its records and errors, the weights in which it differs, and the nearest tasks."""
+        """Summarize a task: its records and errors, its most different weights, and the nearest tasks."""
         with self.lock:
             summary: Json = {"task": task, "waiting": self.waiting.count(task)}
             if not self._knows(task):  # it waits for its first label
@@ -496,7 +495,7 @@ class Engine(Parameters):
         return summary
 
     def compile(self) -> None:
-        """Predict and learn a record with a model of the same kind, so that the code is compiled when records come."""
+        """Predict and learn with a model of the same kind, to compile the code before the first request."""
         spare = Engine(self.model.__sklearn_clone__(), compared=self.compared)
         if not spare._stream.learner.traits.has_tasks:
             return
@@ -507,7 +506,7 @@ class Engine(Parameters):
             spare.predict(records)
 
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
-        """Predict records, which changes nothing. Before anything was learned a label is None, a number 0.
+        """Predict records without changing the state. Before the first update labels are None, numbers 0.
 
         Raises
         ------
@@ -540,7 +539,7 @@ class Engine(Parameters):
             ]
 
     def _predict_one(self, x: Json, task: Hashable) -> tuple[Scalar, float | None]:
-        """Predict the label of a record and its probability, which is None for models without probabilities."""
+        """Predict the label of a record and its probability, None if the model has no probabilities."""
         if not hasattr(self.model, "predict_proba_one"):
             return self.model.predict_one(x, task), None
         probabilities = self.model.predict_proba_one(x, task)
@@ -564,7 +563,7 @@ class Engine(Parameters):
         persistence.save(self, path, self.lock)
 
     def __dump__(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form and named arrays."""
+        """Return the state as JSON data and named arrays."""
         model, model_arrays = self.model.__dump__()
         live, live_arrays = self.live.to_saved() if self.live is not None else (None, {})
         arrays = {f"model.{name}": array for name, array in model_arrays.items()}
@@ -574,12 +573,12 @@ class Engine(Parameters):
         return {"model": model, "live": live}, arrays | {"engine": np.frombuffer(saved, np.uint8)}
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`; ValueError for data that no engine can have saved."""
+        """Restore the result of :meth:`__dump__`; raise ValueError for invalid data."""
         self.model.__restore__(data["model"], strip_prefix(arrays, "model."))
         saved = msgspec.msgpack.decode(arrays["engine"].tobytes(), type=self._saved)
         times = saved.at, saved.observed_at, saved.began_at
         if not 0 <= saved.forgotten <= saved.offset or not all(map(math.isfinite, times)):
-            raise ValueError("the offset and times of a service are impossible")
+            raise ValueError("the offset and times of the service are invalid")
         for name in saved.__struct_fields__:
             setattr(self, name, getattr(saved, name))
         self.waiting = WaitingRecords(saved.waiting.items())
@@ -595,14 +594,14 @@ def _tasks_of(records: Sequence[WaitingRecord]) -> list[Scalar | None] | None:
 
 
 def named_task(task: Hashable) -> Hashable:
-    """Return the task under which the model knows a record: records without one are of task 0.
+    """Return the model's task for a record: 0 for a record without a task.
 
-    Tasks are equal as Python's are: 1, 1.0 and True are one task, and so are 0, 0.0, False and None.
+    Tasks are compared as Python values: 1, 1.0 and True are one task, and so are 0, 0.0, False and None.
     """
     return ONLY_TASK if task is None else task
 
 
 def _plain(label: Scalar | np.generic) -> Scalar:
-    """Convert a label of a numpy type to Python's."""
+    """Convert a label from a NumPy type to a Python type."""
     plain: Scalar = label.item() if isinstance(label, np.generic) else label
     return plain

@@ -1,4 +1,4 @@
-"""The types of the contents of requests, answers and frames."""
+"""The data types of requests, responses and frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RecordT = TypeVar("RecordT")
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A record: features by name (or by view and name), its task, its label, and an id by which to find it again."""
+    """A record: features by name (or by view and name), its task, its label, and an optional id."""
 
     id: Id | None = None
     task: Scalar | None = None
@@ -34,8 +34,8 @@ class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 class JournalRecord(Record):
     """A record in the journal.
 
-    That of a choice has the actions offered (None: those of the bandit), the number of the one chosen, from 0, the
-    probability of each, and whether another one had a better score; that of a reward has only the id.
+    For a choice it has the offered actions (None: those of the bandit), the index of the chosen action, the probability
+    of each action, and whether another action had a better score; for a reward it has only the id.
     """
 
     x: Json | None = None  # frames from Python may hold other features
@@ -56,7 +56,7 @@ class Offer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Reward(msgspec.Struct, forbid_unknown_fields=True):
-    """The reward of the action that was chosen under an id."""
+    """The reward of the choice with this id."""
 
     id: str
     reward: float | bool
@@ -74,8 +74,8 @@ Kind = Literal["predicted", "observed", "forgotten", "reset", "chosen", "rewarde
 class Event(msgspec.Struct, array_like=True):
     """An event: records ``predicted``, labels ``observed``, tasks ``forgotten``, or the time ``reset``.
 
-    At a service of a bandit actions were ``chosen``, or choices ``rewarded``. ``at`` is the time in seconds since 1970,
-    never before that of the event before, unless time is reset because a start with a wrong clock had been ahead.
+    In a bandit service actions were ``chosen``, or choices ``rewarded``. ``at`` is the time in seconds since 1970,
+    never before the previous event, except for a reset after a start with a wrong clock.
     """
 
     kind: Kind
@@ -90,7 +90,7 @@ class _JournalEvent(Event, array_like=True):
 
 
 class Prediction(msgspec.Struct):
-    """The predicted label or number of a record, the probability of that label, and True for a task that was known."""
+    """The predicted label or number of a record, the probability of that label, and True for a known task."""
 
     id: str | None
     task: Scalar | None
@@ -100,14 +100,14 @@ class Prediction(msgspec.Struct):
 
 
 class PredictResponse(msgspec.Struct):
-    """Predictions, and the offset up to which the model had learned."""
+    """Predictions, and the offset of the journal up to which the model had learned."""
 
     predictions: list[Prediction]
     offset: int
 
 
 class Observed(msgspec.Struct):
-    """The numbers of labels learned and of ids learned before, and the unknown ids."""
+    """The number of learned labels, the number of ids learned earlier, and the unknown ids."""
 
     learned: int
     duplicate: int
@@ -116,7 +116,7 @@ class Observed(msgspec.Struct):
 
 
 class Chosen(msgspec.Struct):
-    """The action chosen under an id, and the probability that it had."""
+    """The action chosen for an id, and its probability."""
 
     id: str
     task: Scalar | None
@@ -132,14 +132,14 @@ class Choices(msgspec.Struct):
 
 
 class Rewarded(msgspec.Struct):
-    """The number of rewards that are learned, now or before."""
+    """The number of rewards learned now or earlier."""
 
     rewarded: int
     offset: int = 0
 
 
 class ErrorResponse(msgspec.Struct):
-    """The reason for which a request was refused."""
+    """The reason why a request was rejected."""
 
     error: str
 
@@ -153,17 +153,17 @@ _rewards = msgspec.json.Decoder(Request[Reward]).decode
 
 
 def decode_records(body: bytes | bytearray) -> list[Record]:
-    """Decode the records of a request to predict or to learn."""
+    """Decode the records of a request to /predict or /observe."""
     return _records(body).records
 
 
 def decode_offers(body: bytes | bytearray) -> list[Record]:
-    """Decode the records of a request to choose."""
+    """Decode the records of a request to /choose."""
     return [JournalRecord(offer.id, offer.task, offer.x, actions=offer.actions) for offer in _offers(body).records]
 
 
 def decode_rewards(body: bytes | bytearray) -> list[Record]:
-    """Decode the records of a request with rewards."""
+    """Decode the records of a request to /reward."""
     return [JournalRecord(reward.id, reward=float(reward.reward)) for reward in _rewards(body).records]
 
 
@@ -188,12 +188,14 @@ def encode_records(event: Event) -> msgspec.Raw:
         try:
             encoded.append(msgspec.Raw(encode_frame(record)))
         except (OverflowError, RecursionError):
-            raise RefusedError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
+            raise RefusedError(
+                f"records[{k}] has a whole number of more than 64 bits, or is nested too deeply"
+            ) from None
     return msgspec.Raw(encode_frame(encoded))
 
 
 def _find_error(kind: str, record: Record) -> str | None:
-    """Return why a record does not suit a kind of event, beginning with the field; None if it does."""
+    """Return the first error of a record for a kind of event, starting with the field; None if it is valid."""
     if isinstance(record, JournalRecord):
         return ".id is missing" if record.id is None else None
     if kind == "predicted":
@@ -214,15 +216,15 @@ def _find_error(kind: str, record: Record) -> str | None:
 
 
 def encode_events(events: Sequence[Event], records: Sequence[msgspec.Raw]) -> bytes:
-    """Encode events with the records from :func:`encode_records`, to the same bytes as the events themselves."""
+    """Encode events with the records from :func:`encode_records`; the bytes equal those of encoding the events."""
     pairs = zip(events, records, strict=True)
     return encode_frame([(event.kind, event.at, encoded) for event, encoded in pairs])
 
 
 def require_labels(event: Event, labels: Sequence[Scalar]) -> None:
-    """Raise RefusedError for a record with a label that was not declared."""
+    """Raise RefusedError for a record with an undeclared label."""
     for k, record in enumerate(event.records):
         if event.kind == "observed" and record.y not in labels:
             *others, last = map(in_json, labels)
             declared = f"{', '.join(others)} and {last}"
-            raise RefusedError(f"records[{k}].y is {in_json(record.y)}; the labels declared are {declared}")
+            raise RefusedError(f"records[{k}].y is {in_json(record.y)}; the declared labels are {declared}")

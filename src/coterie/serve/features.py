@@ -1,4 +1,4 @@
-"""The names of features in learned records, to notice names that are new, unknown, or have stopped coming."""
+"""Feature names in learned records, to detect new, unknown and missing names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 10_000
 
 
 class Features(msgspec.Struct, array_like=True):
-    """The names of features in the records learned so far: a function of the records, and of bounded size.
+    """The feature names in learned records; the state depends only on the records, and its size is bounded.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Features(msgspec.Struct, array_like=True):
     seen: dict[str, list[int]] = {}
 
     def add(self, records: Iterable[Mapping[str, object]]) -> None:
-        """Count the names in records that were learned."""
+        """Count the names in learned records."""
         for record in records:
             self.n += 1
             for name in _names(record):
@@ -46,20 +46,20 @@ class Features(msgspec.Struct, array_like=True):
                     self.seen[name] = [1, self.n, self.n]
 
     def unknown(self, record: Mapping[str, object]) -> list[str]:
-        """List the names that no learned record had; empty before the first, or if there are too many."""
+        """Return the names that no learned record had; empty before the first record, or for too many names."""
         if not self.n or len(self.seen) == MOST:
             return []
         return [name for name in _names(record) if name not in self.seen]
 
     @property
     def new(self) -> list[str]:
-        """The names that came first among the last 1,000 records, if there were more before."""
+        """The names that first appeared in the last 1,000 records, if there were more records before."""
         before = self.n - WINDOW
         return [name for name, (_, first, _) in self.seen.items() if first > before > 0]
 
     @property
     def stopped(self) -> list[str]:
-        """The names that none of the last 1,000 records had, of which at least 20 would have as many as before."""
+        """The names that are missing in the last 1,000 records, although at least 20 of them were expected."""
         before = self.n - WINDOW
         return [
             name
@@ -69,7 +69,7 @@ class Features(msgspec.Struct, array_like=True):
 
 
 def _names(record: Mapping[str, object]) -> Iterable[str]:
-    """List the names of features; of several views, each behind the view's name."""
+    """Return feature names; with several views, prefixed with the view's name."""
     if dict not in map(type, record.values()):
         return record
     parts = ({f"{view}.{name}": 0 for name in x} if isinstance(x, dict) else {view: 0} for view, x in record.items())

@@ -1,4 +1,4 @@
-"""The journal of a service: frames of bytes one behind the other, in files of a bounded length.
+"""The journal of a service: a sequence of frames, in files of bounded length.
 
 A frame's offset is the number of bytes of frames before it, in all files ever written. A file's name has the offset at
 which it begins, and the file begins with a mark of sixteen bytes. A frame is
@@ -44,24 +44,24 @@ LONGEST = 2**30
 
 
 class DamageError(ValueError):
-    """Frames that were written are missing or cannot be read."""
+    """Written frames are missing or unreadable."""
 
 
 class JournalFrame(NamedTuple):
-    """A payload, and the offset behind it."""
+    """A payload, and the offset after it."""
 
     payload: bytes
     end: int
 
 
 def pack_frame(offset: int, payload: bytes) -> bytes:
-    """Return the bytes of a frame at an offset."""
+    """Return the bytes of a frame at this offset."""
     rest = struct.pack("<IQ", len(payload), offset)
     return HEAD.pack(len(payload), zlib.crc32(payload, zlib.crc32(rest)), offset) + payload
 
 
 def _measure_frame(data: memoryview, at: int, offset: int) -> int:
-    """Return the length of the frame at a place, or 0 if it is incomplete or has another offset."""
+    """Return the length of the frame at a position, or 0 if it is incomplete or has another offset."""
     if len(data) - at < HEAD.size:
         return 0
     length, checksum, own_offset = HEAD.unpack_from(data, at)
@@ -75,8 +75,8 @@ def _measure_frame(data: memoryview, at: int, offset: int) -> int:
 class Journal:
     """The frames of a folder, written by one process at a time, which holds the folder's lock.
 
-    Opening reads all of the newest file and writes nothing. :meth:`begin` cuts off a last frame that is incomplete, and
-    was not flushed; only then can frames be appended.
+    Opening reads all of the newest file and writes nothing. :meth:`begin` cuts off an incomplete last frame that was
+    not flushed; only then can frames be appended.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Journal:
         self._handle = self._flushed = -1
 
     def _has_mark(self) -> bool:
-        """Return True if the newest file has its mark; else the power failed while the file was made."""
+        """Return True if the newest file has its magic bytes; without them the power failed when it was created."""
         return self._newest.exists() and self._newest.stat().st_size >= len(MARK)
 
     def begin(self) -> Self:
@@ -148,7 +148,7 @@ class Journal:
         return self
 
     def _create(self, path: Path) -> int:
-        """Make a file, so that its name outlasts a loss of power."""
+        """Create a file whose directory entry survives a power failure."""
         with _name_errors(path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, PRIVATE)
             _write(handle, MARK)
@@ -158,11 +158,11 @@ class Journal:
 
     @property
     def first(self) -> int:
-        """The offset of the oldest frame that is kept."""
+        """The offset of the oldest frame."""
         return self._firsts[0]
 
     def append(self, payload: bytes) -> int:
-        """Write a frame and return the offset behind it; it is on the disk for sure after :meth:`flush`."""
+        """Write a frame and return the offset after it; it is safely on the disk after :meth:`flush`."""
         if len(payload) > LONGEST:
             raise ValueError(f"a frame of {len(payload)} bytes is longer than {LONGEST}")
         if self.end - self._firsts[-1] >= self._segment:
@@ -174,7 +174,7 @@ class Journal:
         return self.end
 
     def begin_file(self) -> None:
-        """End the newest file, on the disk, and begin another, unless it has no frame yet."""
+        """Close the newest file and start another one, unless it has no frame yet."""
         if self._firsts[-1] == self.end:
             return
         path = _path(self._folder, self.end)
@@ -188,9 +188,9 @@ class Journal:
             os.fsync(self._flushed)
 
     def flush(self) -> None:
-        """Wait until all that was written is on the disk.
+        """Wait until all written frames are on the disk.
 
-        After an error nobody knows what is there, and the process must end.
+        After an error the state of the disk is unknown, and the process must stop.
         """
         with _name_errors(self._newest):
             os.fdatasync(self._handle)
@@ -201,7 +201,7 @@ class Journal:
     def read(self, start: int) -> Iterator[JournalFrame]:
         """Read the frames from an offset on.
 
-        DamageError for an offset that is not kept, and, once the first frame is read, for one inside a frame.
+        Raises DamageError for an offset out of range and, when the first frame is read, for one inside a frame.
         """
         if not self.first <= start <= self.end:
             raise DamageError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
@@ -210,20 +210,20 @@ class Journal:
         return _read(self._folder, list(self._firsts), start)
 
     def drop_before(self, offset: int) -> None:
-        """Delete files of which every frame ends at or before an offset."""
+        """Delete the files whose frames all end at or before an offset."""
         while len(self._firsts) > 1 and self._firsts[1] <= offset:
             _path(self._folder, self._firsts[0]).unlink(missing_ok=True)
             del self._firsts[0]
 
     def close(self) -> None:
-        """Close the files that :meth:`begin` has opened."""
+        """Close the files opened by :meth:`begin`."""
         for handle in (self._handle, self._flushed):
             if handle >= 0:
                 os.close(handle)
 
 
 def _pack_flushed(offset: int) -> bytes:
-    """Return the content of the file, with a checksum."""
+    """Return the content of the ``flushed`` file, with a checksum."""
     packed = offset.to_bytes(8, "little")
     return packed + zlib.crc32(packed).to_bytes(4, "little")
 
@@ -241,23 +241,23 @@ def read_flushed(folder: Path) -> int:
     data = (folder / FLUSHED).read_bytes()
     offset = int.from_bytes(data[:8], "little")
     if _pack_flushed(offset) != data:
-        raise DamageError(f"{folder / FLUSHED} is damaged, and does not say how far the journal was on the disk")
+        raise DamageError(f"{folder / FLUSHED} is damaged and does not show how much of the journal was on the disk")
     return offset
 
 
 def write_flushed(folder: Path, offset: int) -> None:
-    """Write that a journal is on the disk up to an offset, so that it outlasts a loss of power."""
+    """Store the flushed offset of a journal, safe against a power failure."""
     with replacing(folder / FLUSHED, PRIVATE) as file:
         file.write(_pack_flushed(offset))
 
 
 def has_frames(folder: Path) -> bool:
-    """Return True for a folder with frames of a journal, or files behind its first one."""
+    """Return True for a folder with frames, or with more than one journal file."""
     return any(first or _path(folder, first).stat().st_size > len(MARK) for first in firsts_in(folder))
 
 
 def cut_at_damage(folder: Path, start: int) -> int:
-    """Reduce a journal to the frames that can be read without a gap from an offset on, and return their end."""
+    """Truncate a journal at the first gap or damage after an offset, and return its end."""
     firsts, end = firsts_in(folder), start
     with replacing(_path(folder, start), PRIVATE) as file:
         file.write(MARK)
@@ -271,7 +271,7 @@ def cut_at_damage(folder: Path, start: int) -> int:
 
 
 def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFrame]:
-    """Read the frames from an offset on, up to the first that is missing or damaged."""
+    """Read the frames from an offset on, up to the first missing or damaged one."""
     with suppress(ValueError, FileNotFoundError):
         if firsts and firsts[0] <= start:
             yield from _read(folder, firsts, start)
@@ -279,7 +279,7 @@ def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFr
 
 @contextmanager
 def _name_errors(path: Path) -> Iterator[None]:
-    """Name the file in errors of calls that know only its number."""
+    """Add the name of the file to errors of calls on its descriptor."""
     try:
         yield
     except OSError as error:
@@ -289,7 +289,7 @@ def _name_errors(path: Path) -> Iterator[None]:
 
 
 def frames_in(data: bytes, offset: int) -> Iterator[JournalFrame]:
-    """Read the frames in bytes that begin at an offset, up to the first that is incomplete."""
+    """Read the frames in bytes that start at an offset, up to the first incomplete one."""
     view, at = memoryview(data), 0
     while length := _measure_frame(view, at, offset):
         at, offset = at + length, offset + length
@@ -301,7 +301,7 @@ def _path(folder: Path, first: int) -> Path:
 
 
 def firsts_in(folder: Path) -> list[int]:
-    """List the offsets at which the files of a journal begin."""
+    """Return the start offsets of the journal files in a folder."""
     names = (path.name for path in folder.glob(f"{PREFIX}*"))
     return sorted(int(name.removeprefix(PREFIX)) for name in names if _OURS.fullmatch(name))
 
@@ -334,7 +334,7 @@ def _frames(path: Path, first: int, start: int, following: int | None = None) ->
     if rest < len(data) and (following is not None or _has_frame_behind(memoryview(data), rest, offset)):
         raise DamageError(f"{path} is damaged at offset {offset}")
     if following is not None and offset != following:
-        raise DamageError(f"{path} ends at offset {offset}, and the next file begins at {following}")
+        raise DamageError(f"{path} ends at offset {offset}, but the next file starts at {following}")
 
 
 def _write(handle: int, data: bytes) -> None:
@@ -344,7 +344,7 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def _has_frame_behind(data: memoryview, at: int, offset: int) -> bool:
-    """Return True if a complete frame stands behind a bad one: every frame has its offset."""
+    """Return True if a complete frame follows a bad one; every frame contains its offset."""
     last = len(data) - HEAD.size  # where a head may begin
     for start in range(at + 1, last + 1, SEARCHED):
         for first in range(start, min(start + 8, last + 1)):  # heads that begin 8 bytes apart are compared at once

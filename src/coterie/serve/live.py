@@ -1,9 +1,9 @@
-"""A live comparison of learning together with learning alone: baselines that learn the same records, and their sums.
+"""A live comparison of the model with baselines that learn the same records.
 
-The baselines of every comparison learn: one model per task, one for all, one with tasks' constants, the running rate or
-mean of each task, and the constant. They learn a little later, many records at once: when 256 wait, or with the first
-label a second after the last time, by the times of events. Reading never makes them learn, so that the verdict is a
-function of the journal alone. Nothing grows with the number of records.
+The baselines are those of every comparison: one model per task, one for all, one for all with an intercept per task,
+the running rate or mean of each task, and the constant. They learn a little later, in blocks: after 256 records, or at
+the first label more than a second after the last block, by the times of events. Reading does not update them, so that
+the verdict depends only on the journal. The size does not grow with the number of records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LISTED = 20
 
 
 class Limits(NamedTuple):
-    """The limits of alarms.
+    """The thresholds of alarms.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Limits(NamedTuple):
 
 
 class LiveEvaluator(ABC):
-    """Evaluate a model beside baselines while it learns. Methods that have no meaning for a model do nothing."""
+    """Evaluate a model and its baselines during learning. The methods do nothing by default."""
 
     def __init__(self) -> None:
         self._curve: list[list[float]] = []  # a row has the number of labels, and a value by learner
@@ -77,44 +77,44 @@ class LiveEvaluator(ABC):
 
     @abstractmethod
     def add(self, records: Any, predictions: Any, at: float) -> None:
-        """Add records that the model has learned, and its predictions of them."""
+        """Add learned records and the model's predictions of them."""
 
     @abstractmethod
     def forget(self, tasks: Sequence[Hashable], at: float) -> None:
         """Forget tasks."""
 
     def reset(self, at: float) -> None:  # noqa: B027
-        """Set the time back."""
+        """Reset the time."""
 
     def copy(self) -> Self:
-        """Return a copy to read while records are learned; no model is copied."""
+        """Return a copy to read while records are learned; it shares the models."""
         result = copy.copy(self)
         result._curve = list(self._curve)
         return result
 
     @abstractmethod
     def report(self, against: str | None = None) -> Json:
-        """Return the verdict and the curve as data with a JSON form; ValueError for an unknown name in ``against``."""
+        """Return the verdict and the curve as JSON data; raise ValueError for an unknown name in ``against``."""
 
     def summarize_task(self, task: Hashable) -> Json:
         """Return the number of labels of a task, and its errors."""
         return {}
 
     def alarms(self, limits: Limits) -> dict[str, str]:
-        """Return the alarms raised by the last records, a sentence each by the alarm's name."""
+        """Return the active alarms of the last records, one sentence by name."""
         return {}
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form, and named arrays."""
+        """Return the state as JSON data and named arrays."""
         return {"curve": self._curve, "step": self._step, "passed": self._passed}, {}
 
     def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`to_saved`; ValueError for data that it cannot have returned."""
+        """Restore the result of :meth:`to_saved`; raise ValueError for invalid data."""
         self._curve = [list(point) for point in saved["curve"]]
         self._step, self._passed = int(saved["step"]), int(saved["passed"])
 
     def _add_point(self, n: int, values: Iterable[float]) -> None:
-        """Add a point to the curve, unless many points are left out by now."""
+        """Add a point to the curve, whose points become sparser with its length."""
         self._passed += 1
         if self._passed % self._step == 0:
             self._curve.append([n, *values])
@@ -123,13 +123,13 @@ class LiveEvaluator(ABC):
             self._step *= 2
 
     def _read_curve(self, names: Sequence[str], key: str) -> Json:
-        """Return the numbers of labels, and below ``key`` the values by name."""
+        """Return the numbers of labels, and the values by name under ``key``."""
         columns = {name: [point[k] for point in self._curve] for k, name in enumerate(names, 1)}
         return {"n": [point[0] for point in self._curve], key: columns}
 
 
 class LiveComparison(LiveEvaluator):
-    """Sums over all rounds of a model and of its baselines.
+    """Running sums of the errors of a model and its baselines over all rounds.
 
     Parameters
     ----------
@@ -165,14 +165,14 @@ class LiveComparison(LiveEvaluator):
     # -- learning
 
     def add(self, records: Sequence[LabelledRecord], predictions: Array, at: float) -> None:
-        """Add records that the model has learned, and its predictions as rows of `coterie.evaluation.tracing`."""
+        """Add learned records, with the model's predictions as rows of `coterie.evaluation.tracing`."""
         self._waiting += records
         self._rows.append(predictions)
         if len(self._waiting) >= AT_ONCE or at >= self._caught_up + SECONDS:
             self.catch_up(at)
 
     def catch_up(self, at: float) -> None:
-        """Let the baselines learn the records that wait, and add them to all sums."""
+        """Update the baselines with pending records, and add them to all sums."""
         self._caught_up = at
         if not self._waiting:
             return
@@ -215,7 +215,7 @@ class LiveComparison(LiveEvaluator):
         self._add_point(self.n, self.sums.errors.values())
 
     def _begin(self, xs: Sequence[Json]) -> None:
-        """Make the baselines, which read records as the model does if that has learned from files."""
+        """Make the baselines; they read records as the model does if it learned from files."""
         self.references = self._model.__baselines__(xs)
         self.head_start = self._model.state_.rounds - len(xs)
         encoder = self._stream.encoder
@@ -224,13 +224,13 @@ class LiveComparison(LiveEvaluator):
                 stream_model_of(model).encoder = encoder.copy()
 
     def _share_reading(self) -> None:
-        """Find the baselines that have read all records alike: from now on one of them reads for all."""
+        """Find the baselines that encode all records equally, so that one of them encodes for all."""
         streams: dict[str, StreamModel] = {name: stream_model_of(model) for name, model in self.references.items()}
         for name, stream in streams.items():
             self._readers[name] = next((other for other in self._readers if share_form(stream, streams[other])), name)
 
     def _drop(self, name: str) -> None:
-        """Compare no more with a baseline."""
+        """Drop a baseline from the comparison."""
         column = [*self.errors, name].index(name) + 1
         for point in self._curve:
             del point[column]
@@ -238,11 +238,11 @@ class LiveComparison(LiveEvaluator):
         self.sums.pairs.pop(name, None)
 
     def reset(self, at: float) -> None:
-        """Set the time back: records do not wait until the old time has come again."""
+        """Reset the time, so that records do not wait for the old time."""
         self._caught_up = min(self._caught_up, at)
 
     def forget(self, tasks: Sequence[Hashable], at: float) -> None:
-        """Forget tasks: their own sums are dropped, totals stay."""
+        """Forget tasks: drop their sums, keep the totals."""
         self.catch_up(at)
         gone = self.sums.forget(tasks)
         self._labels_seen.forget(gone)
@@ -253,7 +253,7 @@ class LiveComparison(LiveEvaluator):
     # -- reading
 
     def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict | None:
-        """Judge the model as :func:`coterie.evaluation.verdict.verdict` does; None before the first round.
+        """Compute the verdict as :func:`coterie.evaluation.verdict.verdict` does; None before the first round.
 
         Parameters
         ----------
@@ -297,13 +297,13 @@ class LiveComparison(LiveEvaluator):
         return self.sums.of_task(task)
 
     def report(self, against: str | None = None) -> Json:
-        """Return the verdict, the gains and the curve as data with a JSON form.
+        """Return the verdict, the gains and the curve as JSON data.
 
-        Without ``against`` the headline is against the best of the baselines, and the tasks are those helped and hurt
-        against one model per task.
+        Without ``against`` the headline compares with the best baseline, and the tasks are those helped and hurt
+        compared with one model per task.
         """
         if against is not None and not self.sums.pairs:
-            raise ValueError("no label has come yet, and so there is nothing to judge against")
+            raise ValueError("there is no verdict before the first label")
         key, recent = self.words.key, {"n": len(self._recent), "error": self._recent_error}
         report: Json = {"examples": self.n, "measure": key, key: self.errors, "verdict": None, "remarks": []}
         report |= {"curve": self._read_curve([*self.errors], key), "recent": self.words.for_json(recent)}
@@ -331,16 +331,16 @@ class LiveComparison(LiveEvaluator):
         }
 
     def _base_rate(self) -> BaseRate:
-        """The positive label, or of many the most frequent one, and its share; of numbers their mean."""
+        """Return the positive label, or the most frequent of many, and its share; the mean for regression."""
         return self._labels_seen.total.base_rate(self._classes[-1] if len(self._classes) == 2 else None)
 
     @property
     def _recent_error(self) -> float:
-        """The mean error of the last records; nan without any."""
+        """Return the mean error of the last records; nan without any."""
         return float(np.mean(self._recent)) if self._recent else float("nan")
 
     def alarms(self, limits: Limits) -> dict[str, str]:
-        """Return the alarms raised by the last records, a sentence each by the alarm's name."""
+        """Return the active alarms of the last records, one sentence by name."""
         error, words = self._recent_error, self.words
         if limits.error is None or not error >= limits.error:
             return {}
@@ -348,7 +348,7 @@ class LiveComparison(LiveEvaluator):
         return {"error": f"The {words.error} of the last {len(self._recent):,} records is {now}, of all {ever}."}
 
     def copy(self) -> Self:
-        """Return a copy to read while records are learned; O(K), and no model is copied."""
+        """Return a copy to read while records are learned, in O(K); it shares the models."""
         result = super().copy()
         result.sums, result._recent = self.sums.copy(), self._recent.copy()
         return result
@@ -356,7 +356,7 @@ class LiveComparison(LiveEvaluator):
     # -- files
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form, and named arrays."""
+        """Return the state as JSON data and named arrays."""
         models = {name: model.__dump__() for name, model in self.references.items()}
         arrays = {f"{name}.model.{key}": array for name, (_, dump) in models.items() for key, array in dump.items()}
         sums, sum_arrays = self.sums.to_saved()
@@ -380,7 +380,7 @@ class LiveComparison(LiveEvaluator):
         return saved, arrays
 
     def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`to_saved`; ValueError for data that it cannot have returned."""
+        """Restore the result of :meth:`to_saved`; raise ValueError for invalid data."""
         super().restore(saved, arrays)
         for name, model, data in saved["models"]:
             spec.require_instance(name, model)
@@ -398,10 +398,10 @@ class LiveComparison(LiveEvaluator):
 
 
 def share_form(model: StreamModel, other: StreamModel) -> bool:
-    """Let a model use the input form of another one if both have read alike so far; return True if it does.
+    """Let a model use the input encoder of another one if both are equal so far; return True on success.
 
-    A block that one of them has read is then as the other would read it, and the other learns that block. From then on
-    one lock protects both no more: one thread at a time may use them.
+    One of them then encodes each block for both. One lock no longer protects each model: only one thread at a time may
+    use them.
     """
     if not (isinstance(model, OnlineModel) and isinstance(other, OnlineModel)):
         return False

@@ -1,4 +1,4 @@
-"""A log of refused requests, bounded whatever clients send."""
+"""A log of rejected requests with a bounded size."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LOG_BYTES = 2**24
 
 
 class RefusalLog:
-    r"""Append refused requests to a file, as lines of JSON.
+    r"""Append rejected requests to a file, as lines of JSON.
 
-    A line that follows others which were left out has their number as ``left_out``. The file is opened for each line,
-    so that it may be moved away; if it cannot be written, requests are answered all the same.
+    ``left_out`` in a line counts the lines omitted before it. The file is opened for each line, so that it may be moved
+    away; write errors do not affect requests.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class RefusalLog:
         self._period_start, self._lines, self._left_out = time.monotonic(), 0, 0
 
     def write(self, **fields: object) -> None:
-        """Write a line, unless too many were written in this period; long texts are cut."""
+        """Write a line, unless the period has too many; long texts are truncated."""
         now = time.monotonic()
         if now >= self._period_start + PERIOD:
             self._period_start, self._lines = now, 0

@@ -76,7 +76,7 @@ class _Request(NamedTuple):
 
 
 class SnapshotCost(NamedTuple):
-    """Bytes and seconds of a snapshot, and the seconds of these in which nothing was learned or predicted."""
+    """The size and duration of a snapshot, and the seconds in which learning and predicting were blocked."""
 
     size: int = 0
     seconds: float = 0.0
@@ -84,7 +84,7 @@ class SnapshotCost(NamedTuple):
 
 
 class Service:
-    """A model in a folder: predicts, learns from labels, and continues after a crash as if nothing had happened.
+    """A model in a folder: it predicts, learns from labels, and continues after a crash without any loss.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class Service:
     def _open(
         self, make: Callable[[], Engine], segment: int, accept_loss: bool, check: Callable[[Engine], object]
     ) -> None:
-        """Lock the folder, read it, and begin to write; a refused start leaves it unchanged."""
+        """Lock the folder, read it, and start to write; leave it unchanged on an error."""
         with ExitStack() as refused, ExitStack() as failed:
             if not self.folder.exists():
                 refused.callback(self._remove_folder)
@@ -257,7 +257,7 @@ class Service:
         self.lacks_journal = bool(snapshots) and not (firsts_in(self.folder) or (self.folder / FLUSHED).exists())
         if has_frames(self.folder):
             if not snapshots and self.accepted is None:
-                raise DamageError(f"{self.folder} has a journal and no snapshot that says what it began with")
+                raise DamageError(f"{self.folder} has a journal but no first snapshot, so that its model is unknown")
             if not (self.folder / FLUSHED).exists():
                 reason = "it says how far the journal was on the disk, and so whether frames are missing"
                 raise DamageError(f"{self.folder / FLUSHED} is missing: {reason}")
@@ -277,12 +277,12 @@ class Service:
             self.replayed += 1
 
     def _oldest_needed(self) -> int:
-        """Return the offset of the newest snapshot, or at which the journal begins if there is none."""
+        """Return the offset of the newest snapshot, or the start of the journal if there is none."""
         snapshots = self.snapshots()
         return offset_of(snapshots[-1]) if snapshots else min(firsts_in(self.folder), default=0)
 
     def snapshots(self) -> list[Path]:
-        """List the files of snapshots, the oldest first."""
+        """Return the files of snapshots, the oldest first."""
         return snapshots_in(self.folder)
 
     def _load(self, snapshots: Sequence[Path]) -> Engine:
@@ -292,7 +292,7 @@ class Service:
         except ValueError as error:
             if len(snapshots) == 1:
                 raise ValueError(f"{error}; there is no other snapshot: {self.elsewhere}") from None
-            raise ValueError(f"{error}; the snapshot before it is there: move this one away and start again") from None
+            raise ValueError(f"{error}; an older snapshot exists; move this one away and start again") from None
         if not isinstance(engine, Engine):
             raise ValueError(f"{snapshots[-1]} holds a {type(engine).__name__}; expected the snapshot of a service")
         return engine
@@ -300,7 +300,7 @@ class Service:
     # -- requests
 
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
-        """Predict records; those with an id wait for their labels, as soon as the journal has them.
+        """Predict records; those with an id are written to the journal and wait for their labels.
 
         Raises
         ------
@@ -319,7 +319,7 @@ class Service:
         return predictions
 
     def observe(self, records: Sequence[Record]) -> Observed:
-        """Learn records with labels, or the labels of records that were predicted; they are on the disk on return.
+        """Learn records with labels, or labels of predicted records; they are on the disk on return.
 
         Raises
         ------
@@ -330,7 +330,7 @@ class Service:
         return outcome
 
     def choose(self, records: Sequence[Record]) -> Choices:
-        """Choose for records that have an id each; the choices are on the disk on return.
+        """Choose for records with ids; the choices are on the disk on return.
 
         Raises
         ------
@@ -352,18 +352,18 @@ class Service:
         return outcome
 
     def forget(self, tasks: Sequence[Scalar]) -> Observed:
-        """Forget tasks and their records that wait; RefusedError for an unknown one, and then none is forgotten."""
+        """Forget tasks and their open records; raise RefusedError for an unknown one, and then forget none."""
         outcome: Observed = self.submit("forgotten", [Record(task=task) for task in tasks]).result()
         return outcome
 
     def submit(self, kind: Kind, records: Sequence[Record]) -> Future[Any]:
-        """Write and apply an event; the future has its outcome once it is on the disk; see :meth:`submit_to`."""
+        """Write and apply an event; the returned future is done when the event is on the disk."""
         result: Future[Any] = Future()
         self.submit_to(partial(resolve, result), kind, records)
         return result
 
     def submit_to(self, answer: ResultCallback, kind: Kind, records: Sequence[Record]) -> None:
-        """Write and apply an event; the thread that writes calls ``answer`` once it is on the disk.
+        """Write and apply an event; the writer thread calls ``answer`` when it is on the disk.
 
         Raises
         ------
@@ -384,16 +384,18 @@ class Service:
             answer(nothing.get(kind, Observed(0, 0, [], offset)))
 
     def _submit(self, event: Event, encoded: msgspec.Raw, answer: ResultCallback) -> None:
-        """Write and apply an event after its records were checked."""
+        """Write and apply an event whose records were checked."""
         with self._depth_lock:
             self._require_open()
             if self.depth and self.depth + len(event.records) > self._most:
-                raise BusyError(f"{self.depth} records wait to be written, of {self._most} that may")
+                raise BusyError(
+                    f"too many records wait to be written: {self.depth} of at most {self._most}; try again later"
+                )
             self.depth += len(event.records)
             self._queue.put(_Request(event, answer, encoded))
 
     def snapshot(self) -> int:
-        """Write a snapshot of all that was acknowledged before, and return its offset."""
+        """Write a snapshot of all acknowledged requests, and return its offset."""
         with self._depth_lock:
             self._require_open()
             self._wanted = wanted = self._wanted or Future()
@@ -405,24 +407,24 @@ class Service:
         if self.failure is not None:
             raise ClosedError(f"the service failed: {self.failure}")
         if self._closed:
-            raise ClosedError("the service has ended")
+            raise ClosedError("the service is closed")
 
     def require_folder(self) -> None:
-        """Raise LostFolderError if the folder is not the one that the service began in, by the file that it locked."""
+        """Raise LostFolderError if the folder is not the one that the service locked at its start."""
         with suppress(OSError):
             if os.path.samestat(self._lock_path.stat(), self._lock_stat):
                 return
         raise LostFolderError(
-            f"{self.folder} was moved, deleted or replaced while the service ran: put it back, or stop this service"
+            f"{self.folder} was moved, deleted or replaced while the service ran; put it back, or stop the service"
         )
 
     def declare(self, labels: Sequence[Scalar]) -> None:
-        """Refuse all other labels from now on; ValueError if the model has learned others or cannot have that many."""
+        """Accept only these labels from now on; raise ValueError if the model cannot learn exactly these."""
         self.engine.require_declared(labels)
         self.labels = list(labels)
 
     def alarms(self) -> dict[str, str]:
-        """The current alarms, a sentence each by the alarm's name."""
+        """Return the active alarms, one sentence by name."""
         alarms = self.engine.alarms(self.limits, self.clock())
         if self.snapshot_error is not None:
             alarms["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
@@ -447,7 +449,7 @@ class Service:
             self._fail(error, group)
 
     def _next_group(self) -> list[_Request]:
-        """Wait for a request, and take with it those that wait behind it."""
+        """Wait for a request; return it with all others in the queue."""
         group: list[_Request] = []
         until = self._purge_from + PURGE - time.monotonic() if self._must_purge else None
         records = 0
@@ -464,7 +466,7 @@ class Service:
         return group
 
     def _commit(self, group: list[_Request]) -> None:
-        """Write a frame, learn it, and answer its requests once it is on the disk."""
+        """Write a frame, learn it, and answer its requests when it is on the disk."""
         try:
             self.require_folder()
         except LostFolderError as error:
@@ -491,11 +493,11 @@ class Service:
 
     @property
     def _must_purge(self) -> bool:
-        """True if the next snapshot must replace all files, because they hold records of tasks that were forgotten."""
+        """True if the next snapshot must replace all files, because they contain records of forgotten tasks."""
         return self.engine.forgotten > self._purged
 
     def _is_due(self) -> bool:
-        """Return True if a snapshot is due by the number of records, a forgotten task, or the time."""
+        """Return True if a snapshot is due, by the number of records, a forgotten task, or the time."""
         if self._every_records is not None and self._since >= self._every_records:
             return True
         if self._must_purge and time.monotonic() >= self._purge_from + PURGE:
@@ -504,7 +506,7 @@ class Service:
         return seconds is not None and self._since > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _begin_snapshot(self) -> None:
-        """Write the engine in another thread, at an offset that is on the disk; learning goes on once it is copied."""
+        """Write a snapshot in another thread, at an offset on the disk; learning continues after the copy."""
         with self._depth_lock:
             result, self._wanted = self._wanted or Future(), None
         try:
@@ -529,7 +531,7 @@ class Service:
         self._queue.put(None)  # another one may be wanted
 
     def _save(self, offset: int, copied: threading.Event | None = None) -> int:
-        """Write a snapshot, and delete the snapshots and journal files that it replaces; ``copied`` is set midway."""
+        """Write a snapshot, and delete the files that it replaces; set ``copied`` after the copy."""
         purging = self._must_purge and self.engine.forgotten <= offset
         path, began = self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", time.monotonic()
         blocked, copied = 0.0, copied or threading.Event()
@@ -584,7 +586,7 @@ class Service:
     # -- ending
 
     def close(self) -> None:
-        """Write the requests that wait, and a snapshot; release the folder."""
+        """Write the pending requests and a snapshot; release the folder."""
         with self._depth_lock:
             already, self._closed = self._closed, True
             self._queue.put(None)
@@ -627,16 +629,16 @@ def resolve(future: Future[Any] | asyncio.Future[Any], outcome: object) -> None:
 
 
 def _steady_clock() -> Callable[[], float]:
-    """Return a clock of the time since 1970 that does not follow changes of the system's time."""
+    """Return a clock of the time since 1970 that ignores changes of the system's time."""
     started = time.time() - time.monotonic()
     return lambda: started + time.monotonic()
 
 
 def snapshots_in(folder: Path) -> list[Path]:
-    """List the files of snapshots in a folder, the oldest first."""
+    """Return the files of snapshots in a folder, the oldest first."""
     return sorted(path for path in folder.glob(f"{SNAPSHOT}*{SUFFIX}") if OURS.fullmatch(path.name))
 
 
 def offset_of(path: Path) -> int:
-    """Return the offset of a snapshot, from its file's name."""
+    """Return the offset of a snapshot from its file name."""
     return int(path.name.removeprefix(SNAPSHOT).removesuffix(SUFFIX))

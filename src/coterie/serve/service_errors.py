@@ -1,4 +1,4 @@
-"""The errors of a service, and the errors of its model with the numbers that records have in the request."""
+"""The errors of a service; errors of its model get the numbers of records in the request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LabelledRecord = tuple[Json, Hashable, Hashable]  # features, label, task
 
 
 class ServiceError(Exception):
-    """A service does not take a request; ``status`` is the reason's status in HTTP."""
+    """The service rejects a request; ``status`` is the HTTP status."""
 
     status: int
 
@@ -40,13 +40,13 @@ class UnknownError(RefusedError):
 
 
 class BusyError(ServiceError):
-    """More records wait to be written than is allowed."""
+    """Too many records wait to be written."""
 
     status = 429
 
 
 class ClosedError(ServiceError):
-    """The service is closed, or has failed."""
+    """The service is closed or has failed."""
 
     status = 503
 
@@ -74,7 +74,7 @@ def describe_refusal(
     classes: Sequence[Hashable],
     predict: Callable[[Json, Hashable], object],
 ) -> str:
-    """Name the record that a model refuses by its number in the request.
+    """Describe the error of a record with its number in the request.
 
     Parameters
     ----------
