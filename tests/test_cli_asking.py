@@ -95,7 +95,7 @@ def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, 
         ((model, new), "Missing option '--output' / '-o'."),
         ((model, clicks, "-o", out), "clicks.csv:2: has a label, and only records without one are asked about"),
         ((model, "-", "--format", "csv", "-o", out), "because records are read twice"),
-        ((model, new, "-o", "out.jsonl"), "name a file that ends in .csv or .tsv"),
+        ((model, new, "-o", "out.jsonl"), "use a file that ends in .csv or .tsv"),
         ((model, new, "-o", out, "--per-task", "many"), "Invalid value for '--per-task'"),
         ((model, new, "-o", out, "--window", 9), "--window=9 limits nothing"),
         ((model, new, "-o", tmp_path / "no" / "out.csv"), "there is no folder"),
@@ -110,4 +110,4 @@ def test_a_model_of_numbers_asks_for_no_labels(tmp_path):
     options = ["--task", "user", "--label", "amount", "--regression", "--alone", "-q", "-o", tmp_path / "n.coterie"]
     run("learn", tmp_path / "n.csv", *options)
     message = refused("ask", tmp_path / "n.coterie", tmp_path / "n.csv", "-o", tmp_path / "ask.csv")
-    assert "AdaptiveSharingRegressor does not ask for labels; expected a model of two labels" in message
+    assert "AdaptiveSharingRegressor does not query labels; expected a binary classifier" in message

@@ -207,7 +207,7 @@ def test_a_bandit_that_was_written_is_a_model_for_other_commands(short_log, tmp_
     )
     assert "hour^coats" in run("explain", path).stdout
     assert "hour^" in run("explain", path, "--task", "u1").stdout
-    assert "holds a bandit: in Python, explain(x, action)" in refused("explain", path, '{"hour": 3}')
+    assert "contains a bandit; use explain(x, action)" in refused("explain", path, '{"hour": 3}')
     assert "--policy" in run("forget", path, "--task", "u1").stdout
     assert "u1" not in ct.load(path).tasks_
 
@@ -391,11 +391,11 @@ SURE = [row | {"p": 1} for row in ROWS]
 NEVER = [row | {"p_coats": 0, "p_shoes": 0.7} for row in ROWS if row["offer"] != "coats"]
 NO_REWARD = [row | {"click": ""} for row in ROWS]
 REFUSED = {
-    "no task": ({}, NO_TASK, "--task is missing: name the column that says whose choice it was"),
+    "no task": ({}, NO_TASK, "--task is missing; name the column of the task"),
     "no probability": (
         {},
         COLUMNS,
-        "--probability is missing: name the column of the probability of what was shown, or",
+        "--probability is missing; name the column of the probability of the chosen action, or",
     ),
     "two": ({}, (*ONE, "--probabilities", "p_*"), "--probability is given together with --probabilities"),
     "no column": ({}, (*NO_TASK, "--task", "usr"), "log.csv: there is no column 'usr' among"),
@@ -406,18 +406,18 @@ REFUSED = {
     "zero": (
         {"p": 0},
         ONE,
-        "log.csv:5: column 'p': the probability 0 of the shown action must be above 0 and at most 1",
+        "log.csv:5: column 'p': the probability 0 of the chosen action must be above 0 and at most 1",
     ),
     "negative": ({"p_hats": -0.1}, ALL, "log.csv:5: column 'p_hats': the probability -0.1 is not between 0 and 1"),
     "sum": ({"p_hats": 0.9}, ALL, "log.csv:5: the probabilities of 3 actions sum to 1.6, not to 1"),
     "unknown": (
         {"offer": "socks"},
         ALL,
-        "log.csv:5: 'socks' was shown, which has no probability among 'shoes', 'hats'",
+        "log.csv:5: 'socks' was chosen, but has no probability among 'shoes', 'hats'",
     ),
     "order": ({"at": 9999}, (*ONE, "--time", "at"), "log.csv:6: column 'at': 240.0 is earlier than 9999.0"),
     "feature": ({"hour": "inf"}, ONE, "log.csv:5: column 'hour': "),
-    "vw": ({}, (*ONE, "--format", "vw"), "--action does not apply to vw, whose rows say what is what"),
+    "vw": ({}, (*ONE, "--format", "vw"), "--action does not apply to vw, whose rows name their parts"),
     "one action": (ROWS_OF_ONE, ONE, "log.csv: there is one action only"),
     "sure": (
         SURE,
@@ -446,28 +446,31 @@ TEXTS = {
         "log.vw:5: '0:1:0.5' is a second cost in one example",
     ),
     "no probability": ("log.vw", "0:1 |a x\n|a y\n", "log.vw:1: the label '0:1' is not of the form 0:cost:probability"),
-    "value": ("log.vw", "0:1:0.5 |a x:nan\n", "log.vw:1: 'x:nan' does not hold a finite number"),
-    "shared": ("log.vw", "0:1:0.5 |a x\nshared |s y\n", "log.vw:2: 'shared' stands at the beginning of an example"),
+    "value": ("log.vw", "0:1:0.5 |a x:nan\n", "log.vw:1: 'x:nan' is not a finite number"),
+    "shared": ("log.vw", "0:1:0.5 |a x\nshared |s y\n", "log.vw:2: 'shared' must be the first line of an example"),
     "equal": ("log.vw", f"{FINE}0:1:0.5 |a x\n|a x\n", "log.vw:4: the action 'x' occurs twice"),
     "no cost": ("log.vw", "|a x\n|a y\n", "log.vw: there is no choice with a cost in it"),
-    "json": ("log.dsjson", "{\n", "log.dsjson:1: is not an event of dsjson: Input data was truncated"),
+    "json": ("log.dsjson", "{\n", "log.dsjson:1: is not a dsjson event: Input data was truncated"),
     "no actions": ("log.dsjson", '{"_label_cost": 1, "c": {}}\n', "log.dsjson:1: it has no actions"),
 }
 OBJECT = {"_label_cost": 1, "_label_probability": 0.5, "_labelIndex": 0, "a": [1, 2], "p": [0.5, 0.5]}
 OBJECT |= {"c": {"_multi": [{"id": "x"}, {"id": "y"}]}}
 OBJECTS = {
-    "place": ({"_labelIndex": 2}, "log.dsjson:1: '_labelIndex' is 2, expected the place of one of 2 actions, from 0"),
+    "place": ({"_labelIndex": 2}, "log.dsjson:1: '_labelIndex' is 2, expected the index of one of 2 actions, from 0"),
     "probability": ({"_label_probability": 0}, "log.dsjson:1: column '_label_probability': the probability 0 of"),
-    "two": ({"_label_probability": 0.4}, "log.dsjson:1: 'p' has 0.5 for the action shown, '_label_probability' 0.4"),
+    "two": (
+        {"_label_probability": 0.4},
+        "log.dsjson:1: 'p' has 0.5 for the chosen action, but '_label_probability' is 0.4",
+    ),
     "ranks": ({"a": [1, 1]}, "log.dsjson:1: 'a' is [1, 1], expected the numbers of 2 actions, from 1"),
     "dropped": (
         {"pdrop": 1},
-        "log.dsjson:1: is not an event of dsjson: Expected `float` < 1.0 - at `$.pdrop`",
+        "log.dsjson:1: is not a dsjson event: Expected `float` < 1.0 - at `$.pdrop`",
     ),
     "sum": ({"p": [0.5, 0.6]}, "log.dsjson:1: 'p' is [0.5, 0.6], expected 2 probabilities whose sum is 1"),
 }
 TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | change), message) for name, (change, message) in OBJECTS.items()}
-TEXTS["no namespace"] = ("log.vw --task u", FINE, "log.vw:1: the namespace 'u', which holds the task, is")
+TEXTS["no namespace"] = ("log.vw --task u", FINE, "log.vw:1: the namespace 'u' of the task is empty or missing")
 TEXTS["no field"] = ("log.dsjson --task u", json.dumps(OBJECT), "log.dsjson:1: it has no column 'u' for the task")
 
 
@@ -481,9 +484,9 @@ def test_what_vowpals_texts_cannot_say_is_refused(name, tmp_path, monkeypatch):
 
 
 def test_nothing_is_written_over_what_is_read_and_other_models_are_no_policies(log, tmp_path):
-    assert "is read or written by this command" in refused("bandit", log, *ONE, "-o", log)
+    assert "is already used by this command" in refused("bandit", log, *ONE, "-o", log)
     ct.MultitaskPerceptron().partial_fit([[1.0]], [True], task=["a"]).save(tmp_path / "m.coterie")
-    assert "holds a MultitaskPerceptron, expected a bandit" in refused(
+    assert "contains a MultitaskPerceptron; expected a bandit" in refused(
         "bandit", log, *ONE, "--policy", tmp_path / "m.coterie"
     )
 

@@ -102,8 +102,8 @@ def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, messag
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("learn good.csv --label click", "--task is missing: name the column of tasks"),
-        ("learn good.csv --task user", "--label is missing: name the column to predict"),
+        ("learn good.csv --label click", "--task is missing; name the task column"),
+        ("learn good.csv --task user", "--label is missing; name the column to predict"),
         ("learn good.csv --task usr --label click", "no column 'usr' among 'user', 'price', 'click'; did you mean"),
         ("learn bare.vw --task user", "none of its 1 records has a label"),
         ("learn --task user", "Missing argument 'FILE'. (see coterie learn --help)"),

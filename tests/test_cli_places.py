@@ -49,9 +49,9 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-READ = "is read or written by this command already: name another file"
-EXISTS = "exists: name another file, or give --force"
-FOLDER = "is a folder: name a file"
+READ = "is already used by this command; name another file"
+EXISTS = "exists; name another file, or pass --force"
+FOLDER = "is a folder; name a file"
 LEARN = "learn s.csv --task user --label click"
 DESTRUCTIVE = [
     (f"{LEARN} --output s.csv", f"--output: 's.csv' {READ}"),

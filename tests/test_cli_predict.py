@@ -181,7 +181,7 @@ def test_records_are_weighed_by_a_column(tmp_path):
 def test_a_model_that_does_not_come_first_is_told(clicks, tmp_path):
     model = tmp_path / "m.coterie"
     run("learn", clicks, *WHO, *QUICK, "-q", "-o", model)
-    assert f"the model comes first: coterie predict {model} {clicks}" in refused("predict", clicks, model)
+    assert f"the model must come first: coterie predict {model} {clicks}" in refused("predict", clicks, model)
 
 
 NO_RECORDS = {

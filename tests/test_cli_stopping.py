@@ -433,7 +433,7 @@ def test_seconds_are_counted_too(now):
 
 
 OF_NO_USE = [
-    ("--save-every 5m", "--save-every needs --output, the path of the model"),
+    ("--save-every 5m", "--save-every requires --output, the path of the model"),
     *(
         (f"--save-every {text} --output m.c", f"--save-every is '{text}'; expected a number of records, or of secon")
         for text in ("0", "0m", "5d", "x", "-5", "1.5h")

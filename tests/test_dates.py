@@ -186,7 +186,7 @@ def test_a_time_says_the_order_and_is_checked(suffix, ignore, tmp_path):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"time": "x"}, "a.csv: column 'x': holds neither dates nor numbers; expected the times of records"),
+        ({"time": "x"}, "a.csv: column 'x': has neither dates nor numbers; expected times"),
         ({"time": "z"}, "there is no column 'z' among"),
         ({"time": "y"}, "label and time both name the column 'y'"),
         ({"categorical": "y"}, "categorical and label both name the column 'y'"),

@@ -192,7 +192,7 @@ REFUSED = {
     "features and label both name the column 'y'": lambda: wishes(label="y", features=["y"]),
     "features and task both name the column 'y'": lambda: wishes(task="y", features=["y"]),
     r"features\['a'\] is 'word'; expected one of": lambda: wishes(features={"a": "word"}),
-    r"no column is left for features \('day': it holds time32": lambda: choose_encoder(
+    r"no columns are left for features \('day': it holds time32": lambda: choose_encoder(
         schema_kinds(CLOCK), wishes(label="y")
     ),
 }

@@ -158,19 +158,19 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
     for arguments, message in (
         (
             (words, "nothing"),
-            "'nothing' is not a record: give a JSON object, or FILE:PLACE with the line or row of one",
+            "'nothing' is not a record; expected a JSON object, or FILE:PLACE with a line or row",
         ),
         ((words, "clicks.csv:9999"), "clicks.csv: has no record in line or row 9999"),
         ((words, "{1"), "the record is not a JSON object: "),
-        ((words, '{"price": 1.0}'), "the record does not name its task: give --task"),
+        ((words, '{"price": 1.0}'), "the record has no task; pass --task"),
         ((words, '{"price": "z"}', "--task", "u1"), "'z'"),
         ((words, "--task", "nobody"), f"{words}: task 'nobody' was never seen; tasks_ lists the 5 known tasks"),
         ((words, "--task", "u11"), "the model knows 5 tasks; did you mean 'u1'?"),
         ((words, "nowhere.csv:3"), "nowhere.csv: does not exist"),
         (
             (arrays, "clicks.csv:3", "--task", "a"),
-            "did not learn from a file, so it does not know how to read one: give",
+            "did not learn from a file and cannot read one; use JSON",
         ),
-        ((ridge,), "holds a batch model (MultitaskKernelRidge), of whose records no weights are stored to explain by"),
+        ((ridge,), "contains a batch model (MultitaskKernelRidge), which has no weights to explain"),
     ):
         assert message in terminal.refused("explain", *arguments), arguments

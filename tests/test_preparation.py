@@ -122,7 +122,10 @@ def test_frames_with_columns_that_cannot_be_used_say_so():
     ]:
         with pytest.raises(ValueError, match=message):
             model.partial_fit(wrong, Y, task=USER)
-    with pytest.raises(ValueError, match="no column is left for features"), pytest.warns(UserWarning, match="'nested'"):
+    with (
+        pytest.raises(ValueError, match="no columns are left for features"),
+        pytest.warns(UserWarning, match="'nested'"),
+    ):
         ct.AdaptiveSharingClassifier().fit(pd.DataFrame({"nested": [{"a": 1}] * 4}), [0, 1, 0, 1], np.zeros(4))
 
 

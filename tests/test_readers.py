@@ -217,7 +217,7 @@ def test_standard_input(tmp_path, kind, monkeypatch):
         for block_array, array in zip(whole(reader), wanted, strict=True):
             np.testing.assert_array_equal(block_array, array)
         assert (reader.bytes_total, reader.bytes_read) == (None, len(data))
-        with pytest.raises(InputError, match="<stdin>: standard input can be read once only"):
+        with pytest.raises(InputError, match="<stdin>: standard input can be read only once"):
             list(reader)
 
 
@@ -477,7 +477,7 @@ CASES = {
     "svm labelled": ("a.svm", b"1:1\n1 1:1\n", 2, "the row has a label, which earlier rows do not"),
     "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", 2, "the row has no qid:, which earlier rows have"),
     "vw": ("a.vw", b"1 |a b\n1 a b\n", 2, "the line has no '|' before its features"),
-    "vw task": ("a.vw", b"1 |u 1 |a b\n1 |a b\n", 2, "which holds the task, is empty or missing among 'a'"),
+    "vw task": ("a.vw", b"1 |u 1 |a b\n1 |a b\n", 2, "of the task is empty or missing; found 'a'"),
 }
 
 
@@ -529,7 +529,7 @@ def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
         ("a.csv", b'y,"x\n1,2\n3,4\n', "a.csv:1: a quoted field is not closed"),
         ("a.csv", b"\xff\xfey\0,\0x\0", "a.csv:1: is UTF-16 text; expected UTF-8"),
         ("a.csv", b"click,x\n1,2\n", "a.csv: there is no column 'y' among 'click', 'x'"),
-        ("a.csv", b"y\n1\n", "a.csv: no column is left for features"),
+        ("a.csv", b"y\n1\n", "a.csv: no columns are left for features"),
         ("a.jsonl", b"", "a.jsonl: is empty: expected a JSON object on each line"),
         ("a.jsonl", b"{}\n", "a.jsonl:1: the object has no key"),
         ("a.svm", b"", "a.svm: is empty: expected a record on each line"),
@@ -543,7 +543,7 @@ def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
             gzip.compress(b"y,x\n" + bytes(range(48, 58)) * 500, mtime=0)[:-20],
             "a.csv.gz: cannot be read: Truncated",
         ),
-        ("a.csv.gz", b"y,x\n1,2\n", "a.csv.gz: is not gzip data, though its name says so"),
+        ("a.csv.gz", b"y,x\n1,2\n", "a.csv.gz: is not gzip data, although its extension says so"),
         ("a.csv.zst", b"\x28\xb5\x2f\xfd\x00broken", "a.csv.zst: cannot be read: "),
         ("a.csv.bz2", bz2.compress(b"y,x\n1,2\n")[:-8], "a.csv.bz2: cannot be read: "),
     ],
@@ -623,10 +623,10 @@ def test_refused_arguments(tmp_path, name, arguments, message):
 
 
 def test_no_file_and_standard_input_without_a_format():
-    with pytest.raises(InputError, match="no file was named"):
+    with pytest.raises(InputError, match="no file was given"):
         read([])
     for frame in (pa.table({"x": [1.0]}), pa.table({"x": [1.0]}).to_pandas()):
-        with pytest.raises(InputError, match="a frame is not a file: pass it as X to fit"):
+        with pytest.raises(InputError, match="expected a path, got a frame; pass frames as X to fit"):
             readers.read(frame)
     with pytest.raises(ValueError, match="standard input has no extension; give format, one of"):
         read("-")
@@ -648,9 +648,7 @@ def test_a_second_file_that_does_not_fit(tmp_path):
     reader = read(tmp_path / "4.svm")
     list(reader)
     for source, options in ((first, {"label": "y", "encoder": reader.encoder}), ([tmp_path / "4.svm", first], {})):
-        with pytest.raises(
-            InputError, match=r"1.csv: holds columns; expected svmlight, which the encoder was made for"
-        ):
+        with pytest.raises(InputError, match=r"1.csv: contains columns; the encoder expects svmlight"):
             list(read(source, **options))
 
 

@@ -358,11 +358,11 @@ def test_bad_records_are_named_by_their_place_in_the_files(here, tmp_path):
 
 
 REFUSED = {
-    "no output": (("--workers", "2"), "--workers writes a folder of models: name it with --output"),
+    "no output": (("--workers", "2"), "--workers writes a folder of models; name it with --output"),
     "report": (("--workers", "2", "--report", "r.html", "-o", "{m}"), "--report is not supported with --workers"),
     "late": (("--workers", "2", "--delay", "3", "-o", "{m}"), "--delay is not supported with --workers"),
     "address": (("--address", "auto"), "--address is not supported without --workers"),
-    "a file": (("--workers", "2", "-o", "{csv}"), "is a file: several workers write a folder; name a new one"),
+    "a file": (("--workers", "2", "-o", "{csv}"), "is a file; several workers write a folder"),
     "another folder": (("--workers", "2", "-o", "{full}"), "holds other files"),
     "no folder": (("--workers", "2", "-o", "{m}/deep/er"), "there is no folder"),
 }
@@ -392,7 +392,7 @@ def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_pat
         file.write("901,u1,0.5,0.5,north,red,yes,1,red,1\n")
     with pytest.raises(ValueError, match=r"has changed since the run in .* began"):
         scale.learn(str(path), learner, workers=2, output=folder, **RUNNING)
-    with pytest.raises(ValueError, match="holds a run that has not ended: repeat its command"):
+    with pytest.raises(ValueError, match="contains an unfinished run; repeat its command"):
         scale.load(folder)
 
 
@@ -403,10 +403,10 @@ def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, t
     sentence = "to serve it, run one service for each file, behind a router that sends each task"
     assert sentence in refused("serve", tmp_path / "m", "--data", tmp_path / "state")
     assert sentence in refused("learn", path, "--from", tmp_path / "m")
-    assert "holds a model in shards: name a new folder" in refused("learn", *arguments)
+    assert "contains a sharded model; name a new folder" in refused("learn", *arguments)
     shard = shards_of(tmp_path / "m")[1]
     shard.write_bytes(shard.read_bytes() + b" ")
-    assert "has another checksum than in the manifest" in refused("predict", tmp_path / "m", path)
+    assert "does not match its checksum in the manifest" in refused("predict", tmp_path / "m", path)
 
 
 def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path):

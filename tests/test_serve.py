@@ -646,9 +646,7 @@ def test_predict_observe_and_the_rest(client):
     many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
     assert many == [predictions] * 20
     assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
-    assert (
-        client.get("/tasks/7").json()["error"] == "task '7' is unknown; for a number or a truth value: /task?json=…"
-    )
+    assert client.get("/tasks/7").json()["error"] == "task '7' is unknown; for a number or a truth value: /task?json=…"
     assert client.delete("/task?json=7").json()["forgotten"] == 7
     assert client.get("/tasks?most=1").json() == {"tasks": ["ann"], "known": 1}
     assert client.delete("/task?json=7").status_code == 404
@@ -732,7 +730,12 @@ BAD = [
     ("/observe", of_one(task=2**64), 422, "records[0]"),
     ("/observe", of_one(x={"p": "X"}).replace(b"X", b"\xff"), 400, "the body is not JSON"),
     ("/observe", DEEP, 422, "got `array` - at `$.records[0].x[...][0]`"),
-    ("/observe", b'{"records":[' + b",".join([b"{}"] * 21) + b"]}", 413, "21 records are too many; at most 20 are allowed in one req"),
+    (
+        "/observe",
+        b'{"records":[' + b",".join([b"{}"] * 21) + b"]}",
+        413,
+        "21 records are too many; at most 20 are allowed in one req",
+    ),
     ("/observe", b'{"records":[]' + b" " * 4000 + b"}", 413, "the body is longer than 4000 bytes"),
 ]
 

@@ -370,7 +370,7 @@ def test_a_service_of_labels_chooses_nothing(tmp_path):
 
 def test_options_that_do_not_go_together_are_refused(tmp_path):
     for options, message in (
-        (["--window", "5m"], "--window needs a bandit: give --bandit, or leave it out"),
+        (["--window", "5m"], "--window requires --bandit"),
         (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
         (["--bandit", "--many-classes"], "--bandit: a classifier below a bandit needs probabilities of two classes"),
         (["--bandit", "--labels", "a,b"], "--labels: a bandit has no labels to declare"),

@@ -271,8 +271,8 @@ def test_compiling_beforehand_changes_nothing_of_the_model(kind):
 
 
 REFUSED = {
-    "--host 192.0.2.1": "give --token-file",
-    "--token-file empty": "must hold one word",
+    "--host 192.0.2.1": "pass --token-file",
+    "--token-file empty": "must contain one word",
     "--max-body lots": "expected bytes, such as 8388608 or 8MiB",
     "--expire 12": "'12' is not a duration; expected seconds, minutes or hours",
     "--expire 7d": "'7d' is not a duration; expected seconds, minutes or hours",

@@ -101,7 +101,7 @@ REFUSED = {
     "memory://a.csv": "memory://a.csv: is empty: expected a header line",
     "memory://a.parquet": "memory://a.parquet: cannot be read: Parquet magic bytes not found",
     "memory://b.csv": "memory://b.csv:2: the line has 1 field, the header 3",
-    "memory://a.csv.gz": "memory://a.csv.gz: is not gzip data, though its name says so",
+    "memory://a.csv.gz": "memory://a.csv.gz: is not gzip data, although its extension says so",
     "memory://none.csv": "memory://none.csv: does not exist",
     "memory://days": "memory://days: is a folder; expected a file, or a pattern such as folder/*.parquet",
     "memory://none/*.csv": "memory://none/*.csv: no file matches this pattern",

@@ -19,7 +19,7 @@ AWAKE = "20"
 
 
 def main() -> None:
-    """Run the command that the process was started with."""
+    """Run the command given on the command line."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed: no file may get the number of its descriptor
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End as after Ctrl-C, so that no part of a file is left behind."""
+    """End as after Ctrl-C, so that no partial file is left."""
     from coterie.evaluation.interruption import Stopped
 
     raise Stopped(number)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AskOptions(PrintOptions):
-    """The output, the query strategy, and the form of the files."""
+    """The output, the query strategy, and the file format."""
 
     heading = "Options"
 
@@ -122,14 +122,14 @@ def _summarize(wanted: _Wanted, output: Path, budget: int | None) -> str:
 
 
 def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampling:
-    """Return a loaded model that asks as before, or by the options."""
+    """Return a loaded model with its earlier query strategy, or with the one of the options."""
     from coterie.estimators import SelectiveSampling
     from coterie.estimators.selective import base_model, is_askable
     from coterie.expressions import ExpressionError, part_of
 
     base = base_model(model)
     if not is_askable(base):
-        raise UsageError(f"{type(base).__name__} does not ask for labels; expected a model of two labels")
+        raise UsageError(f"{type(base).__name__} does not query labels; expected a binary classifier")
     per_task = options.per_task
     if per_task is not None and per_task.is_integer():
         per_task = int(per_task)
@@ -149,9 +149,9 @@ def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampl
 
 
 class _Wanted(NamedTuple):
-    """The records whose labels are wanted: by file, their lines or rows in order.
+    """The records to label: their lines or rows by file, in order.
 
-    ``is_spent`` is true if a budget for all records is spent, so that those after the last wanted one were not judged.
+    ``is_spent`` is True if a budget for all records is used up, so that records after the last one were not considered.
     """
 
     places: dict[str, Places]
@@ -160,17 +160,17 @@ class _Wanted(NamedTuple):
 
     @property
     def labels(self) -> int:
-        """The number of wanted labels."""
+        """The number of records to label."""
         return sum(map(len, self.places.values()))
 
     @property
     def last(self) -> str:
-        """The place of the last record."""
+        """The file and the line or row of the last record."""
         return [f"{path}:{places[-1]}" for path, places in self.places.items() if len(places)][-1]
 
 
 def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
-    """Find the records that a model wants to have labelled; its rounds pass."""
+    """Find the records to label; the model's rounds advance."""
     import numpy as np
 
     from .predict import locate_error
@@ -193,20 +193,22 @@ def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
 
 
 def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
-    """Refuse a file that cannot hold the records: text goes to CSV or TSV, records with types to JSON Lines."""
+    """Raise an error for unsuitable output formats: text needs CSV or TSV, typed records need JSON Lines."""
     from coterie.io.readers import ROWS
 
     for kind in formats.values():
         if kind in ROWS:
-            raise UsageError(f"records of {kind} name no columns, so no label can be filled in: give a table")
+            raise UsageError(f"records of {kind} have no named columns for a label; use a table")
         expected = (".csv", ".tsv") if kind in ("csv", "tsv") else (".jsonl",)
         if output.suffix.lower() not in expected:
             endings = " or ".join(expected)
-            raise UsageError(f"{str(output)!r} cannot hold records of {kind}: name a file that ends in {endings}")
+            raise UsageError(
+                f"{str(output)!r} is not supported for records of {kind}; use a file that ends in {endings}"
+            )
 
 
 def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], label: str, suffix: str) -> None:
-    """Write the records as they were read, with their places and empty labels."""
+    """Write the original records with their places and empty labels."""
     rows = (row for path, places in wanted.places.items() for row in _read_rows(path, formats[path], places, label))
     if suffix == ".jsonl":
         file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
@@ -221,7 +223,7 @@ def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], l
 
 
 def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[Json]:
-    """Read the rows at these places; values keep the types of the file, and JSON objects all their keys."""
+    """Read the rows at these places; values keep their types, and JSON objects all keys."""
     import numpy as np
 
     from coterie.inputs.faults import Faults

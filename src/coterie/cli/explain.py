@@ -36,7 +36,7 @@ Record = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions(OptionSet):
-    """The task to explain, and the form of the printed result."""
+    """The task to explain, and the format of the printed result."""
 
     task: str | None = option("TASK", "The task to explain, or the task of the record.", None, "-t")
     top: int = option("N", "Show the N largest.", 20, min=1)
@@ -68,11 +68,11 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
     trained, path, task, top = load_any(model), str(model), options.task, options.top
     if hasattr(trained, "n_rewards_"):
         if record is not None:
-            raise UsageError(f"{path!r} holds a bandit: in Python, explain(x, action) explains a choice")
+            raise UsageError(f"{path!r} contains a bandit; use explain(x, action) in Python")
         trained = trained.model_
     if not goes_on(trained):
         kind = type(trained).__name__
-        raise InputError(f"holds a batch model ({kind}), of whose records no weights are stored to explain by", path)
+        raise InputError(f"contains a batch model ({kind}), which has no weights to explain", path)
     names = getattr(getattr(trained, "encoder_", None), "names", None)
     if names is not None and not names.enabled:
         names = None
@@ -103,7 +103,7 @@ def _by_class(result: T | dict[Hashable, T]) -> dict[Hashable, T]:
 
 
 def _to_json(result: T | dict[Hashable, T], convert: Callable[[T], object]) -> object:
-    """Convert weights or an explanation to JSON data; for many classes, to a list with an item for each class."""
+    """Convert weights or an explanation to JSON data; for many classes, to a list with one item per class."""
     if not isinstance(result, dict):
         return convert(result)
     return [{"class": label, "of_class": convert(value)} for label, value in result.items()]
@@ -149,8 +149,8 @@ def _name_lines(names: int, collisions: int, dropped: int) -> list[str]:
 def describe_sharing(model: Estimator, path: str, task: str | None, top: int) -> Json | None:
     """Return the neighbours of a task with their correlations, or the shares that all tasks have learned.
 
-    ``uniform`` is the share of every pair of tasks if it is the same for all. A model without a relation between tasks
-    has nothing to describe: None.
+    ``uniform`` is the share of every pair of tasks if it is the same for all. None for a model without a relation
+    between tasks.
     """
     import numpy as np
 
@@ -161,7 +161,7 @@ def describe_sharing(model: Estimator, path: str, task: str | None, top: int) ->
     if not hasattr(type(base_model(model)), "relation_matrix_"):
         return None
     if not model.__sklearn_is_fitted__():
-        raise ValueError("the model has learned nothing yet, so it has no tasks")
+        raise ValueError("the model has no tasks, because it has not learned any record")
     R = correlations(model, model.tasks_[:MOST])
     pairs = R[~np.eye(len(R), dtype=bool)]
     uniform = float(pairs[0]) if len(pairs) and np.ptp(pairs) < 1e-9 else None
@@ -186,7 +186,7 @@ def _sharing_lines(sharing: Json, task: str | None) -> Iterator[str]:
 
 
 def _name_relation(model: Estimator) -> str:
-    """Return the relation of a model, without the values that it stores for single tasks."""
+    """Return the relation of a model, without values stored for single tasks."""
     from coterie.estimators.selective import base_model
 
     model = base_model(model)
@@ -198,7 +198,7 @@ def _name_relation(model: Estimator) -> str:
 
 
 def _name_part(relation: Any) -> str:
-    """Return a relation with those of its numbers and words that are not the default."""
+    """Return a relation with its non-default parameters."""
     from coterie.relations import Primed
     from coterie.settings import is_number
 
@@ -216,7 +216,7 @@ def _name_part(relation: Any) -> str:
 def explain_record(
     model: Estimator, path: str, record: str, name: str | None
 ) -> tuple[Hashable, Explanation | dict[Hashable, Explanation]]:
-    """Return the task and the explanation of one record, a JSON object or a place in a file.
+    """Return the task and the explanation of one record, given as a JSON object or a place in a file.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def explain_record(
 
 
 def _find_task(model: Estimator, name: str, path: str) -> Hashable:
-    """Return the task of a name; the name itself, as a new task, if the model does not know it."""
+    """Return the task with this name, or the name itself as a new task."""
     from coterie.inputs.task_names import find_tasks
 
     try:
@@ -290,9 +290,9 @@ def _read_place(model: Estimator, record: str) -> tuple[Any, Hashable, Json]:
 
     path, colon, place = record.rpartition(":")
     if not (colon and place.isdecimal() and path):
-        raise InputError(f"{record!r} is not a record: give a JSON object, or FILE:PLACE with the line or row of one")
+        raise InputError(f"{record!r} is not a record; expected a JSON object, or FILE:PLACE with a line or row")
     if not hasattr(model, "encoder_"):
-        raise InputError("this model did not learn from a file, so it does not know how to read one: give JSON")
+        raise InputError("this model did not learn from a file and cannot read one; use JSON")
     kinds = {name: kind for name, kind in model.encoder_.columns if kind in ("numeric", "date")}
     reader = read(path, encoder=model.encoder_, update=False, keep=list(kinds), on_error="skip")
     for block in reader:

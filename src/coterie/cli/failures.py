@@ -28,12 +28,12 @@ ClickException: Any = typer.BadParameter.__mro__[2]
 
 
 class UsageError(ValueError):
-    """Options that contradict each other, or a value of an option that is not supported."""
+    """Contradictory options, or an unsupported value of an option."""
 
 
 @contextmanager
 def handle_errors() -> Iterator[None]:
-    """Print exceptions and warnings in one line, and exit after an exception; with COTERIE_DEBUG=1 it propagates."""
+    """Print exceptions and warnings on one line, and exit after an exception; COTERIE_DEBUG=1 shows the traceback."""
 
     def print_warning(message: Warning | str, *place: object, **options: object) -> None:
         print_message(f"warning: {message}")
@@ -71,7 +71,7 @@ def report_error(error: BaseException) -> int:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the message of an error on one line, with arguments named as options."""
+    """Return the message of an error on one line, with parameters named as options."""
     if isinstance(error, ClickException):
         context = getattr(error, "ctx", None)
         text = " ".join(str(error.format_message()).split())
@@ -91,18 +91,18 @@ def print_message(message: str) -> None:
 
 
 def print_skipped(reader: Reader) -> None:
-    """Print the number of bad records that a reader has skipped, and the first of them."""
+    """Print the number of records that a reader has skipped, and the first of them."""
     if reader.skipped:
         print_message(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 
 
 def print_line(line: str) -> None:
-    """Print a line on standard error; errors of writing are ignored."""
+    """Print a line on standard error, ignoring write errors."""
     print(line, file=LossyStream(sys.stderr), flush=True)
 
 
 class LossyStream:
-    """A text stream without errors of writing, such as a closed terminal or a full disk."""
+    """A text stream without write errors, for example on a closed terminal or a full disk."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -111,13 +111,13 @@ class LossyStream:
         return getattr(self._stream, name)
 
     def write(self, text: str, /) -> int:
-        """Write text, or lose it."""
+        """Write text, or discard it on an error."""
         with suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush the text that can be written."""
+        """Flush, ignoring errors."""
         with suppress(OSError):
             self._stream.flush()
 
@@ -132,7 +132,7 @@ def option_name(field: str) -> str:
 
 
 def quote_path(path: object) -> str:
-    """Quote a path for a shell, such that it is not taken for an option.
+    """Quote a path for a shell, so that it is not read as an option.
 
     >>> quote_path("clicks.csv"), quote_path("my clicks.csv"), quote_path("-odd.csv"), quote_path("-")
     ('clicks.csv', "'my clicks.csv'", './-odd.csv', '-')
@@ -142,7 +142,7 @@ def quote_path(path: object) -> str:
 
 
 def _flush_or_discard(stream: IO[str]) -> None:
-    """Flush a standard stream; if that fails, discard its buffer, so that the exit of the process does not fail."""
+    """Flush a standard stream; on an error discard its buffer, so that the exit of the process does not fail."""
     with suppress(OSError, ValueError, AttributeError):  # closed, or None if there is no such stream
         try:
             stream.flush()

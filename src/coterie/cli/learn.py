@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions(OptionSet):
-    """The course of learning."""
+    """The options of a learning run."""
 
     heading = LEARNING
 
@@ -139,7 +139,7 @@ def learn_new(
     alone: bool,
     quiet: bool,
 ) -> LearningOutcome:
-    """Learn new models and the baselines; a single model is called "together", unless it is a baseline."""
+    """Learn new models and the baselines; a single model is named "together", unless it is a baseline."""
     from coterie.evaluation.learning import TOGETHER
     from coterie.evaluation.learning import learn as learn_records
     from coterie.io.readers import read
@@ -196,7 +196,7 @@ def _continue_learning(
 
 
 def _save_unchanged(model: Estimator, outputs: OutputOptions) -> None:
-    """Save a model that has nothing to learn."""
+    """Save a model without new records."""
     from .printing import print_result
 
     with OutputWriter() as writer:

@@ -88,7 +88,7 @@ class LogOptions(OptionSet):
         from coterie.io.choices import LogColumns, read_log
 
         if self.window is not None and self.time is None:
-            raise UsageError("--window needs --time: name the column of times")
+            raise UsageError("--window requires --time, the column of times")
         return read_log(
             files, LogColumns(**{name: value for name, value in vars(self).items() if value and name != "window"})
         )
@@ -150,7 +150,7 @@ def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
     require_outputs({"output": options.output, "report": options.report}, inputs, options.force)
     if options.reward_range is not None and not options.reward_range[0] < options.reward_range[1]:
         low, high = options.reward_range
-        raise UsageError(f"--reward-range is {low:g} {high:g}; expected the lower one first")
+        raise UsageError(f"--reward-range is {low:g} {high:g}; expected the lower limit first")
     reader = log.open_log(files)
     policy = None if options.policy is None else _load_policy(options.policy)
     with OutputWriter() as writer:
@@ -186,12 +186,12 @@ def _load_policy(path: Path) -> Bandit:
 
     model = load_any(path)
     if not isinstance(model, Bandit):
-        raise UsageError(f"--policy: {str(path)!r} holds a {type(model).__name__}, expected a bandit")
+        raise UsageError(f"--policy: {str(path)!r} contains a {type(model).__name__}; expected a bandit")
     return model
 
 
 class _ProgressTable:
-    """The mean values since the start as rows of a table, at each doubling of the rows."""
+    """The mean values so far as table rows, printed whenever the number of rows doubles."""
 
     def __init__(self) -> None:
         self._next = 1000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def load_any(path: Path) -> Estimator:
-    """Load an estimator; UsageError for the folder of a service or of a model in shards."""
+    """Load an estimator; raise UsageError for the folder of a service or of a sharded model."""
     refuse_service(path)
     if path.is_dir():
         from coterie.scale.folder import read_manifest
@@ -34,7 +34,7 @@ def load_any(path: Path) -> Estimator:
 
 
 def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
-    """Load a model that learned from files, or raise InputError."""
+    """Load a model that learned from files; raise InputError for another one."""
     model: OnlineEstimator | BatchEstimator = load_any(path)
     if hasattr(model, "n_rewards_"):
         raise InputError(
@@ -43,12 +43,12 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
             str(path),
         )
     if not hasattr(model, "encoder_"):  # an attribute of fitted estimators, by scikit-learn's convention
-        raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
+        raise InputError("this model did not learn from a file and cannot read one", str(path))
     return model
 
 
 def load_online(path: Path) -> OnlineEstimator:
-    """Load a model that learned from files and can continue; UsageError for a batch model."""
+    """Load a model that learned from files and can continue; raise UsageError for a batch model."""
     from coterie.batch.base import BatchEstimator
 
     model = load_model(path)
@@ -61,6 +61,6 @@ def refuse_service(path: Path) -> None:
     """Raise UsageError for the folder of a service."""
     if any(path.glob("snapshot-*.coterie")):
         raise UsageError(
-            f"{path} is the folder of a service: in Python, coterie.load of its newest snapshot has it as .model, "
+            f"{path} is the folder of a service; in Python, use .model of its newest snapshot, loaded by coterie.load; "
             "DELETE /tasks/NAME forgets a task"
         )

@@ -1,4 +1,4 @@
-"""The options of commands, declared as fields of dataclasses that commands share."""
+"""The options of commands, declared as dataclass fields that commands share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 class OptionSet:
-    """Options that belong together: a dataclass with an `option` for each field."""
+    """A group of options: a dataclass with an `option` for each field."""
 
     heading: ClassVar[str] = "Options"
 
@@ -53,7 +53,7 @@ def option(metavar: str | None, text: str, default: Any = None, *names: str, **s
 
 
 def spread_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace parameters of a command that are option sets by one parameter for each option.
+    """Expand the option sets of a command to one parameter for each option.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _parameters(options: Any) -> list[inspect.Parameter]:
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:
-    """Raise UsageError if one of the options is given: it is not supported, with the reason."""
+    """Raise UsageError with the reason if one of the options is given."""
     for name, value in options.items():
         if value:
             raise UsageError(f"{option_name(name)} is not supported {reason}")
@@ -149,7 +149,7 @@ Files = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PrintOptions(OptionSet):
-    """The form of the printed result."""
+    """The format of the printed result."""
 
     heading = OUTPUTS
 
@@ -160,7 +160,7 @@ class PrintOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions(PrintOptions):
-    """The files to write, and the form of the printed result."""
+    """The files to write, and the format of the printed result."""
 
     output: Path | None = option("OUT", "Save the model here, whole or not at all.", None, "-o")
     report: Path | None = option("OUT.html", "Write the [report](verdict.md): one HTML page that works offline.")
@@ -172,11 +172,11 @@ class OutputOptions(PrintOptions):
 
     @property
     def repeated(self) -> Json:
-        """The options that the command of a continued run repeats."""
+        """The options to repeat in the command of a continued run."""
         return {"json": self.json, "quiet": self.quiet, "verbose": self.verbose}
 
     def require(self, inputs: Iterable[str | Path], updated: Path | None = None) -> None:
-        """Refuse outputs that cannot be written or exist; see `coterie.cli.outputs.require_outputs`."""
+        """Raise an error for outputs that exist or cannot be written; see `coterie.cli.outputs.require_outputs`."""
         from .outputs import require_outputs
 
         require_outputs({"output": self.output, "report": self.report}, inputs, self.force, updated)
@@ -262,15 +262,15 @@ class ColumnOptions(OptionSet):
         return read(files, encoder=encoder, skip=skip, **options)
 
     def require_columns(self, files: list[str]) -> None:
-        """Refuse tables without a column of labels or of tasks."""
+        """Raise an error for tables without a label or task column."""
         from coterie.io.readers import TABLES, detect_format
         from coterie.io.sources import find_paths
 
         if any(detect_format(path, self.format) in TABLES for path in find_paths(files)):
             if self.label is None:
-                raise UsageError("--label is missing: name the column to predict")
+                raise UsageError("--label is missing; name the column to predict")
             if self.task is None:
-                raise UsageError("--task is missing: name the column of tasks")
+                raise UsageError("--task is missing; name the task column")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,11 +291,11 @@ class LearningOptions(OptionSet):
 
     @property
     def given(self) -> Json:
-        """The options that are given."""
+        """The options given on the command line."""
         return {name: value for name, value in vars(self).items() if value}
 
     def parse_learner(self, text: str | None = None, model: Estimator = None) -> LearnerExpression:
-        """Return the expression of the learner; its name ``model`` stands for a saved model that continues."""
+        """Return the expression of the learner; its name ``model`` stands for a saved model."""
         from coterie.expressions import ExpressionError, LearnerExpression
 
         try:
@@ -319,7 +319,7 @@ class SeveralLearners(LearningOptions):
         return {learner.text: learner for learner in map(self.parse_learner, texts)}
 
     def read_query_strategy(self) -> str | None:
-        """Return the expression by which a saved model asks for labels; refuse every other learner."""
+        """Return the query strategy for a saved model; raise an error for any other learner."""
         texts = self.learner or []
         if len(texts) == 1 and texts[0].replace(" ", "").startswith("SelectiveSampling(model"):
             return texts[0]

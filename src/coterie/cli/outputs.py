@@ -1,4 +1,4 @@
-"""The outputs of commands: checked before a record is read, and written whole or not at all."""
+"""The outputs of commands: checked before the first record is read, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGES = (".html", ".htm")
 def require_outputs(
     outputs: Mapping[str, Path | None], inputs: Iterable[str | Path], force: bool, updated: Path | None = None
 ) -> None:
-    """Refuse outputs that are inputs too, exist already, or cannot be written.
+    """Raise an error for outputs that are inputs, exist already, or cannot be written.
 
     Parameters
     ----------
@@ -57,13 +57,13 @@ def require_outputs(
             if find_spec("plotly") is None:
                 raise ImportError('--report needs plotly: pip install "coterie[report]"')
         if target in used:
-            raise UsageError(f"{start} is read or written by this command already: name another file")
+            raise UsageError(f"{start} is already used by this command; name another file")
         if target.is_dir():
-            raise UsageError(f"{start} is a folder: name a file")
+            raise UsageError(f"{start} is a folder; name a file")
         if not target.parent.is_dir():
             raise UsageError(f"{option_name(name)}: there is no folder {str(path.parent)!r}")
         if target.is_file() and target != model and not force:
-            raise UsageError(f"{start} exists: name another file, or give --force")
+            raise UsageError(f"{start} exists; name another file, or pass --force")
         used.add(target)
         require_writable(path)
 
@@ -81,7 +81,7 @@ def name_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_output(path: Path) -> Iterator[IO[str]]:
-    """Open a text file that is written whole or not at all; devices and pipes are written to directly."""
+    """Open a text file that is written completely or not at all; write to devices and pipes directly."""
     from coterie.persistence import replacing
 
     with name_errors(path), path.open("wb") if path.exists() and not path.is_file() else replacing(path) as file:
@@ -92,7 +92,7 @@ def open_output(path: Path) -> Iterator[IO[str]]:
 
 
 class OutputWriter:
-    """A context in which outputs are written; their errors are raised at its end, after the summary.
+    """A context for writing outputs; it raises their errors at the end, after the summary.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class OutputWriter:
             self._errors.append(error)
 
     def save(self, model: Estimator, path: Path | None, name: str = "output") -> None:
-        """Save a model; if that fails, to a temporary folder, so that an hour of learning is not lost."""
+        """Save a model, on an error to a temporary folder, so that the work is not lost."""
 
         def save_model(path: Path) -> None:
             try:
@@ -147,7 +147,7 @@ class OutputWriter:
 
 
 def _rescue(model: Estimator, name: str) -> Path | None:
-    """Save a model in a new temporary folder; return None if that fails as well."""
+    """Save a model in a new temporary folder; return None on an error."""
     import tempfile
 
     with suppress(Exception):

@@ -50,7 +50,7 @@ def precompile(kinds: Kinds = None) -> None:
 
 
 def _learn_file(path: Path, kind: str) -> None:
-    """Learn and predict a file of records of four tasks with a number, a word and a text."""
+    """Learn and predict a file with four tasks and a number, a word and a text per record."""
     import numpy as np
 
     from coterie.evaluation.learning import learn

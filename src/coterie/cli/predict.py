@@ -38,7 +38,7 @@ File = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(OptionSet):
-    """The output, the columns of predictions, and the form of the file."""
+    """The output, the columns of predictions, and the file format."""
 
     output: str = option(
         "OUT.csv|-", "A file, which is written whole or not at all, or `-`, standard output.", "-", "-o"
@@ -87,7 +87,7 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
 
     is_folder, path = model.is_dir(), Path(options.output)
     if not is_folder and _is_model(Path(file)) and not _is_model(model):
-        raise UsageError(f"the model comes first: coterie predict {quote_path(file)} {quote_path(model)}")
+        raise UsageError(f"the model must come first: coterie predict {quote_path(file)} {quote_path(model)}")
     # a device or a pipe is written to and not replaced
     if options.output != "-" and (path.is_dir() or path.is_file() or not path.exists()):
         require_outputs({"output": path}, [*find_paths(file), model], options.force)
@@ -152,7 +152,7 @@ def predict_records(
     threshold: float | None = None,
     all_labels: bool = False,
 ) -> Generator[PredictedBlock]:
-    """Predict the records of files block by block, in bounded memory; without records, there is one empty block.
+    """Predict the records of files block by block, in bounded memory; a file without records has one empty block.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _check_options(model: Estimator, level: float | None, threshold: float | Non
 
 
 def locate_error(decide: Callable[[Block], object], block: Block, reader: Reader, error: ValueError) -> ValueError:
-    """Return the error of the first record of a block that raises one, with its place."""
+    """Return the error of the first invalid record of a block, with its place."""
     for i in range(len(block)):
         try:
             decide(block.piece(i, i + 1))
@@ -253,7 +253,7 @@ def _write_json(blocks: Iterable[PredictedBlock], out: SupportsWrite[str]) -> No
 def _add_copied(columns: Columns, copied: Columns, convert: Callable[[object], object]) -> Columns:
     for name in copied:
         if name in columns:
-            raise UsageError(f"--keep {name}: the predictions have a column of this name")
+            raise UsageError(f"--keep {name}: the predictions already have a column of this name")
     return columns | {name: list(map(convert, values)) for name, values in copied.items()}
 
 
@@ -271,7 +271,7 @@ def _to_finite(value: object) -> object:
 
 
 class _Terminal:
-    """Standard output on a terminal, with control characters in names of tasks and labels escaped."""
+    """Standard output on a terminal, with control characters in tasks and labels escaped."""
 
     def __init__(self, out: IO[str]) -> None:
         self._out = out

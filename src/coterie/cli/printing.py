@@ -48,9 +48,9 @@ def print_result(command: str, *parts: Mapping[str, object]) -> None:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape the control characters in JSON, without a change of its meaning.
+    r"""Escape the control characters in JSON without changing its meaning.
 
-    JSON has escapes for all below the space anyhow; the others are deletions, the C1 set and marks of direction.
+    JSON already escapes those below the space; the others are DEL, the C1 set and bidirectional marks.
 
     >>> print(escape_json('["ann\x9b31m"]'))
     ["ann\u009b31m"]
@@ -59,12 +59,12 @@ def escape_json(text: str) -> str:
 
 
 def _to_json(value: object) -> object:
-    """Convert a value without a form in JSON to a plain number or to text."""
+    """Convert a value without a JSON form to a plain number or to text."""
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def short_lines(summary: Summary) -> Iterator[str]:
-    """Yield the advice, the errors behind it, and the number of tasks that it holds for."""
+    """Yield the recommendation, its errors, and the number of tasks that it is for."""
     if not summary.against:
         yield from paragraph(" ".join(summary.sentences))
         return
@@ -80,7 +80,7 @@ def short_lines(summary: Summary) -> Iterator[str]:
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
-    """Yield the summary in words and tables."""
+    """Yield the summary as text and tables."""
     headline, *remarks = summary.sentences
     yield from paragraph(headline)
     yield from paragraph(" ".join(remarks))
@@ -129,7 +129,7 @@ def _task_table(verdict: Verdict, chosen: NDArray[np.int64], title: str, summary
 
 
 def reading_lines(reading: Reading) -> Iterator[str]:
-    """Yield the columns that were read, the records and columns left out, and hints for better reading."""
+    """Yield the columns read, the records and columns skipped, and hints for better reading."""
     records = reading.unlabelled + reading.skipped + reading.rows
     yield from column_lines(reading.columns)
     if reading.unlabelled:
@@ -157,12 +157,12 @@ def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def dropped_lines(dropped: Mapping[str, str]) -> Iterator[str]:
-    """Yield the columns that were not used, with the reasons."""
+    """Yield the unused columns with the reasons."""
     return (f"Not used: {name} ({reason})" for name, reason in dropped.items())
 
 
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
-    """Return the line that names the saved model and the next command."""
+    """Return a line with the path of the saved model and the next command."""
     size = f"{decimal(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
     file = quote_path(path)
     if hasattr(model, "n_rewards_"):
@@ -171,12 +171,12 @@ def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) 
 
 
 def report_line(path: Path) -> str:
-    """Return the line that names the report."""
+    """Return a line with the path of the report."""
     return f"Report: {path} (open it in a browser)"
 
 
 def paragraph(text: str) -> list[str]:
-    """Wrap text to lines that fit the terminal."""
+    """Wrap text to the width of the terminal."""
     width = min(shutil.get_terminal_size().columns, 100)
     # textwrap breaks at no other space than ASCII's: a number stays with its unit
     text = visible(text).replace(" %", "\u00a0%")
@@ -185,9 +185,9 @@ def paragraph(text: str) -> list[str]:
 
 
 def print_lines(*groups: Iterable[str]) -> None:
-    """Print groups of lines with a blank line between them; empty groups are left out.
+    """Print groups of lines with a blank line between them; skip empty groups.
 
-    A line stays one and controls no terminal, because names of tasks, files and columns are escaped.
+    Line breaks and control characters in names of tasks, files and columns are escaped.
     """
     text = "\n\n".join(filter(None, ("\n".join(map(visible, group)) for group in groups)))
     print(text, file=sys.stdout)

@@ -1,4 +1,4 @@
-"""Progress of a command: a line at each doubling of the examples, and a bar on a terminal."""
+"""Progress of a command: a line whenever the number of records doubles, and a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _NAMED_COLUMNS = 5
 def show_progress(reader: Reader, quiet: bool, delay: int = 0) -> Iterator[OnRound | None]:
     """Provide a function to call after each block of a reader; None if ``quiet``.
 
-    The first ``delay`` records, which are predicted before the first label, have no lines. Columns that may have to be
-    ignored are named before the first block is learned.
+    The first ``delay`` records, predicted before the first label, have no lines. Columns that may be better ignored are
+    named before the first block is learned.
     """
     if quiet:
         yield None
@@ -53,7 +53,7 @@ def _name_columns(hints: list[Hint]) -> None:
 
 
 class _ProgressTable:
-    """Running totals as the rows of a table; the first block decides its columns."""
+    """Running totals as table rows; the first block decides the columns."""
 
     def __init__(self, write: Callable[[str], None], delay: int = 0) -> None:
         from coterie.evaluation.costs import RATES
@@ -84,13 +84,13 @@ class _ProgressTable:
 
 
 def format_row(*cells: str) -> str:
-    """Format a row of a table of progress."""
+    """Format a row of the progress table."""
     return "".join(f"{visible(cell):>13}" for cell in cells)
 
 
 @contextmanager
 def _show_bar(reader: Reader) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """Provide functions that write a line and move the bar; a bar needs a terminal and a known file size."""
+    """Provide functions that print a line and move the bar; a bar needs a terminal and a known file size."""
     if not (sys.stderr.isatty() and reader.bytes_total):
         yield print_line, lambda: None
         return

@@ -27,10 +27,10 @@ def finish_learning(
     *notes: str,
     title: str | None = None,
 ) -> None:
-    """Save the model, write the report, and print the summary, the notes last.
+    """Save the model, write the report, and print the summary, with notes at the end.
 
-    An output that cannot be written does not prevent the others; its error is raised at the end. If the run was
-    interrupted, or a record could not be learned, a line tells how to continue.
+    All outputs are tried; an error of one is raised at the end. After an interruption or an invalid record, a line
+    tells how to continue.
     """
     stopped, rows = outcome.stopped, outcome.reading.rows
     run.finished = stopped is None and outcome.failed is None

@@ -26,7 +26,7 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingOptions(OptionSet):
-    """The workers, see `coterie.scale`."""
+    """The workers; see `coterie.scale`."""
 
     heading = "Several workers"
 
@@ -58,9 +58,9 @@ def learn_in_shards(
     alone: bool,
     save_every: str | None,
 ) -> None:
-    """Learn with several workers, and print one summary."""
+    """Learn with several workers and print one summary."""
     if outputs.output is None or scaling.workers is None:
-        raise UsageError("--workers writes a folder of models: name it with --output")
+        raise UsageError("--workers writes a folder of models; name it with --output")
     columns.require_columns(files)
     (learner,) = learners.values()
     from coterie.scale import learn

@@ -51,7 +51,7 @@ def parse_size(text: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceOptions(OptionSet):
-    """The address, the storage, the limits and the alarms of a service."""
+    """The address, storage, limits and alarms of a service."""
 
     data: Path = option("DIR", "The folder of the service; created if it does not exist.", MISSING)
     host: str = option("ADDRESS", "The address to listen on.", "127.0.0.1")
@@ -148,9 +148,9 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
     host = options.host
     token = None if options.token_file is None else _read_token(options.token_file)
     if token is not None and options.allowed_host:
-        raise UsageError("--allowed-host has no effect with --token-file, whose secret opens any host: leave it out")
+        raise UsageError("--allowed-host has no effect with --token-file; leave it out")
     if token is None and not is_local(host):
-        raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
+        raise UsageError(f"--host {host} is reachable from other machines; pass --token-file")
     if model is not None:
         refuse_options(learning.given, "with MODEL: the model continues as it is")
         refuse_options({"bandit": options.bandit}, "with MODEL, which decides that")
@@ -196,9 +196,9 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
 
 
 class _SignalHandler(Stop):
-    """The handler of signals: the first ends the server, or the start before there is one; later ones do nothing.
+    """Signal handler: the first signal stops the server, or the start; later ones do nothing.
 
-    However many come, requests under way are answered and the last snapshot is written.
+    Running requests are answered and the last snapshot is written.
     """
 
     server: uvicorn.Server | None = None
@@ -217,7 +217,7 @@ class _SignalHandler(Stop):
 
 
 def _print_losses(service: Service) -> None:
-    """Print warnings of a start: about lost frames and about a wrong clock."""
+    """Print warnings at the start: about lost frames and about a wrong clock."""
     if service.accepted is not None:
         offset = service.engine.offset
         print_message(f"warning: a loss was accepted: {service.accepted}; it continues from offset {offset:,}")
@@ -241,7 +241,7 @@ def _print_losses(service: Service) -> None:
 
 
 def _describe_ignored(service: Service, model: Path | None, learning: LearningOptions) -> str | None:
-    """Return the sentence about MODEL and options of the learner that an existing folder ignores."""
+    """Return a message about MODEL and options of the learner that an existing folder ignores."""
     ignored = [*([] if model is None else [str(model)]), *map(option_name, learning.given)]
     if service.new or not ignored:
         return None
@@ -267,7 +267,7 @@ def _declare(declare: Callable[[Sequence[Scalar]], None], labels: Sequence[Scala
 
 
 def _bind_socket(host: str, port: int) -> socket.socket:
-    """Bind a socket, which does not listen yet; before the folder is opened, so that an error changes nothing."""
+    """Bind a socket without listening, before the folder is opened, so that an error changes nothing."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         if os.name == "posix":
@@ -289,13 +289,13 @@ def _quote_address(host: str) -> str:
 def _run_server(
     service: Service, app: Starlette, address: str, listening: socket.socket, handler: _SignalHandler, note: str | None
 ) -> None:
-    """Answer requests until a signal comes, or the service fails."""
+    """Answer requests until a signal arrives, or the service fails."""
     import uvicorn
 
     from coterie.serve.access import Connection
 
     class Server(uvicorn.Server):
-        """A server that leaves signals alone."""
+        """A server without signal handlers."""
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -319,7 +319,7 @@ def _run_server(
 
 
 def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
-    """Refuse options that contradict those of the first start."""
+    """Raise UsageError for options that contradict those of the first start."""
     if options.bandit and "chosen" not in engine.kinds:
         raise UsageError("--bandit is not supported: the service in this folder learns labels; begin a new folder")
     if options.window is not None and options.window != getattr(engine, "window", None):
@@ -351,7 +351,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
         except (ValueError, TypeError) as error:
             raise UsageError(f"--{'window' if options.window else 'bandit'}: {error}") from None
     if options.window is not None:
-        raise UsageError("--window needs a bandit: give --bandit, or leave it out")
+        raise UsageError("--window requires --bandit")
     if isinstance(model, Engine):
         raise UsageError(f"{path} {SNAPSHOT}; a folder with a copy of the file begins with it, without MODEL")
     if not model._learns_streams:
@@ -364,5 +364,5 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
 def _read_token(path: Path) -> str:
     token = path.read_text().strip()
     if not token or not token.isascii() or len(token.split()) != 1:
-        raise UsageError(f"--token-file {path} must hold one word of ASCII characters")
+        raise UsageError(f"--token-file {path} must contain one word of ASCII characters")
     return token

@@ -1,4 +1,4 @@
-"""Runs of learning that can be interrupted and continued."""
+"""Learning runs that can be interrupted and continued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FINISHING = b"\ncoterie: all records are learned, the results are being written
 
 
 class InterruptibleRun:
-    """A run of learning that can be interrupted and continued.
+    """A learning run that can be interrupted and continued.
 
     Parameters
     ----------
@@ -57,15 +57,15 @@ class InterruptibleRun:
         self._is_complete = self._has_ended = False
 
     def save_every(self, interval: str | None) -> None:
-        """Save the model to ``--output`` at an interval during the run."""
+        """Save the model to ``--output`` repeatedly at this interval."""
         if interval is not None:
             if self._model is None:
-                raise UsageError("--save-every needs --output, the path of the model")
+                raise UsageError("--save-every requires --output, the path of the model")
             self.options["save_every"] = interval
             self.checkpoints = Checkpoints(interval, self._save)
 
     def _save(self, model: Estimator, records: int) -> None:
-        """Save a checkpoint; the message is printed even with ``--quiet``, because a crash leaves no other."""
+        """Save a checkpoint; print the message even with ``--quiet``, because a crash prints none."""
         learned, path = self.skip + records, Path(str(self._model))
         try:
             with name_errors(path), self.recording_save(records):
@@ -77,7 +77,7 @@ class InterruptibleRun:
 
     @contextmanager
     def recording_save(self, records: int) -> Iterator[None]:
-        """Record that the model file was replaced, even if saving is interrupted right after."""
+        """Record that the model file was replaced, even if the save is interrupted right afterwards."""
         before = self._identify_file()
         try:
             yield
@@ -95,7 +95,7 @@ class InterruptibleRun:
 
     @contextmanager
     def handling_signals(self) -> Iterator[None]:
-        """Handle signals; if the pass is interrupted, print the saved state and the command to continue."""
+        """Handle signals; after an interruption, print the saved state and the command to continue."""
         with Stop(self._write_note) as self.stop:
             try:
                 yield
@@ -116,7 +116,7 @@ class InterruptibleRun:
                 raise
 
     def _write_note(self) -> None:
-        """Acknowledge a signal from its handler."""
+        """Acknowledge a signal in its handler."""
         with suppress(OSError):
             os.write(2, _FINISHING if self.finished else _STOPPING)
 
@@ -124,9 +124,9 @@ class InterruptibleRun:
         return f"{self._model} is as it was saved after {records:,} records; to continue: {self._command(records)}"
 
     def describe_end(self, records: int, unsaved: bool, failed: bool = False) -> str:
-        """Return the line about a pass that ended early.
+        """Return a line about a run that ended early.
 
-        ``unsaved`` is true if the model could not be saved, ``failed`` if a bad record ended the pass.
+        ``unsaved`` is True if the model could not be saved, ``failed`` if an invalid record ended the run.
         """
         learned, self._has_ended = self.skip + records, True
         text = f"stopped after {learned:,} records"

@@ -1,7 +1,7 @@
-"""Logs of choices from tables and Vowpal Wabbit's texts: contexts, actions, probabilities and rewards.
+"""Logs of choices from tables and Vowpal Wabbit text: contexts, actions, probabilities and rewards.
 
-Tables are read by :mod:`coterie.io.readers`, and become one dictionary per row. Of Vowpal Wabbit there are the text of
-``cb_adf``, whose examples are several lines with an empty one between, and its JSON, ``dsjson``.
+Tables are read by :mod:`coterie.io.readers`, and become one dictionary per row. Vowpal Wabbit's ``cb_adf`` text has
+several lines per example and an empty line after each; its JSON format is ``dsjson``.
 """
 
 from __future__ import annotations
@@ -117,32 +117,32 @@ class LogColumns(ReadOptions):
     probabilities: Sequence[str] = ()
 
     def require_for_table(self) -> None:
-        """Refuse columns that do not tell all roles of a table: FieldError."""
+        """Raise FieldError if the columns do not give all parts of a table's choices."""
         for name, role in (
-            ("task", "that says whose choice it was"),
-            ("action", "that says what was shown"),
+            ("task", "of the task"),
+            ("action", "of the chosen action"),
             ("reward", "of what followed"),
         ):
             if getattr(self, name) is None:
-                raise FieldError("{} is missing: name the column {role}", name, role=role)
+                raise FieldError("{} is missing; name the column {role}", name, role=role)
         if self.probability is None and not self.probabilities:
-            rest = "name the column of the probability of what was shown, or by {} those of all actions"
+            rest = "name the column of the probability of the chosen action, or with {} those of all actions"
             raise FieldError(f"{{}} is missing: {rest}", "probability", "probabilities")
         if self.probability is not None and self.probabilities:
-            raise FieldError("{} is given together with {}: give one of them", "probability", "probabilities")
+            raise FieldError("{} is given together with {}; leave out one of them", "probability", "probabilities")
         for one, other in combinations(("task", "action", "reward", "probability"), 2):
             if getattr(self, one) == getattr(self, other):
                 raise FieldError("{} and {} are both the column {name!r}", one, other, name=getattr(self, one))
 
     def require_for_rows(self, kind: str) -> None:
-        """Refuse columns for a format with rows that name their parts: FieldError."""
+        """Raise FieldError for columns if the rows of the format name their parts."""
         for name in ("action", "reward", "probability", "probabilities", "time", "features", "categorical"):
             if getattr(self, name):
-                raise FieldError("{} does not apply to {kind}, whose rows say what is what", name, kind=kind)
+                raise FieldError("{} does not apply to {kind}, whose rows name their parts", name, kind=kind)
 
 
 class LogReader(Reader):
-    """An iterable over the choices of a log, made by :func:`read_log`; its attributes are those of `Reader`."""
+    """An iterable over the choices of a log, from :func:`read_log`; its attributes are those of `Reader`."""
 
     def __init__(self, paths: Sequence[str], kinds: Sequence[str], columns: LogColumns) -> None:
         self._named = columns
@@ -181,7 +181,7 @@ class LogReader(Reader):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def _choose_encoder(self, kinds: Kinds, absences: bool) -> Encoder:
-        """Let the first table's columns decide on the roles and the features of contexts."""
+        """Choose the roles and the features of contexts by the columns of the first table."""
         named = self._named
         for name in filter(None, (named.action, named.reward, named.probability)):
             require_column(name, kinds)
@@ -225,7 +225,7 @@ class LogReader(Reader):
         if action is None or action == "" or (isinstance(action, float) and math.isnan(action)):
             raise InputError("the action is missing", column=named.action)
         if isinstance(action, (list, dict)):
-            raise InputError(f"{shown(str(action))} is not a label of an action", column=named.action)
+            raise InputError(f"{shown(str(action))} is not a valid action", column=named.action)
         reward = _number(cells[str(named.reward)], named.reward)
         if named.probability is not None:
             return action, reward, _probability(cells[named.probability], named.probability), None, None
@@ -245,14 +245,14 @@ class LogReader(Reader):
         label = action if action in offered else spell(action)
         if label not in offered:
             known = ", ".join(map(repr, offered))
-            raise InputError(f"{shown(str(action))} was shown, which has no probability among {clipped(known)}")
+            raise InputError(f"{shown(str(action))} was chosen, but has no probability among {clipped(known)}")
         p = _probability(offered[label], columns[label])
         return action, reward, p, [action if name == label else name for name in offered], list(offered.values())
 
     # -- Vowpal Wabbit's text -------------------------------------------------------------------------------------
 
     def _lines(self, source: Source) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines that are not blank, with their numbers."""
+        """Yield the non-empty lines with their numbers."""
         for records in text_records(source, split_lines, self._faults):
             for row, line in enumerate(records.line.tolist()):
                 data = records.record(row).strip()
@@ -260,7 +260,7 @@ class LogReader(Reader):
                     yield line, data
 
     def _examples(self, source: Source) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-        """Yield the first line's number of each example, and its lines with their numbers."""
+        """Yield the number of the first line of each example, and its lines with their numbers."""
         lines: list[tuple[int, str]] = []
         for line, data in self._lines(source):
             if lines and line != lines[-1][0] + 1:
@@ -285,14 +285,14 @@ class LogReader(Reader):
                     raise InputError("the line has no '|' before its features")
                 if words[:1] == ["shared"]:
                     if actions or x:
-                        raise InputError("'shared' stands at the beginning of an example, before its actions")
+                        raise InputError("'shared' must be the first line of an example, before its actions")
                     task = None if task_space is None else _first_feature(features, task_space)
                     x = _namespaces(features, (*self._named.ignore, task_space))
                     continue
                 if words and ":" in words[0]:
                     if outcome is not None:
                         message = f"{shown(words[0])} is a second cost in one example: examples end with an empty line"
-                        raise InputError(f"{message}, as cb_adf has them; text of cb is not read")
+                        raise InputError(f"{message}, as in cb_adf; cb text is not supported")
                     outcome = len(actions), *_cost_and_probability(words[0])
                 actions.append(_namespaces(features, self._named.ignore))
             except InputError as error:
@@ -300,7 +300,7 @@ class LogReader(Reader):
                 raise
         if task_space is not None and task is None:
             known = ", ".join(map(shown, re.findall(r"\|([^\s|:]+)", lines[0][1])[:20])) or "nothing"
-            raise InputError(f"the namespace {task_space!r}, which holds the task, is empty or missing among {known}")
+            raise InputError(f"the namespace {task_space!r} of the task is empty or missing; found {known}")
         if outcome is None:
             return None
         index, cost, p = outcome
@@ -313,7 +313,7 @@ class LogReader(Reader):
         try:
             event = _EVENTS.decode(data)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise InputError(f"is not an event of dsjson: {str(error) or 'too deeply nested'}") from None
+            raise InputError(f"is not a dsjson event: {str(error) or 'too deeply nested'}") from None
         if event.cost is None or event.skipped:
             return None
         offered = event.context.pop("_multi", None)
@@ -330,7 +330,9 @@ class LogReader(Reader):
         index, probabilities = event.find_action(len(actions)), event.sort_probabilities(len(actions))
         p = _probability(event.probability, "_label_probability")
         if probabilities is not None and abs(probabilities[index] - p) > _ROUNDED:
-            raise InputError(f"'p' has {probabilities[index]:g} for the action shown, '_label_probability' {p:g}")
+            raise InputError(
+                f"'p' has {probabilities[index]:g} for the chosen action, but '_label_probability' is {p:g}"
+            )
         weight = 1.0 / (1.0 - (event.dropped or 0.0))
         return LoggedChoice(place, x, task, actions[index], -event.cost, p, [*actions], probabilities, weight=weight)
 
@@ -339,7 +341,7 @@ def read_log(
     source: str | PathLike[str] | Sequence[str | PathLike[str]],
     columns: LogColumns,
 ) -> LogReader:
-    """Open the files of a log; iterate over it for `LoggedChoice` after `LoggedChoice`.
+    """Open the files of a log; iterate over the result to get one `LoggedChoice` per row.
 
     Parameters
     ----------
@@ -370,7 +372,7 @@ def _detect_log_format(path: str, name: str | None) -> str:
         return DSJSON
     kind = detect_format(path, name)
     if kind == "svmlight":
-        raise FieldError("{} svmlight holds no choices: its rows have one label each", "format")
+        raise FieldError("{} svmlight is not supported for choices: its rows have one label each", "format")
     if kind == "jsonl" and name is None and path != STDIN:
         with suppress(OSError), reading(path), Source(path) as source:
             if b'"_label_cost"' in source.read(1 << 20).partition(b"\n")[0]:
@@ -399,17 +401,17 @@ def _number(value: Any, column: str | None = None) -> float | None:
 
 
 def _probability(value: object, column: str | None = None) -> float:
-    """Convert a cell to the probability of the action that was shown."""
+    """Convert a cell to the probability of the chosen action."""
     p = _number(value, column)
     if p is None:
         raise InputError("the probability is missing", column=column)
     if not 0.0 < p <= 1.0:
-        raise InputError(f"the probability {p:g} of the shown action must be above 0 and at most 1", column=column)
+        raise InputError(f"the probability {p:g} of the chosen action must be above 0 and at most 1", column=column)
     return p
 
 
 def _probability_columns(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Map each action to its column: by a pattern's star, a word before ``=``, or the column's own name."""
+    """Map each action to its column: by the star in a pattern, a word before ``=``, or the column's name."""
     columns: dict[str, str] = {}
     for word in words:
         label, equals, name = word.partition("=")
@@ -475,7 +477,7 @@ def _first_feature(text: str, namespace: str) -> str | None:
 
 
 def _namespaces(text: str, ignored: Sequence[str | None]) -> Json:
-    """Parse the features behind the first bar: names without values become a list per namespace, others numbers.
+    """Parse the features after the first bar: names without values become a list per namespace, others numbers.
 
     >>> _namespaces("s ann age:0.5 |t:2 hour:3 |  free", ())
     {'s': ['ann'], 's^age': 0.5, 't^hour': 6.0, '_': ['free']}
@@ -504,17 +506,17 @@ def _value(text: str, word: str) -> float:
         value = float(text)
         if math.isfinite(value):
             return value
-    raise InputError(f"{shown(word)} does not hold a finite number")
+    raise InputError(f"{shown(word)} is not a finite number")
 
 
 def _flatten(features: object, ignored: Sequence[str] = (), prefix: str = "") -> Json:
-    """Name the features of nested objects by their paths, joined by points; leave out names that begin with ``_``.
+    """Name the features of nested objects by their paths, joined by dots; omit names that start with ``_``.
 
     >>> _flatten({"User": {"id": "ann", "age": 3, "likes": ["a", "b"], "at": [0.5, 2]}, "_tag": "x"})
     {'User.id': 'ann', 'User.age': 3, 'User.likes': ['a', 'b'], 'User.at.0': 0.5, 'User.at.1': 2}
     """
     if not isinstance(features, dict):
-        raise InputError(f"{shown(msgspec.json.encode(features))} is not an object with features")
+        raise InputError(f"{shown(msgspec.json.encode(features))} is not a JSON object of features")
     flat: Json = {}
     for key, value in features.items():
         name = f"{prefix}{key}"
@@ -545,7 +547,7 @@ _KEYS = {
 
 
 class _Event(msgspec.Struct, rename=_KEYS):
-    """An event of dsjson: the actions are numbered from 1 in ``ranking`` and ``number``, from 0 in ``index``."""
+    """An event of dsjson: actions are numbered from 1 in ``ranking`` and ``number``, from 0 in ``index``."""
 
     cost: float | None = None
     probability: float | None = None
@@ -558,15 +560,15 @@ class _Event(msgspec.Struct, rename=_KEYS):
     dropped: Annotated[float, msgspec.Meta(ge=0, lt=1)] | None = None
 
     def find_action(self, n: int) -> int:
-        """Return the index of the action shown among the n offered."""
+        """Return the index of the chosen action among the n offered."""
         first = self.ranking[0] if self.ranking else 0
         index = self.index if self.index is not None else (self.number or first) - 1
         if not 0 <= index < n:
-            raise InputError(f"'_labelIndex' is {self.index!r}, expected the place of one of {n} actions, from 0")
+            raise InputError(f"'_labelIndex' is {self.index!r}, expected the index of one of {n} actions, from 0")
         return index
 
     def sort_probabilities(self, n: int) -> list[float] | None:
-        """Return the probabilities of the n actions in their order; None if the event does not have all."""
+        """Return the probabilities of the n actions in order; None if the event does not have them all."""
         order, p = self.ranking, self.probabilities
         if order is None or p is None or len(order) != n or len(p) != n:
             return None

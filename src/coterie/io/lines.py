@@ -1,4 +1,4 @@
-"""Text cut into complete records, in bounded memory."""
+"""Text split into complete records, in bounded memory."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class TextRecords:
         return self.data[self.start[row] : self.stop[row]]
 
     def span(self) -> bytes:
-        """Return all bytes from the first record's beginning to the last one's end."""
+        """Return all bytes from the start of the first record to the end of the last."""
         return self.data[self.start[0] : self.stop[-1]] if len(self) else b""
 
     def parts(self, rows: int) -> Iterator[TextRecords]:
-        """Cut the records into parts of at most ``rows`` records."""
+        """Split the records into parts of at most ``rows`` records."""
         for first in range(0, len(self), rows):
             yield self.pick(slice(first, first + rows))
 
     def only(self, good: NDArray[np.bool_]) -> TextRecords:
-        """Copy the good records, with nothing between them but line breaks."""
+        """Copy the good records, separated by line breaks."""
         records = self.pick(good)
         data = b"\n".join(records.record(row) for row in range(len(records)))
         length = records.stop - records.start
@@ -75,7 +75,7 @@ Splitter = Callable[[bytes, bool], tuple[TextRecords, int, int]]
 
 
 def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:
-    """Take every line that is not empty as a record; the `Splitter` of all formats but CSV."""
+    """Return every non-empty line as a record; the `Splitter` of all formats except CSV."""
     ends = np.flatnonzero(as_bytes(data) == ord("\n"))
     breaks = len(ends)
     used = int(ends[-1]) + 1 if breaks else 0
@@ -88,10 +88,10 @@ def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:
 
 
 def text_records(source: Source, split: Splitter, faults: Faults, header: bool = False) -> Iterator[TextRecords]:
-    """Yield the records of a text, about four mebibytes at a time.
+    """Yield the records of a text, about 4 MiB at a time.
 
-    Reports records that are not UTF-8, that do not end within 16 MiB, and quoted fields never closed; a fault of the
-    first record is never skipped if it is a `header`.
+    Reports records that are not UTF-8, that do not end within 16 MiB, and unclosed quotes; an error in a `header` is
+    never skipped.
     """
     pending, line, final, size = source.read(PIECE_BYTES), 1, False, PIECE_BYTES
     if pending.startswith(_UTF16_MARKS):
@@ -123,7 +123,7 @@ def text_records(source: Source, split: Splitter, faults: Faults, header: bool =
 
 
 def _utf8_records(records: TextRecords, faults: Faults, header: bool) -> TextRecords:
-    """Select the records that are UTF-8, and report the others."""
+    """Select the UTF-8 records, and report the others."""
     with suppress(UnicodeDecodeError):
         records.span().decode()
         return records

@@ -59,7 +59,7 @@ _EXPECTED = {
 
 
 def detect_format(path: str, name: str | None) -> str:
-    """Return the named format of a file, or that of its extension.
+    """Return the format of a file, by its name or else by the file's extension.
 
     Examples
     --------
@@ -95,8 +95,8 @@ def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> Na
 class Reader:
     """An iterable over blocks of feature rows from files, made by `read`.
 
-    Iterating starts anew from the first file and from the encoder as it was at the beginning; standard input can be
-    iterated once. The attributes describe the latest iteration.
+    Each iteration starts from the first file and the initial encoder; standard input can be iterated once. The
+    attributes describe the latest iteration.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class Reader:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The names of the files in messages."""
+        """The names of the files, as in messages."""
         return tuple(STDIN_NAME if path == STDIN else path for path in self._paths)
 
     @property
@@ -165,12 +165,12 @@ class Reader:
 
     @property
     def source(self) -> str:
-        """The first of the files' names, and the number of the others."""
+        """The name of the first file, and the number of others."""
         return listed(self.paths, 3)
 
     @property
     def names_by_role(self) -> dict[str, list[str]]:
-        """The columns that were read, by their use."""
+        """The columns read, by their use."""
         names: dict[str, list[str]] = {}
         for name, role in self.columns.items():
             names.setdefault(role, []).append(name)
@@ -178,27 +178,27 @@ class Reader:
 
     @property
     def skipped(self) -> int:
-        """The number of records left out because they cannot be used (``on_error="skip"``)."""
+        """The number of records skipped because of errors (``on_error="skip"``)."""
         return self._faults.skipped
 
     @property
     def skipped_examples(self) -> list[str]:
-        """The first five reasons why records were left out."""
+        """The first five reasons for skipped records."""
         return list(self._faults.examples)
 
     @property
     def unlabelled(self) -> int:
-        """The number of records left out because they have no label, if one is to be read."""
+        """The number of records skipped because they have no label."""
         return self._faults.unlabelled
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of the files behind the records delivered, before decompression."""
+        """The bytes of the files up to the last delivered record, before decompression."""
         return self._bytes_before + (0 if self._source is None else self._source.position)
 
     @property
     def hints(self) -> list[Hint]:
-        """Hints from the first records about columns that might be read better in another way; for a new encoder."""
+        """Hints from the first records for a better encoding of columns, if the encoder is new."""
         if self._profiler is None or self.encoder is None:
             return []
         options = self._options
@@ -206,19 +206,19 @@ class Reader:
         return self._profiler.hints(dict(self.encoder.columns), options.label, chosen)
 
     def raw(self) -> Reader:
-        """Return the same reader for records before encoding: blocks with `TableRows` or `TextRows` as ``X``."""
+        """Return the same reader without encoding: blocks with `TableRows` or `TextRows` as ``X``."""
         reader = copy(self)
         reader._raw = True
         return reader
 
     def before_first(self, show_hints: Callable[[list[Hint]], None]) -> None:
-        """Call a function with the hints of the first block, if there are any, before that block is delivered."""
+        """Call a function with the hints of the first block, if any, before that block is delivered."""
         self._show_hints = show_hints
 
     def require_labels(self, numbers: bool = False) -> None:
-        """Leave out records without a label, also if the first one has none; call it before the iteration begins.
+        """Skip records without a label, even if the first one has none; call it before the iteration.
 
-        If labels are to be ``numbers``, text such as ``NA`` is a missing label, and other text is a bad record.
+        If labels are ``numbers``, text such as ``NA`` is a missing label, and other text is an error.
         """
         self._labelled, self._number_labels = True, numbers
 
@@ -231,7 +231,7 @@ class Reader:
                 self._bytes_before += total_size([path]) or 0
                 continue
             if path == STDIN and self._stdin_read:
-                raise InputError("standard input can be read once only", STDIN_NAME)
+                raise InputError("standard input can be read only once", STDIN_NAME)
             self._stdin_read = self._stdin_read or path == STDIN
             self._faults.path = STDIN_NAME if path == STDIN else path
             with reading(self._faults.path), Source(path) as source:
@@ -254,10 +254,10 @@ class Reader:
                 yield block
 
     def empty_block(self) -> Block:
-        """Return a block of no records for the encoder that was given."""
+        """Return a block without records for the initial encoder."""
         encoder = self._first_encoder
         if encoder is None:
-            raise ValueError("a reader without an encoder has no empty block")
+            raise ValueError("empty_block needs a reader with an encoder")
         import pyarrow as pa
 
         types = [(name, pa.float64() if kind == "numeric" else pa.string()) for name, kind in encoder.columns]
@@ -273,12 +273,12 @@ class Reader:
         )
 
     def _require_source(self, source: str) -> None:
-        """Refuse an encoder that was made for another kind of rows."""
+        """Raise InputError for an encoder of another format."""
         if self.encoder is not None and self.encoder.source != source:
-            raise InputError(f"holds {source}; expected {self.encoder.source}, which the encoder was made for")
+            raise InputError(f"contains {source}; the encoder expects {self.encoder.source}")
 
     def _count_passed(self, n: int) -> int:
-        """Count and return how many of the next n records are to be left out because they are among the first."""
+        """Return how many of the next n records to skip because they are among the first, and count them."""
         passed = min(self._skip - self.passed, n)
         self.passed += passed
         return passed
@@ -320,7 +320,7 @@ class Reader:
                 yield block
 
     def _choose_encoder(self, kinds: Kinds, absences: bool) -> Encoder:
-        """Let the kinds of the first table's columns decide on the encoder."""
+        """Choose the encoder by the kinds of the first table's columns."""
         self.encoder, self.dropped = choose_encoder(kinds, self._options, absences)
         self._encoder_before = self.encoder.copy()
         self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}
@@ -339,7 +339,7 @@ class Reader:
         return columns
 
     def _encode(self, encoder: Encoder, chunk: TableChunk, roles: dict[str, str]) -> Block | None:
-        """Encode the rows that can be used; None if there are none."""
+        """Encode the valid rows; None if there are none."""
         import pyarrow as pa
 
         from coterie.inputs import columns as arrow
@@ -392,7 +392,7 @@ class Reader:
         )
 
     def _profile(self, columns: pa.RecordBatch, encoder: Encoder) -> None:
-        """Note records for hints, if columns may still be read in another way."""
+        """Record statistics for hints, if the encoding of columns may still change."""
         if self._first_encoder is not None:
             return
         from coterie.inputs.hints import ColumnProfiler
@@ -432,13 +432,13 @@ class Reader:
 
 
 class Order:
-    """A check that the records of a stream come in the order of their times."""
+    """A check that the records of a stream are in order of time."""
 
     def __init__(self) -> None:
         self._latest: Array | None = None
 
     def find_faults(self, name: str, array: pa.Array, usable: NDArray[np.bool_]) -> Iterator[Fault]:
-        """Yield a fault for each usable row without a time, or with a time before that of an earlier row."""
+        """Yield an error for each usable row without a time, or with a time before that of an earlier row."""
         from coterie.inputs.columns import date_faults, is_number, times
 
         if not is_number(array.type):
@@ -497,7 +497,7 @@ class Reading:
         return cls(reader.source, reader.rows, *left_out, reader.names_by_role, dict(reader.dropped))
 
     def to_json(self) -> Json:
-        """Return the summary as data with a JSON form."""
+        """Return the summary as JSON data."""
         hints = [hint._asdict() for hint in self.hints]
         return dict(vars(self)) | {"skipped_examples": list(self.skipped_examples), "hints": hints}
 

@@ -1,4 +1,4 @@
-"""The use of each column of a file: the options of the caller, and the choices that the first records decide."""
+"""The use of each column of a file, by the options of the caller and the first records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SEPARATE = (
 
 
 class TableChunk(NamedTuple):
-    """Consecutive records: the columns wanted, the line or row of each record, and columns to hand on unchanged."""
+    """Consecutive records: the wanted columns, the line or row of each record, and unchanged columns."""
 
     columns: pa.RecordBatch
     place: NDArray[np.int64]
@@ -43,14 +43,14 @@ class TableChunk(NamedTuple):
 
 
 class NamedColumns(Protocol):
-    """One opened file of named columns."""
+    """One open file with named columns."""
 
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
 
     def kinds(self) -> Kinds:
-        """Return the kind of each column that the first records suggest; nothing if there is no record."""
+        """Return the kind of each column by the first records; empty without records."""
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Yield all records; `wanted` has each column's use: a kind of feature, ``"label"`` or ``"task"``."""
@@ -62,7 +62,7 @@ def _as_names(names: Iterable[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """Options for reading records from files; checked before a file is opened.
+    """Options for reading records from files, checked before a file is opened.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class ReadOptions:
         self.make_encoder([])
 
     def make_encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> Encoder:
-        """Make an encoder of these columns."""
+        """Make an encoder for these columns."""
         return Encoder(columns, bits=self.bits, constant=self.constant, scale=self.scale, **more)
 
     @property
@@ -144,7 +144,7 @@ class ReadOptions:
         return kinds | dict.fromkeys(self.text, "text") | dict.fromkeys(self.categorical, "categorical")
 
     def require_for_rows(self, kind: str) -> None:
-        """Refuse options that do not apply to a format with rows that name their label and features."""
+        """Raise FieldError for options that do not apply to a format whose rows name their label and features."""
         for name in ("label", "features", "ignore", "text", "categorical", "time", "log"):
             if getattr(self, name):
                 message = "{} does not apply to {kind}, whose rows name their label and features"
@@ -163,7 +163,7 @@ class ReadOptions:
 def choose_encoder(
     kinds: Kinds, options: ReadOptions, absences: bool = False, may_be_empty: bool = False
 ) -> tuple[Encoder, dict[str, str]]:
-    """Make the encoder of a table of columns, and list the dropped columns with the reasons.
+    """Make the encoder of a table, and list the dropped columns with the reasons.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def choose_encoder(
             columns[name] = used
     if not (columns or may_be_empty):
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in dropped.items())
-        raise InputError(f"no column is left for features{f' ({reasons})' if reasons else ''}")
+        raise InputError(f"no columns are left for features{f' ({reasons})' if reasons else ''}")
     for name in options.log:
         if columns.get(name) != "numeric":
             message = f"it is {columns[name]}" if name in columns else "it is none of the features"
@@ -215,16 +215,16 @@ def choose_encoder(
 
 
 def kind_of_time(name: str, kinds: Kinds) -> str:
-    """Return the kind of the column of times: dates or numbers; raise InputError if it is neither."""
+    """Return the kind of the time column, dates or numbers; raise InputError for any other."""
     require_column(name, kinds)
     kind = kinds[name][0]
     if kind not in ("date", "numeric"):
-        raise InputError("holds neither dates nor numbers; expected the times of records", column=name)
+        raise InputError("has neither dates nor numbers; expected times", column=name)
     return kind
 
 
 def schema_kinds(schema: pa.Schema) -> Kinds:
-    """Derive the kinds of columns from their Arrow types."""
+    """Return the kinds of columns for their Arrow types."""
     from coterie.inputs.columns import kind_of
 
     return {field.name: kind_of(field.type) for field in schema}

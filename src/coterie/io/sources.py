@@ -1,4 +1,4 @@
-"""Files, URLs and standard input as streams of bytes, decompressed, with the bytes read so far."""
+"""Files, URLs and standard input as decompressed byte streams that count the bytes read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONGEST_MAGIC = 8
 
 
 class _Counted(io.RawIOBase):
-    """A stream that counts the bytes read, and gives access to the first bytes."""
+    """A stream that counts the bytes read and gives access to the first bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.position = 0
@@ -43,11 +43,11 @@ class _Counted(io.RawIOBase):
 
     @property
     def empty(self) -> bool:
-        """True if there is nothing to read; valid before any is read."""
+        """True if the stream is empty; valid before the first read."""
         return not self._ahead
 
     def begins_with(self, magic: bytes) -> bool:
-        """True if these are the first bytes; valid before any is read."""
+        """Return True if the stream starts with these bytes; valid before the first read."""
         return self._ahead.startswith(magic)
 
     def readable(self) -> bool:
@@ -57,7 +57,7 @@ class _Counted(io.RawIOBase):
         return self.position
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes, all that are left for -1."""
+        """Read up to `size` bytes, or all for -1."""
         ahead, self._ahead = self._ahead, b""
         if 0 <= size < len(ahead):
             data, self._ahead = ahead[:size], ahead[size:]
@@ -68,7 +68,7 @@ class _Counted(io.RawIOBase):
 
 
 class Source:
-    """One opened file, URL, or standard input; a context manager.
+    """An open file, URL, or standard input; a context manager.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Source:
             codec = next((codec for codec, magic in _CODECS.items() if self._raw.begins_with(magic)), None)
             promised = _SUFFIXES.get("".join(_suffixes(path)[-1:]))
             if promised not in (None, codec) and not self._raw.empty:
-                raise InputError(f"is not {promised} data, though its name says so", self.name)
+                raise InputError(f"is not {promised} data, although its extension says so", self.name)
             if codec is not None:
                 import pyarrow as pa
 
@@ -119,7 +119,7 @@ class Source:
             self._raw.position = int(fraction * self._size)
 
     def reopen(self) -> pa.NativeFile | None:
-        """Open it again as a seekable file of pyarrow's, closed with this source; None if compressed or not regular."""
+        """Reopen it as a seekable pyarrow file, closed with this source; None if compressed or not a regular file."""
         if self._reopen is None:
             return None
         file = self._stack.enter_context(self._reopen())
@@ -127,7 +127,7 @@ class Source:
         return file
 
     def add_callback(self, close: Callable[[], object]) -> None:
-        """Call a function when this source is closed."""
+        """Register a function to call when this source is closed."""
         self._stack.callback(close)
 
     def read(self, size: int) -> bytes:
@@ -150,13 +150,13 @@ def _open_seekable(path: str) -> pa.NativeFile:
 
 
 def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
-    """Resolve the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (a glob's are sorted)."""
+    """Return the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (sorted for a glob)."""
     if hasattr(source, "columns"):
-        raise InputError("a frame is not a file: pass it as X to fit, progressive_validation or compare")
+        raise InputError("expected a path, got a frame; pass frames as X to fit, progressive_validation or compare")
     names = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
     paths = [path for name in names for path in _expand(str(name))]
     if not paths:
-        raise InputError("no file was named")
+        raise InputError("no file was given")
     return paths
 
 
@@ -179,12 +179,12 @@ def _expand(path: str) -> list[str]:
 
 
 def _suffixes(path: str) -> list[str]:
-    """Return the extensions of a file's name, in small letters."""
+    """Return the extensions of a file name in lower case."""
     return [suffix.lower() for suffix in Path(path).suffixes]
 
 
 def format_suffix(path: str) -> str:
-    """Return the extension of a file's format, without the dot and without that of a compression."""
+    """Return the extension of the file format, without the dot and without that of a compression."""
     suffixes = _suffixes(path)
     if suffixes and suffixes[-1] in _SUFFIXES:
         suffixes.pop()
@@ -192,16 +192,16 @@ def format_suffix(path: str) -> str:
 
 
 class Fingerprint(NamedTuple):
-    """The size of a file in bytes, and its time of writing in nanoseconds since 1970: a change alters one of them."""
+    """The size of a file in bytes and its modification time in nanoseconds since 1970; a change alters one of them."""
 
     size: int
     modified: int
 
 
 def fingerprint(path: str) -> Fingerprint:
-    """Return the size and the time of writing of a file or a URL, to notice later that it was changed.
+    """Return the size and modification time of a file or a URL, to detect changes.
 
-    Of a store it takes one request; stores tell times to the second or the millisecond.
+    For a URL it takes one request; stores have times in seconds or milliseconds.
 
     Raises
     ------
@@ -223,12 +223,12 @@ def fingerprint(path: str) -> Fingerprint:
     with reading(path):
         facts = Path(path).stat()
     if not stat.S_ISREG(facts.st_mode):
-        raise InputError("is not a regular file; its size and time of writing are needed", path)
+        raise InputError("is not a regular file; its size and modification time are needed", path)
     return Fingerprint(facts.st_size, facts.st_mtime_ns)
 
 
 def total_size(paths: Sequence[str]) -> int | None:
-    """Return the bytes of all files; None if that of one is not known."""
+    """Return the total size of all files in bytes; None if one is unknown."""
     if not all(urls.is_url(path) or Path(path).is_file() for path in paths):
         return None
     sizes = [urls.size_of_file(path) if urls.is_url(path) else Path(path).stat().st_size for path in paths]

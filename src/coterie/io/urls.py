@@ -1,4 +1,4 @@
-"""Files by URL, as ``s3://bucket/key``, through fsspec and its packages for each kind of store."""
+"""Files by URL, such as ``s3://bucket/key``, through fsspec and its packages for each kind of store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHANGED = "was changed while it was read: read it again"
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Add the path to errors about a file's content, and turn those of libraries and stores into `InputError`."""
+    """Add the path to errors about a file's content, and convert errors of libraries and stores to `InputError`."""
     try:
         yield
     except FieldError:
@@ -64,7 +64,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _is_of_store(error: Exception) -> bool:
-    """Return True for an error that the code of a store has raised: its libraries have exceptions of their own."""
+    """Return True for an error raised by the code of a store, whose libraries have their own exceptions."""
     modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
     if any(name.partition(".")[0] == "fsspec" for name in modules):
         return True
@@ -95,7 +95,7 @@ def local_path(url: str) -> str | None:
 
 
 def find_files(url: str) -> list[str]:
-    """Resolve the files that a URL names, in order; its path may be a glob of fsspec.
+    """Return the files that a URL names, in order; its path may be an fsspec glob.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def find_files(url: str) -> list[str]:
 
 
 def size_of_file(url: str) -> int | None:
-    """Return the size of a file in bytes; None if the store does not tell."""
+    """Return the size of a file in bytes; None if the store does not report it."""
     with reading(url):
         system, path = _locate(url)
         size: int | None = system.size(path)
@@ -132,7 +132,7 @@ def size_of_file(url: str) -> int | None:
 
 
 def size_and_time(url: str) -> tuple[int, int]:
-    """Return the size of a file in bytes, and its time of writing in nanoseconds since 1970."""
+    """Return the size of a file in bytes, and its modification time in nanoseconds since 1970."""
     with reading(url):
         system, path = _locate(url)
         return system.info(path)["size"], int(system.modified(path).timestamp() * 1e6) * 1000
@@ -140,7 +140,7 @@ def size_and_time(url: str) -> tuple[int, int]:
 
 @contextmanager
 def open_file(url: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading from its beginning; refuse one that was changed meanwhile."""
+    """Open a file for reading; raise InputError if it changed since its size was read."""
     with reading(url):
         system, path = _locate(url)
         before = _identity(system, path)
@@ -151,7 +151,7 @@ def open_file(url: str) -> Iterator[IO[bytes]]:
 
 
 def open_seekable(url: str) -> pa.NativeFile:
-    """Open a file for reading in any order, as a file of pyarrow's."""
+    """Open a file for random access, as a pyarrow file."""
     import pyarrow as pa
 
     system, path = _locate(url)
@@ -159,14 +159,14 @@ def open_seekable(url: str) -> pa.NativeFile:
 
 
 def _identity(system: AbstractFileSystem, path: str) -> tuple[object, ...]:
-    """Return the facts that a store tells of a file and that change with it."""
+    """Return the properties of a file that change with its content."""
     system.invalidate_cache()
     info = system.info(path)
     return tuple(info.get(name) for name in _CHANGING)
 
 
 def _locate(url: str) -> tuple[AbstractFileSystem, str]:
-    """Return the file system of a URL and the path there; InputError if a package is missing."""
+    """Return the file system of a URL and the path in it; raise InputError if a package is missing."""
     extra = _EXTRAS.get(url[: url.index(":")].lower())
     try:
         from fsspec.core import url_to_fs

@@ -1,6 +1,6 @@
-"""Figures as dictionaries for plotly; colours are names of the style sheet's variables.
+"""Figures as dictionaries for plotly; colours are variables of the style sheet.
 
-Task and learner names go through `label`: plotly reads a little HTML in every text it shows.
+Task and learner names go through `label`, because plotly interprets some HTML in every text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KINDS = {
 
 
 def label(name: object, most: int = 28) -> str:
-    """Escape a name so that plotly shows it unchanged, shortened if it is long.
+    """Escape a name for plotly; shorten it if it is long.
 
     >>> label("<b>a</b>"), label("abcdef", most=4)
     ('&lt;b&gt;a&lt;/b&gt;', 'abc…')
@@ -53,9 +53,9 @@ def label(name: object, most: int = 28) -> str:
 
 
 def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
-    """Draw the error since the start by learner, over the logarithm of the rounds.
+    """Draw the cumulative error by learner, over the logarithm of the rounds.
 
-    The first hundredth is left out: it is mostly first guesses, and would leave the rest no height.
+    The first hundredth of the rounds is left out, because its errors are large and would hide the rest.
     """
     words, lines = next(iter(traces.values())).words, []
     for i, (name, trace) in enumerate(traces.items()):
@@ -68,7 +68,7 @@ def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
 
 
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
-    """Draw the share of positive labels over the predicted probability, by learner; equal on the diagonal."""
+    """Draw the share of positive labels over the predicted probability, by learner, with the diagonal."""
     lines = [
         _line(i, name, 100 * curve.predicted, curve.observed, thick, RATES) | {"mode": "lines+markers"}
         for i, (name, curve) in enumerate(curves.items())
@@ -97,7 +97,7 @@ def feature_weights(weights: Sequence[Weight], title: str = "weights") -> Figure
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
-    """Draw the gains of chosen tasks with their intervals, a named row for each task, from top to bottom."""
+    """Draw the gains of chosen tasks with their intervals, one named row per task, from top to bottom."""
     rows = np.arange(len(shown))
     marks = [
         _marks(verdict, kind, rows[selected], shown[selected])
@@ -111,7 +111,7 @@ def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
 
 
 def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **layout: object) -> Figure:
-    """Draw named rows from top to bottom, over an axis with its zero."""
+    """Draw named rows from top to bottom, over an axis with a zero line."""
     ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showgrid": False}
     across = _axis(title, zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(names) - 0.4, -0.6], zeroline=False, ticklen=0, **ticks)
@@ -119,7 +119,7 @@ def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **la
 
 
 def values(rounds: NDArray[np.int64], curves: Mapping[str, Array], thick: str) -> Figure:
-    """Draw the mean reward since the start by policy; the first hundredth, mostly chance, is left out."""
+    """Draw the cumulative mean reward by policy, without the first hundredth of the rounds, which is mostly chance."""
     shown = settled(rounds)
     words = replace(RATES, error="mean reward", suffix="", factor=1.0)
     lines = [
@@ -212,7 +212,7 @@ def _axis(title: str | None, **more: object) -> Figure:
 
 
 def _digits(words: CostWords) -> int:
-    """Decimals to keep: more for numbers of any size than for percentages."""
+    """Return the number of decimals to show, more for numbers than for percentages."""
     return 3 if words.suffix else 6
 
 

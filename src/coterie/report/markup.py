@@ -20,17 +20,17 @@ def escape(value: object) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape text and keep percentages from breaking over lines."""
+    """Escape text and prevent line breaks before percent signs."""
     return escape(text).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """Make a paragraph of plain text, of a style class if ``kind`` is set; empty for no text."""
+    """Make a paragraph of plain text, with a style class if ``kind`` is set; empty for no text."""
     return f"<p{_class(kind)}>{prose(text)}</p>" if text else ""
 
 
 def section(name: str, heading: str, *parts: str) -> str:
-    """Make a section with its heading; empty if all parts are."""
+    """Make a section with its heading; empty if all parts are empty."""
     body = "\n".join(part for part in parts if part)
     if not body:
         return ""
@@ -40,7 +40,7 @@ def section(name: str, heading: str, *parts: str) -> str:
 
 
 def plot(name: str, label: str, caption: str, height: int) -> str:
-    """Make the place of a figure, with a label for screen readers."""
+    """Make the placeholder of a figure, with a label for screen readers."""
     place = f'<div class="plot" id="{name}" role="img" aria-label="{escape(label)}" style="height:{height}px"></div>'
     return f"<figure>{place}<figcaption>{prose(caption)}</figcaption></figure>"
 
@@ -50,7 +50,7 @@ def table(
 ) -> str:
     """Make a table, which scrolls if it is wider than the page; empty without rows.
 
-    All but the first ``words`` columns hold numbers. If ``looked_up``, it can be sorted and searched.
+    All columns after the first ``words`` are numeric. If ``looked_up``, it can be sorted and searched.
     """
     body = "\n".join(f"<tr>{''.join(_cells(row, words))}</tr>" for row in rows)
     if not body:
@@ -72,7 +72,7 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
 
 
 def script_json(value: object) -> str:
-    r"""Encode a value as JSON that can stand in a script element, without a character that could end it.
+    r"""Encode a value as JSON for a script element, without characters that could end it.
 
     >>> script_json("</script>")
     '"\\u003c/script\\u003e"'

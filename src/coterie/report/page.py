@@ -1,4 +1,4 @@
-"""The report as one HTML file: nothing in it is fetched, and no script but its own can run."""
+"""The report as one HTML file, which loads nothing and runs only its own scripts."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def render(
 
 
 def assemble(title: str, parts: list[PagePart], facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Join parts to one page that fetches nothing."""
+    """Join parts to one page that loads nothing."""
     plotly, drawing = _plotly(), _own("figures.js")
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}
     return Template(_own("page.html")).substitute(
@@ -111,7 +111,7 @@ def assemble(title: str, parts: list[PagePart], facts: Sequence[tuple[str, str]]
 
 
 def _policy(*scripts: str) -> str:
-    """The content security policy: nothing is fetched, and only these scripts run."""
+    """Return the content security policy: nothing is loaded, and only these scripts run."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

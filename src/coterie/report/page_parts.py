@@ -36,14 +36,14 @@ _WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
 
 
 class PagePart(NamedTuple):
-    """HTML, and the figures to draw by the names of their places in it."""
+    """HTML, and the figures by the names of their placeholders."""
 
     html: str
     figures: Mapping[str, figures.Figure] = {}
 
 
 def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
-    """Judge one learner, by default the best of those asked for.
+    """Summarize the verdict on one learner, by default the best of those requested.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
 
 
 def headline(summary: Summary) -> PagePart:
-    """The recommendation, and the counts behind it."""
+    """Make the recommendation and the counts behind it."""
     lead, remarks = conclusion(summary.against[summary.best], summary.verdict)
     outcome = summary.verdict.outcome
     counts = [("examples", f"{summary.verdict.overall.n:,}"), *_base_rate(summary.verdict)]
@@ -89,7 +89,7 @@ _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart
 
 
 def learners(summary: Summary) -> PagePart:
-    """The table of all learners."""
+    """Make the table of all learners."""
     by_learner = summary.metrics
     measures, words = measures_with_values(by_learner.values()), summary.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
@@ -112,7 +112,7 @@ def learners(summary: Summary) -> PagePart:
 
 
 def sizes(summary: Summary) -> PagePart:
-    """The gain of tasks by their size, over one model per task and over the best baseline."""
+    """Make the gain of tasks by size, over one model per task and over the best baseline."""
     heads, rows = summary.sizes
     caption = f"Mean {summary.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
     table = markup.table(caption, heads, rows)
@@ -120,7 +120,7 @@ def sizes(summary: Summary) -> PagePart:
 
 
 def over_time(summary: Summary) -> PagePart:
-    """Error since the start by learner."""
+    """Make the figure of the cumulative error by learner."""
     traces, words = summary.comparison.traces, summary.verdict.words
     if not summary.verdict.overall.n:
         return PagePart("")
@@ -132,7 +132,7 @@ def over_time(summary: Summary) -> PagePart:
 
 
 def labels(summary: Summary) -> PagePart:
-    """Labels asked for, if a learner did not ask for all."""
+    """Make the part on queries, if a learner did not query all labels."""
     traces = summary.comparison.traces
     if all(trace.queries == trace.n for trace in traces.values()):
         return PagePart("")
@@ -145,7 +145,7 @@ def labels(summary: Summary) -> PagePart:
 
 
 def gains(summary: Summary) -> PagePart:
-    """Gain of every task, with the names of those most surely helped and hurt."""
+    """Make the figure of the gain of every task, naming those most surely helped and hurt."""
     result = summary.verdict
     known = np.flatnonzero(result.n > 0)
     if len(known) < 2:
@@ -170,7 +170,7 @@ are unclear: they may gain or lose, but their examples so far do not show it.</p
 
 
 def probabilities(summary: Summary) -> PagePart:
-    """The calibration of probabilities, if there are two labels."""
+    """Make the calibration of probabilities, for two labels."""
     curves = {
         name: calibration_curve(trace)
         for name, trace in summary.comparison.traces.items()
@@ -186,7 +186,7 @@ def probabilities(summary: Summary) -> PagePart:
 
 
 def tasks(summary: Summary) -> PagePart:
-    """The table of all tasks, to be sorted and searched; those called first."""
+    """Make the sortable table of all tasks, with the significant ones first."""
     result = summary.verdict
     if len(result.tasks) < 2:
         return PagePart("")
@@ -205,7 +205,7 @@ def tasks(summary: Summary) -> PagePart:
 
 
 def weights(summary: Summary) -> PagePart:
-    """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
+    """Make the tables of the largest weights by name: those of all tasks, and those in which some tasks differ most."""
     model: Estimator = summary.comparison.models.get(summary.learner)
     if summary.weights is not None or model is None or not stream_model_of(model).fitted:
         return PagePart("")
@@ -237,7 +237,7 @@ def _what(spread: NDArray[np.float64] | None) -> str:
 
 
 def _differing(summary: Summary, model: Estimator) -> str:
-    """The table of some tasks' own weights: of those most surely helped and hurt, or else with most examples."""
+    """Make the table of some tasks' own weights: most surely helped and hurt tasks, or those with most records."""
     result, known = summary.verdict, set(model.tasks_)
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
@@ -252,19 +252,19 @@ def _differing(summary: Summary, model: Estimator) -> str:
 
 
 def _has_names(weights: Sequence[Weight]) -> bool:
-    """Return True if features have names, and not only numbers of columns."""
+    """Return True if features have names, not only column numbers."""
     columns = [weight.name for weight in weights if weight.name != CONSTANT_FEATURE]
     return any(not isinstance(name, int) and not str(name).endswith("=") for name in columns)
 
 
 def _in_words(weights: Sequence[Weight], part: int = 0) -> str:
-    """List the first weights: the parts that tasks share, or with ``part=1`` the task's own."""
+    """List the first weights: shared ones, or with ``part=1`` the task's own."""
     values = ((weight.name, f"{weight.moves[part]:+.2g}".replace("-", "\N{MINUS SIGN}")) for weight in weights[:_NAMED])
     return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in values)
 
 
 def read(reading: Reading | None) -> PagePart:
-    """The rows and columns read and dropped."""
+    """Make the part on the rows and columns read and dropped."""
     if reading is None:
         return PagePart("")
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
@@ -274,7 +274,7 @@ def read(reading: Reading | None) -> PagePart:
 
 
 def read_part(pairs: Sequence[tuple[str, str]], examples: Sequence[str], dropped: Mapping[str, str]) -> PagePart:
-    """Facts of the reading, the first rows skipped, and the columns dropped."""
+    """Make facts on reading, the first skipped rows, and the dropped columns."""
     skipped = markup.table("Rows skipped, the first of them", ["what was wrong"], [(example,) for example in examples])
     left_out = markup.table("Columns dropped", ["column", "why"], list(dropped.items()), words=2)
     return PagePart(markup.section("read", "What was read", markup.facts(pairs, "facts"), skipped, left_out))
@@ -286,7 +286,7 @@ def _learner_row(summary: Summary, name: str, metrics: Metrics, measures: Sequen
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Select all tasks if few; else by the highest lower and the lowest upper ends of intervals, best first."""
+    """Select all tasks if few; else those most surely helped or hurt, by the ends of their intervals, best first."""
     if len(known) <= figures.NAMED_ROWS:
         return known[np.argsort(-result.gain[known], kind="stable")]
     half = figures.NAMED_ROWS // 2

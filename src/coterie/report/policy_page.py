@@ -1,4 +1,4 @@
-"""The page about a log of choices: the verdict, and the values of policies."""
+"""The page about a log of choices: the verdict and the values of policies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LISTED = 20
 
 
 def write_bandit_report(path: Path, outcome: BanditOutcome, facts: Sequence[tuple[str, str]] = ()) -> None:
-    """Write the values of policies by a log as one HTML page that works offline.
+    """Write the estimated values of policies as one HTML page that works offline.
 
     Parameters
     ----------

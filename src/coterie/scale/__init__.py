@@ -1,4 +1,4 @@
-"""Learning in shards: each task belongs to one of several estimators, which learn side by side on Ray."""
+"""Sharded learning: each task belongs to one of several estimators, which learn in parallel on Ray."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Learning from files in shards: the common start, the split, the shards, and their sums as one result."""
+"""Sharded learning from files: the common start, the split, the shards, and the total of their sums."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ COMMON_START, _FEW, _BLOCK = 10_000, 100, 1000
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run: its step (``"split"`` or ``"learn"``), the records done, and their total if known."""
+    """The progress of a run: its step (``"split"`` or ``"learn"``), the records processed, and their total if known."""
 
     step: str
     records: int
@@ -61,7 +61,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class ShardedOutcome:
-    """The result of learning in shards.
+    """The result of sharded learning.
 
     Attributes
     ----------
@@ -87,11 +87,11 @@ class ShardedOutcome:
 
     @property
     def model(self) -> ShardedModel:
-        """The model, which predicts."""
+        """The sharded model, for predictions."""
         return load(self.folder)
 
     def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict:
-        """Judge the learner against a baseline, by default one model per task; see :meth:`Comparison.verdict`."""
+        """Compute the verdict against a baseline, by default one model per task; see :meth:`Comparison.verdict`."""
         verdict = self.sums.verdict(against or next(iter(self.baselines), CONSTANT), confidence)
         if against or not self.baselines:
             return verdict
@@ -99,7 +99,7 @@ class ShardedOutcome:
 
 
 class _Until(Stop):
-    """Stop the common start after a number of records, once two labels have come."""
+    """Stop the common start after a number of records, if two labels were seen."""
 
     def __init__(self, wanted: int) -> None:
         super().__init__()
@@ -127,14 +127,14 @@ def learn(
     on_progress: Callable[[Progress], None] | None = None,
     **reading: Any,
 ) -> ShardedOutcome:
-    r"""Learn from files in shards: each task belongs to one of several estimators, which learn side by side.
+    r"""Learn from files in shards: each task belongs to one of several estimators, which learn in parallel.
 
-    The first records are learned once, and each shard begins with a copy of that model. Then one pass writes the
-    records of each shard to files of its own, and each shard learns them in a Ray actor (a single shard in this
-    process). Shards do not exchange anything: errors are a little larger than those of one process.
+    The first records are learned once, and each shard starts with a copy of that model. Then one pass writes the
+    records of each shard to separate files, and each shard learns them in a Ray actor (a single shard in this process).
+    Shards do not communicate: errors are a little larger than those of one process.
 
-    A run that was killed at any time continues when it is called again with the same arguments; the model is the same
-    to the last bit.
+    A run that was killed continues when it is called again with the same arguments; the model is the same to the last
+    bit.
 
     Parameters
     ----------
@@ -189,10 +189,12 @@ def learn(
     if not isinstance(learner, LearnerExpression):  # an estimator's repr is its expression
         choice = LearnerExpression(learner if isinstance(learner, str) else repr(learner))
     if base_model(choice.model) is not choice.model:
-        raise ValueError("several workers cannot ask for labels: which to ask for depends on all records")
+        raise ValueError(
+            "query strategies are not supported with several workers, because queries depend on all records"
+        )
     paths, folder = find_paths(files), Path(output).absolute()
     if STDIN in paths:
-        raise ValueError("standard input cannot be divided among workers: write it to a file first")
+        raise ValueError("standard input cannot be divided among workers; write it to a file first")
     kind = _kind(paths, reading.get("format"))
     report = on_progress or (lambda progress: None)
     options = {"learner": choice.text, "alone": alone, "common_start": common_start, **reading}
@@ -217,18 +219,18 @@ def learn(
 
 
 def _kind(paths: list[str], named: str | None) -> str:
-    """The format in which the records of shards are written."""
+    """Return the format of the records of shards."""
     kinds = {detect_format(path, named) for path in paths}
     if kinds <= set(TABLES):
         return "arrow"
     if len(kinds) > 1:
-        raise ValueError(f"files of {' and '.join(sorted(kinds))} cannot be learned together: convert one of them")
+        raise ValueError(f"files of {' and '.join(sorted(kinds))} cannot be learned together; convert one of them")
     return kinds.pop()
 
 
 @contextmanager
 def _open_run(folder: Path, settings: RunSettings) -> Iterator[Path]:
-    """Lock the folder, and begin a run in it or continue the one there."""
+    """Lock the folder, and start a run in it or continue the existing one."""
     require_place(folder)
     folder.mkdir(exist_ok=True)
     with hold_folder(folder):
@@ -253,12 +255,12 @@ def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
     for name in expected | actual:
         if expected.get(name) != actual.get(name):
             raise ValueError(
-                f"{folder} holds a run that has not ended with {name}={expected.get(name)!r}; got "
-                f"{actual.get(name)!r}: repeat its command, or name a new folder"
+                f"{folder} contains an unfinished run with {name}={expected.get(name)!r}; got "
+                f"{actual.get(name)!r}; repeat its command, or name a new folder"
             )
     for (path, version), (_, present) in zip(before.files, now.files, strict=True):
         if version != present:
-            raise ValueError(f"{path} has changed since the run in {folder} began: name a new folder")
+            raise ValueError(f"{path} has changed since the run in {folder} began; name a new folder")
 
 
 def _common_start(paths: list[str], choice: LearnerExpression, alone: bool, records: int, reading: Json) -> ShardState:
@@ -269,7 +271,7 @@ def _common_start(paths: list[str], choice: LearnerExpression, alone: bool, reco
     if outcome.failed is not None:
         raise outcome.failed
     if "task" not in outcome.reading.columns:
-        raise InputError("has no tasks, by which records are divided among workers", paths[0])
+        raise InputError("has no tasks; several workers need a task column to divide the records", paths[0])
     models = outcome.comparison.models
     sums, label_baselines = Sums(TOGETHER), LabelBaselines()
     label_baselines.predict_next(outcome.trace)
@@ -288,7 +290,7 @@ def _learn_shards(run: Path, split: Split, every: str, address: str | None, repo
 
 
 def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
-    """Put the models of the shards into the folder, the manifest last, and add up their sums."""
+    """Move the models of the shards into the folder, write the manifest last, and add up their sums."""
     run, sums, names, seconds = folder / RUN, start.sums, [], []
     first = start.label_baselines.total
     labels = LabelCounts(first.n, dict(first.sums))
@@ -308,7 +310,7 @@ def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
 
 
 def _positive_label(model: Estimator) -> Hashable:
-    """The positive label of two; None of other labels."""
+    """Return the positive one of two labels; None for other labels."""
     encoder = stream_model_of(model).label_encoder
     classes = [] if encoder.numeric else encoder.classes.tolist()
     return classes[-1] if len(classes) == 2 else None

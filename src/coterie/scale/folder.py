@@ -1,4 +1,4 @@
-"""A model in shards: a folder of ordinary model files and a manifest; each record is predicted by its task's shard."""
+"""A sharded model: a folder of model files and a manifest; a task's shard predicts its records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ShardFile(msgspec.Struct, frozen=True):
-    """The model file of a shard, the SHA-256 of its bytes, and the records behind the common start."""
+    """The model file of a shard, its SHA-256, and the number of records after the common start."""
 
     file: str
     digest: str
@@ -42,7 +42,7 @@ class ShardFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The contents of ``manifest.json``: a task is in the shard that ``routing`` says."""
+    """The contents of ``manifest.json``; ``routing`` names the rule from tasks to shards."""
 
     version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)]
     routing: str
@@ -61,12 +61,12 @@ def read_manifest(folder: str | PathLike[str]) -> Manifest:
     path = Path(folder) / MANIFEST
     if not path.is_file():
         if (Path(folder) / RUN).is_dir():
-            raise ValueError(f"{folder} holds a run that has not ended: repeat its command to continue it")
-        raise ValueError(f"{folder} holds no model in shards: there is no {MANIFEST} in it")
+            raise ValueError(f"{folder} contains an unfinished run; repeat its command to continue it")
+        raise ValueError(f"{folder} contains no sharded model: {MANIFEST} is missing")
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not the manifest of a model in shards: {error}") from None
+        raise ValueError(f"{path} is not the manifest of a sharded model: {error}") from None
     if manifest.routing != RULE:
         raise ValueError(f"{path} divides tasks by the rule {manifest.routing!r}; expected {RULE!r}")
     if any(Path(shard.file).name != shard.file for shard in manifest.shards):
@@ -75,7 +75,7 @@ def read_manifest(folder: str | PathLike[str]) -> Manifest:
 
 
 def write_manifest(folder: Path, names: Iterable[str], records: Iterable[int], start: int) -> Manifest:
-    """Write the manifest of model files; files of an earlier manifest are removed."""
+    """Write the manifest of model files; remove files of an earlier manifest."""
     shards = [ShardFile(name, _digest(folder / name), n) for name, n in zip(names, records, strict=True)]
     manifest = Manifest(VERSION, RULE, start, shards)
     write_json(folder / MANIFEST, manifest)
@@ -86,12 +86,12 @@ def write_manifest(folder: Path, names: Iterable[str], records: Iterable[int], s
 
 
 def new_name(shard: int) -> str:
-    """Return a name for the model file of a shard that no earlier manifest has."""
+    """Return a name for a shard's model file that no earlier manifest has."""
     return f"shard-{shard:05}-{secrets.token_hex(4)}.coterie"
 
 
 def load(folder: str | PathLike[str]) -> ShardedModel:
-    """Load a model in shards; a shard is read when a record of its tasks comes.
+    """Load a sharded model; a shard is read at its first record.
 
     Raises
     ------
@@ -107,10 +107,10 @@ _COMMON = ("_many_classes", "classes_", "encoder_", "feature_names_in_", "n_feat
 
 
 class ShardedModel:
-    """A model in shards that predicts.
+    """A sharded model for predictions.
 
     ``predict``, ``decision_function``, ``predict_proba`` and ``predict_interval`` are those of the shards' estimator,
-    with ``task`` given.
+    and need ``task``.
 
     Parameters
     ----------
@@ -142,13 +142,13 @@ class ShardedModel:
         return self.loaded[number]
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute that all shards have, or a method that predicts each record by its shard."""
+        """Return an attribute of all shards, or a method that predicts each record by its shard."""
         if name in _METHODS:
             getattr(self.shard(0), name)  # raises AttributeError if the estimator has none
             return partial(self._predict, name)
         if name in _COMMON:
             return getattr(self.shard(0), name)
-        raise AttributeError(f"a model in shards has no {name!r}: use one of its shards, .shard(number)")
+        raise AttributeError(f"a sharded model has no {name!r}; use one of its shards, .shard(number)")
 
     def _predict(self, method: str, X: Records, task: Tasks, **options: object) -> Array:
         from sklearn.utils import _safe_indexing
@@ -162,7 +162,7 @@ class ShardedModel:
         return np.asarray(np.concatenate(predictions)[place])
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Predict a block of a raw reader: each shard encodes its records as it has learned to."""
+        """Predict a block of a raw reader; each shard encodes its records."""
 
         def predict(model: Estimator, rows: Codes) -> BlockPredictions:
             part = _encoded(block.take(rows), stream_model_of(model).encoder)
@@ -175,7 +175,7 @@ class ShardedModel:
         return BlockPredictions(*columns)  # type: ignore[arg-type]
 
     def _by_shard(self, tasks: Tasks, predict: Callable[[Estimator, Codes], ResultT]) -> tuple[list[ResultT], Codes]:
-        """Let each shard predict the rows of its tasks; also returns the place of each row among these joined."""
+        """Predict each shard's rows by the shard; also return the place of each row in the concatenation."""
         numbers = self._shard_numbers.look_up(tasks)
         shards = np.unique(numbers).tolist() or [0]  # the first one gives the form for no records
         predictions = [predict(self.shard(shard), np.flatnonzero(numbers == shard)) for shard in shards]
@@ -184,7 +184,7 @@ class ShardedModel:
 
 
 def _encoded(block: Block, encoder: Encoder | None) -> Block:
-    """Encode a block of a raw reader, unless it has no records; nothing is learned of its scales."""
+    """Encode a block of a raw reader, unless it is empty, without updating the scales."""
     if isinstance(block.X, TextRows):
         return replace(block, X=block.X.X)
     if encoder is None or not isinstance(block.X, TableRows):
@@ -194,7 +194,7 @@ def _encoded(block: Block, encoder: Encoder | None) -> Block:
 
 
 def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str], int]:
-    """Forget tasks in every shard that knows them, copies from the common start among them.
+    """Forget tasks in every shard that knows them, including copies from the common start.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
 
 
 def require_place(folder: Path) -> None:
-    """Check that a model in shards can be written to a folder: it is new, or holds a run that has not ended.
+    """Raise an error unless a sharded model can be written to a folder: it is new, or has an unfinished run.
 
     Raises
     ------
@@ -242,12 +242,12 @@ def require_place(folder: Path) -> None:
     if not folder.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {str(folder.parent)!r}")
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{str(folder)!r} is a file: several workers write a folder; name a new one")
+        raise ValueError(f"{str(folder)!r} is a file; several workers write a folder")
     if folder.is_dir() and not (folder / RUN).is_dir():
         if (folder / MANIFEST).exists():
-            raise ValueError(f"{str(folder)!r} holds a model in shards: name a new folder")
+            raise ValueError(f"{str(folder)!r} contains a sharded model; name a new folder")
         if any(path.name != LOCK for path in folder.iterdir()):
-            raise ValueError(f"{str(folder)!r} holds other files: name a new folder")
+            raise ValueError(f"{str(folder)!r} contains other files; name a new folder")
 
 
 def _load_shard(folder: Path, shard: ShardFile) -> Estimator:
@@ -255,7 +255,7 @@ def _load_shard(folder: Path, shard: ShardFile) -> Estimator:
     if not path.is_file():
         raise ValueError(f"{path} is missing: the model in {folder} is incomplete")
     if _digest(path) != shard.digest:
-        raise ValueError(f"{path} has another checksum than in the manifest: it was changed")
+        raise ValueError(f"{path} does not match its checksum in the manifest: it was changed")
     return coterie.load(path)
 
 

@@ -43,7 +43,7 @@ def learn_on_ray(
     address: str | None,
     on_progress: Callable[[dict[int, int]], None],
 ) -> None:
-    """Let each shard of a run learn in an actor of its own.
+    """Learn the shards of a run, each in one actor.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def _wait(ray: ModuleType, actors: list[Any], on_progress: Callable[[dict[int, i
                 error = ray.get(call)
             except ray.exceptions.RayActorError as lost:
                 raise LostShardError(
-                    f"the process of shard {shard} died {RESTARTS + 1} times: is there enough memory? "
-                    "The same command continues from its last save"
+                    f"the process of shard {shard} died {RESTARTS + 1} times, perhaps for lack of memory; "
+                    "the same command continues from its last save"
                 ) from lost
             if error is not None:
                 error.add_note(f"in shard {shard}")
@@ -176,7 +176,7 @@ def _prepare_environment() -> bool:
 
 @contextlib.contextmanager
 def _restored_signals() -> Iterator[None]:
-    """Restore this process's handlers of signals, which Ray replaces."""
+    """Restore this process's signal handlers, which Ray replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -1,4 +1,4 @@
-"""The shard of a task: a stable hash of its label, the same on every machine and from every kind of file."""
+"""The shard of a task: a stable hash of its label, equal on all machines and for all file formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RULE = "feature_hash(text of the task, 30) modulo the number of shards"
 
 
 def shard_of(task: Hashable, shards: int) -> int:
-    """Return the shard that a task belongs to.
+    """Return the shard of a task.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def shard_of(task: Hashable, shards: int) -> int:
 
 
 class ShardNumbers(dict["Hashable", int]):
-    """The shard of each task, hashed when it is first looked up.
+    """The shard of each task, cached.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class ShardNumbers(dict["Hashable", int]):
 
 
 def _text(label: object) -> str:
-    """Convert a label to text, equal labels to the same."""
+    """Convert a label to text; equal labels have equal texts."""
     match label:
         case bool() | np.bool_() | int() | np.integer():
             return str(int(label))

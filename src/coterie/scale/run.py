@@ -1,4 +1,4 @@
-"""The folder of a run in progress: its settings, the split records, and the states of shards."""
+"""The folder of an unfinished run: its settings, the split records, and the states of shards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATE, _DATA = "state.npz", "data"
 
 
 class RunSettings(msgspec.Struct, frozen=True):
-    """The settings of a run; a command that goes on with it must have the same.
+    """The settings of a run; a command that continues it must have the same.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class RunSettings(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The records of each shard, written when all of them are on the disk.
+    """The records of each shard, written after all of them are on the disk.
 
     Attributes
     ----------
@@ -65,14 +65,14 @@ class Split(msgspec.Struct, frozen=True):
 
 
 def write_json(path: Path, data: msgspec.Struct) -> None:
-    """Write a structure as JSON, whole or not at all."""
+    """Write a structure as JSON, completely or not at all."""
     with replacing(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(data)))
 
 
 @dataclass
 class ShardState:
-    """Learners after some records of a shard.
+    """The learners of a shard after a number of records.
 
     Attributes
     ----------
@@ -138,12 +138,12 @@ def load_state(path: Path) -> ShardState:
 
 
 def state_path(run: Path, shard: int, records: int) -> Path:
-    """Return the place of the state of a shard after some records."""
+    """Return the folder of a shard's state after a number of records."""
     return run / f"shard-{shard:05}-{records}"
 
 
 def states_of(run: Path, shard: int) -> list[tuple[int, Path]]:
-    """List the saved states of a shard: the number of records and the folder, the furthest last."""
+    """Return the saved states of a shard: the number of records and the folder, the latest last."""
     return sorted((int(path.name.rsplit("-", 1)[1]), path) for path in run.glob(f"shard-{shard:05}-*"))
 
 

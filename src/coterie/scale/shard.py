@@ -1,4 +1,4 @@
-"""One shard: an estimator that learns the records of its tasks from its own files."""
+"""One shard: an estimator that learns the records of its tasks from separate files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Shard:
-    """A shard of a run: an ordinary learner of its own files, which continues from its last save.
+    """A shard of a run: a learner of separate files, which continues from its last save.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Shard:
         return self._records
 
     def learn(self) -> Exception | None:
-        """Learn all records of the shard, and save; an error of reading or learning is returned."""
+        """Learn all records of the shard, and save; return an error of reading or learning."""
         try:
             self._learn()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The split: one pass over the files writes the records of each shard to files of its own."""
+"""The split: one pass over the files writes the records of each shard to separate files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROWS = 8192
 def split_records(
     run: Path, reader: Reader, models: Iterable[Estimator], shards: int, kind: str, on_block: Callable[[int], None]
 ) -> Split:
-    """Write the records behind the common start to files of their shards, in their order.
+    """Write the records after the common start to files of their shards, in order.
 
     Parameters
     ----------

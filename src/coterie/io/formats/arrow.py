@@ -1,4 +1,4 @@
-"""Parquet, and Arrow's IPC files and streams: columns as they are, checked before use."""
+"""Parquet, and Arrow's IPC files and streams: columns with their types, checked before use."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 
 def _rows_at_once(block_rows: int, columns: int) -> int:
-    """Return the number of rows of a chunk, fewer if there are many columns."""
+    """Return the number of rows of a chunk, smaller if there are many columns."""
     return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
 
 
 def _cut(batch: pa.RecordBatch, before: int, block_rows: int, unchanged: Sequence[str]) -> Iterator[TableChunk]:
-    """Cut a batch into chunks, rows counted from the file's first; refuse one that does not match its description."""
+    """Cut a batch into chunks, with row numbers of the file; raise InputError for invalid data."""
     batch.validate(full=True)
     block_rows = _rows_of_length(sum(map(_longest_shared, batch.columns)), block_rows)
     for first in range(0, batch.num_rows, block_rows):
@@ -47,14 +47,14 @@ def _cut(batch: pa.RecordBatch, before: int, block_rows: int, unchanged: Sequenc
 
 
 def _rows_of_length(longest: int, most: int) -> int:
-    """Return the number of rows of a chunk, fewer if a row may have ``longest`` bytes of text."""
+    """Return the number of rows of a chunk, smaller if a row may have ``longest`` bytes of text."""
     return max(1, min(most, _BLOCK_BYTES // max(longest, 1)))
 
 
 def _longest_shared(column: pa.Array) -> int:
     """Return the bytes of the longest text of a column with shared texts; 0 for other columns.
 
-    Chunks have a copy of a text for each row: a file of a kilobyte would make gigabytes of them.
+    A chunk copies a text for each row: a file of a kilobyte could expand to gigabytes.
     """
     kind = column.type
     shared = column.dictionary if pa.types.is_dictionary(kind) else column if pa.types.is_string_view(kind) else None
@@ -68,7 +68,7 @@ def _pick(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
 
 
 class ParquetTable:
-    """One Parquet file; from standard input or compressed as a whole, by way of a temporary file."""
+    """One Parquet file; standard input and compressed files are first copied to a temporary file."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         from pyarrow import parquet
@@ -82,11 +82,11 @@ class ParquetTable:
         self._peeking: parquet.ParquetFile | None = None
 
     def kinds(self) -> Kinds:
-        """Return the kinds that the types of the columns suggest."""
+        """Return the kinds of features for the types of the columns."""
         return schema_kinds(self._schema)
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Read batch after batch, of the columns wanted only."""
+        """Read the wanted columns batch by batch."""
         names, metadata = list(dict.fromkeys((*wanted, *unchanged))), self._file.metadata
         groups = range(metadata.num_row_groups)
         size = sum(metadata.row_group(group).total_byte_size for group in groups)
@@ -99,10 +99,10 @@ class ParquetTable:
                 self._source.advance(row / max(metadata.num_rows, 1))
 
     def _rows_of_group(self, group: int, wanted: Sequence[str], most: int) -> int:
-        """Return the number of rows of a chunk of a row group, fewer if its rows share long texts.
+        """Return the number of rows of a chunk of a row group, smaller if its rows share long texts.
 
-        The first row tells, whose description the reader checks. The metadata of a column would tell as well, but
-        a damaged file whose statistics contradict its schema would end the process.
+        The first row decides. The metadata of a column would decide as well, but a damaged file whose statistics
+        contradict its schema would crash the process.
         """
         shared = [name for name in wanted if is_string(self._schema.field(name).type)]
         described = self._file.metadata.row_group(group)
@@ -117,7 +117,7 @@ class ParquetTable:
 
 
 def _copy_to_disk(source: Source) -> IO[bytes]:
-    """Copy a stream to a temporary file, since Parquet is read from its end; it is deleted when closed."""
+    """Copy a stream to a temporary file, because Parquet is read from its end; closing deletes it."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the source
     source.add_callback(file.close)
     while piece := source.read(_PIECE_BYTES):
@@ -127,7 +127,7 @@ def _copy_to_disk(source: Source) -> IO[bytes]:
 
 
 class ArrowTable:
-    """One Arrow IPC file or stream; a file that does not allow seeking is read as the stream that it contains."""
+    """One Arrow IPC file or stream; a file without random access is read as a stream."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         self._source, self._block_rows = source, block_rows
@@ -158,11 +158,11 @@ class ArrowTable:
             pass
 
     def kinds(self) -> Kinds:
-        """Return the kinds that the types of the columns suggest."""
+        """Return the kinds of features for the types of the columns."""
         return schema_kinds(self._schema)
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Read batch after batch as they were written, and cut them into chunks."""
+        """Read batches as written, and cut them into chunks."""
         names = list(dict.fromkeys((*wanted, *unchanged)))
         row, rows = 0, _rows_at_once(self._block_rows, len(names))
         for batch in self._batches:

@@ -1,7 +1,6 @@
-"""CSV and its relatives, in pieces of complete records parsed by pyarrow.
+"""CSV and similar formats, in pieces of complete records parsed by pyarrow.
 
-The records are found here rather than there: that is what gives a line number to every fault, and lets one bad record
-be left out of a piece.
+Records are split here and not by pyarrow, so that every error has a line number and a bad record can be skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ DELIMITERS = ",\t;|"
 
 
 def sniff_delimiter(header: bytes) -> str:
-    """Guess the delimiter: the most frequent of ``, tab ; |`` outside quotes, the comma if there is none.
+    """Guess the delimiter: the most frequent of ``, tab ; |`` outside quotes; a comma if there is none.
 
     Examples
     --------
@@ -49,7 +48,7 @@ def sniff_delimiter(header: bytes) -> str:
 
 
 class _Splitter:
-    """A splitter into records; the first piece decides on the delimiter."""
+    """Splits text into records; the first piece decides the delimiter."""
 
     def __init__(self, delimiter: str | None) -> None:
         self.delimiter = delimiter or ""
@@ -95,7 +94,7 @@ class CsvTable:
         return pacsv.ParseOptions(delimiter=self._split.delimiter, newlines_in_values=True)
 
     def _regular(self, records: TextRecords) -> TextRecords:
-        """Leave out the records that do not have as many fields as the header."""
+        """Omit the records whose number of fields differs from the header."""
         good = records.fields == len(self.names)
         if good.all():
             return records
@@ -116,7 +115,7 @@ class CsvTable:
         )
 
     def _parse(self, records: TextRecords, wanted: pacsv.ConvertOptions) -> pa.RecordBatch:
-        """Parse the wanted columns; raises ``pyarrow.ArrowInvalid`` for text in a column of numbers."""
+        """Parse the wanted columns; raise ``pyarrow.ArrowInvalid`` for text in a numeric column."""
         data = records.span()
         table = pacsv.read_csv(
             pa.BufferReader(data + b"\n"),
@@ -130,7 +129,7 @@ class CsvTable:
         return batch
 
     def kinds(self) -> Kinds:
-        """Return the kinds of columns: numeric or date if more than half of the values are such, else categorical."""
+        """Return the kinds of columns: numeric or date if more than half of the values are, else categorical."""
         if self._first is None:
             return {}
         batch = self._parse(self._first, self._types(dict.fromkeys(self.names, pa.string())))
@@ -146,7 +145,7 @@ class CsvTable:
         return kinds
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Parse piece after piece: numbers as numbers, everything else, and unchanged columns, as strings."""
+        """Parse piece by piece: numeric columns as numbers; other and unchanged columns as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
         options = self._types(types)
         pieces = chain([self._first] if self._first is not None else [], self._pieces)
@@ -158,7 +157,7 @@ class CsvTable:
                 yield self._parse_doubtful(records, types, texts)
 
     def _texts(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, Array]:
-        """Parse columns as text, also those of numbers."""
+        """Parse all columns as text."""
         if not names:
             return {}
         batch = self._parse(records, self._types(dict.fromkeys(names, pa.string())))
@@ -167,7 +166,7 @@ class CsvTable:
     def _parse_doubtful(
         self, records: TextRecords, types: Mapping[str, pa.DataType], unchanged: Mapping[str, Array]
     ) -> TableChunk:
-        """Parse numbers one by one, to report text among them."""
+        """Parse numbers one by one, to report any text."""
         batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))
         columns, faults = [], list[Fault]()
         for name, kind in types.items():

@@ -1,6 +1,6 @@
-"""JSON Lines: one object per line, decoded by msgspec into the columns wanted.
+"""JSON Lines: one object per line, decoded by msgspec into the wanted columns.
 
-Not by pyarrow, whose JSON parser (26.0) ends the process on some lines that are no JSON, such as ``null, "a": 1}``.
+pyarrow's JSON parser (26.0) crashes the process on some invalid lines, such as ``null, "a": 1}``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOO_LONG = 10**_DIGITS
 
 
 class _Type(NamedTuple):
-    """A type of values: as a column, as a kind of feature, in messages, and as msgspec checks it."""
+    """A type of values: its column type, kind of feature, name in messages, and msgspec type."""
 
     arrow: pa.DataType | None
     kind: str
@@ -56,7 +56,7 @@ _TYPES = {
 
 
 def _type_of(value: object) -> str:
-    """The name of a JSON value's type; ``"other"`` for an object, a mixed list or a number of too many digits."""
+    """Return the name of a JSON value's type; ``"other"`` for objects, mixed lists and numbers with too many digits."""
     name = type(value).__name__
     if name in ("int", "float"):
         return "number" if name == "float" or abs(value) < _TOO_LONG else "other"  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def _type_of(value: object) -> str:
 
 
 def _decode(line: bytes) -> Json | str:
-    """Decode one line to its object, or to a sentence that says why it is none."""
+    """Decode one line to its object, or to an error message."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -78,7 +78,7 @@ def _decode(line: bytes) -> Json | str:
 
 
 class JsonTable:
-    """One file of JSON Lines; keys that first appear after its first four mebibytes are not read."""
+    """One JSON Lines file; keys that first appear after the first 4 MiB are not read."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         self._faults, self._block_rows = faults, block_rows
@@ -103,14 +103,14 @@ class JsonTable:
         return {name: (kinds.get(kind), reasons.get(kind, "")) for name, kind in self._first_types.items()}
 
     def _type_for(self, name: str, use: str) -> str:
-        """Return the type to read a column as: that of its use, or else the one it had in the first rows."""
+        """Return the type of a column: that of its use, or else that of the first rows."""
         if use in ("numeric", "items", "text", "date"):
             return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
         first = self._first_types.get(name, "null")
         return first if first in _TYPES and first != "list" else "str"
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Parse piece after piece; the label and the task keep the type that they have in the first block."""
+        """Parse piece by piece; the label and the task keep their type in the first block."""
         types = {name: self._type_for(name, use) for name, use in wanted.items()}
         marked = {name for name, use in wanted.items() if use in ("categorical", "date")}
         decode = _column_decoder(types, marked)
@@ -125,7 +125,7 @@ class JsonTable:
     def _parse_lines(
         self, records: TextRecords, types: Mapping[str, str], marked: Collection[str], unchanged: Sequence[str]
     ) -> TableChunk:
-        """Decode line by line, and leave out the bad ones after reporting them."""
+        """Decode line by line, reporting and omitting bad lines."""
         decoded = [_decode(records.record(row)) for row in range(len(records))]
         objects = [value for value in decoded if isinstance(value, dict)]
         numbers = [name for name, kind in types.items() if kind == "number"]
@@ -165,12 +165,12 @@ def _find_types(records: TextRecords) -> dict[str, str]:
 
 
 def _is_large(value: object) -> bool:
-    """Return True for a whole number that may have no float."""
+    """Return True for an integer too large for an exact float."""
     return type(value) is int and _EXACT < abs(value) < _TOO_LONG
 
 
 def _check(row: int, value: Json | str, types: Mapping[str, str], whole: Collection[str] = ()) -> Iterator[Fault]:
-    """Yield the faults of a decoded line; columns of ``whole`` numbers have some that no float has."""
+    """Yield the errors of a decoded line; integers in ``whole`` columns may be too large for a float."""
     if isinstance(value, str):
         yield Fault(row, None, value)
         return
@@ -202,7 +202,7 @@ def _array(values: list[Any], kind: str, marked: bool) -> pa.Array:
 
 
 def _exact_numbers(values: list[Any]) -> pa.Array:
-    """Numbers that name something, none rounded: as int64 or float64 if all fit, else as decimal numbers.
+    """Convert numeric labels or tasks exactly: to int64 or float64 if all fit, else to decimal numbers.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def _exact_numbers(values: list[Any]) -> pa.Array:
 def _column_decoder(
     types: Mapping[str, str], marked: Collection[str]
 ) -> Callable[[TextRecords], pa.RecordBatch | None]:
-    """Make a function that decodes a piece at once; it returns None if a line is not an object of these types."""
+    """Make a function that decodes a piece at once; it returns None for a line that is not an object of these types."""
     attributes = [f"f{i}" for i in range(len(types))]
     fields = [(name, _TYPES[kind].checked | None, UNSET) for name, kind in zip(attributes, types.values(), strict=True)]
     try:

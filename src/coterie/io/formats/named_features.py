@@ -1,4 +1,4 @@
-"""svmlight and Vowpal Wabbit text: rows that name their own features, parsed by compiled code."""
+"""svmlight and Vowpal Wabbit text: rows with named features, parsed by compiled code."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MISSING_TASK = "the row has no qid:, which earlier rows have"
 
 
 class Rows(NamedTuple):
-    """Consecutive good records in the form that `Block` takes, and their lines."""
+    """Consecutive good records for a `Block`, with their line numbers."""
 
     records: TextRecords
     entries: HashedFeatures
@@ -61,9 +61,9 @@ class Rows(NamedTuple):
 
 @dataclass
 class RowSchema:
-    """Facts that the first record of a stream fixes for all: the presence of labels and tasks.
+    """Properties that the first record sets for a whole stream: the presence of labels and tasks.
 
-    If there are labels, rows without one are left out unless ``label_optional``, as for rows to predict.
+    If there are labels, rows without one are omitted unless ``label_optional``, as for prediction.
     """
 
     label: bool | None = None
@@ -100,7 +100,7 @@ class SvmlightParser:
 class VowpalParser:
     """Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace.
 
-    The names of the next n records are kept in ``names`` if ``noted(n)``.
+    If ``noted(n)`` is true, the names of the next n records are stored in ``names``.
     """
 
     bits: int
@@ -120,7 +120,7 @@ class VowpalParser:
         return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)
 
     def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> Array | None:
-        """Return the task of each row; equal ones are one object."""
+        """Return the task of each row; equal tasks share one string object."""
         if self.task is None:
             return None
         first, numbers = number_words(data, place)
@@ -133,13 +133,13 @@ RowParser = SvmlightParser | VowpalParser
 
 
 def namespaces_in(records: TextRecords) -> list[str]:
-    """Return the names of the namespaces in rows, in order of first appearance; ``""`` is the one without a name."""
+    """Return the namespaces of rows, in order of first appearance; ``""`` is the unnamed one."""
     names = (name for row in range(len(records)) for name in _NAMESPACE.findall(records.record(row)))
     return [name.decode("utf-8", "replace") for name in dict.fromkeys(names)]
 
 
 def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser, schema: RowSchema) -> Iterator[Rows]:
-    """Yield the rows of a file, block after block, without blank lines and comments."""
+    """Yield the rows of a file block by block, without blank lines and comments."""
     pieces = text_records(source, split_lines, faults)
     for records in chain.from_iterable(piece.parts(block_rows) for piece in pieces):
         parsed = parse(as_bytes(records.data), records)
@@ -170,7 +170,7 @@ def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser,
 
 
 def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> Iterator[Fault]:
-    """Yield a fault with a sentence for each code of the parser."""
+    """Yield an error message for each error code of the parser."""
     for row in np.flatnonzero(parsed.fault > fields.GOOD):
         word, names = shown(records.data[slice(*parsed.token[row])]), namespaces_in(records.pick(slice(row, row + 1)))
         message = _MESSAGES[int(parsed.fault[row])].format(
