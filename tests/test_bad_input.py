@@ -263,7 +263,7 @@ SLIPS = {
     "a class to compare": (lambda: ct.compare(ct.MultitaskPerceptron, X, Y), "models is the class MultitaskPerceptron"),
     "one to compare that is fitted at once": (
         lambda: ct.compare([ct.MultitaskPerceptron(), ct.batch.MultitaskKernelRidge()], X, Y),
-        r"models\[1\] must learn record by record, got MultitaskKernelRidge",
+        r"models\[1\] must be an online estimator, got MultitaskKernelRidge",
     ),
     "a class along a stream": (
         lambda: ct.progressive_validation(ct.MultitaskPerceptron, X, Y),

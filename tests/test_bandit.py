@@ -162,7 +162,7 @@ def test_seed_and_id_determine_what_is_drawn():
 @pytest.mark.parametrize("explore", ["ucb", "thompson"])
 def test_variances_are_needed_where_the_exploration_uses_them(explore):
     for model in (None, ct.MultitaskAROW()):  # whose variance is that of a margin, and not of the rate
-        with pytest.raises(ValueError, match="needs a regressor with variances of predictions"):
+        with pytest.raises(ValueError, match="requires a regressor with variances of predictions"):
             ct.Bandit(model, explore=explore, actions=ACTIONS).choose()
 
 
@@ -342,17 +342,23 @@ REFUSED = [
     ),
     (lambda b: b.learn(X, "boots", 1.0), "action 'boots' is not one of actions="),
     (lambda b: b.learn(X, None, 1.0), "an action is missing: None"),
-    (lambda b: b.learn([1.0], "hats", 1.0), "a context is a dictionary of features, got list"),
+    (lambda b: b.learn([1.0], "hats", 1.0), "a context must be a dictionary of features, got list"),
     (lambda b: b.learn({"a": math.inf}, "hats", 1.0, task="u1"), "feature 'a'"),
     (
         lambda b: b.choose({"a": "now text"}, task="u1", id=1) and b.learn({"a": "now text"}, "hats", 1.0, task="u1"),
         "was a number so far",
     ),
-    (lambda b: b.choose(X, []), "there must be an action to choose: got none"),
+    (lambda b: b.choose(X, []), "there must be at least one action, got none"),
     (lambda b: b.choose(X, ["hats", "hats"]), "action 'hats' occurs twice"),
-    (lambda b: b.choose(X, "hats"), "actions are a list of labels or of dictionaries, got 'hats'"),
-    (lambda b: b.choose(X, ["hats", {"kind": "hats"}]), "actions are labels, or dictionaries of features: got both"),
-    (lambda b: b.choose_many([X], pd.DataFrame({"hats": [1]}), task=["u1"]), "actions are a list .* got a DataFrame"),
+    (lambda b: b.choose(X, "hats"), "actions must be a list of labels or dictionaries, got 'hats'"),
+    (
+        lambda b: b.choose(X, ["hats", {"kind": "hats"}]),
+        "actions must all be labels or all be dictionaries of features, got both",
+    ),
+    (
+        lambda b: b.choose_many([X], pd.DataFrame({"hats": [1]}), task=["u1"]),
+        "actions must be a list .* got a DataFrame",
+    ),
     (lambda b: b.choose_many([X, X], task="u1"), "task must have one entry per row, got a str"),
     (lambda b: b.learn_many([X], ["hats"], 1.0, task=["u1"]), "reward must have one entry per row, got a float"),
     (
@@ -382,7 +388,7 @@ def test_bad_calls_are_refused_and_change_nothing(call, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ct.Bandit(), "there are no actions: give some with each choice"),
+        (lambda: ct.Bandit(), "there are no actions; pass them to each call"),
         (lambda: ct.Bandit(explore="boldly", actions=ACTIONS), "explore must be 'squarecb'"),
         (lambda: ct.Bandit(floor=1.5, actions=ACTIONS), "floor must lie between 0 and 1"),
         (lambda: ct.Bandit(reward_range=(1, 0), actions=ACTIONS), "reward_range must be two finite numbers"),
@@ -400,9 +406,9 @@ def test_bad_parameters_are_refused_at_the_first_choice(make, message):
 def test_labels_and_dictionaries_are_not_learned_together():
     bandit = ct.Bandit()
     bandit.learn({"a": 1.0}, "hats", 1.0)
-    with pytest.raises(ValueError, match="actions learned so far are labels, and dictionaries of features came now"):
+    with pytest.raises(ValueError, match="actions so far were labels, but these are dictionaries of features"):
         bandit.learn({"a": 1.0}, {"kind": "hats"}, 1.0)
-    with pytest.raises(ValueError, match="and dictionaries of features came now"):
+    with pytest.raises(ValueError, match="but these are dictionaries of features"):
         bandit.choose({"a": 1.0}, [{"kind": "hats"}])
 
 

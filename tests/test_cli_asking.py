@@ -97,7 +97,7 @@ def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, 
         ((model, "-", "--format", "csv", "-o", out), "because records are read twice"),
         ((model, new, "-o", "out.jsonl"), "use a file that ends in .csv or .tsv"),
         ((model, new, "-o", out, "--per-task", "many"), "Invalid value for '--per-task'"),
-        ((model, new, "-o", out, "--window", 9), "--window=9 limits nothing"),
+        ((model, new, "-o", out, "--window", 9), "--window=9 needs a limit"),
         ((model, new, "-o", tmp_path / "no" / "out.csv"), "there is no folder"),
     ):
         assert message in refused("ask", *options)

@@ -80,7 +80,7 @@ BAD_INPUT = [
     ("learn good.csv --ignore user,price", "no column 'user,price': name each by itself, 'user' and 'price'"),
     ("learn good.csv --new-task maybe", "'maybe' is not one of 'grow', 'raise'."),
     ("learn good.csv --delay -1", "--delay"),
-    ("learn good.csv --delay 5000", "none comes in time"),
+    ("learn good.csv --delay 5000", "so that none arrives"),
     ("learn good.csv --alone --report r.html", "--report compares learners"),
     ("learn good.csv --output nowhere/m.coterie", "--output: there is no folder 'nowhere'"),
     ("learn good.csv --report r.pdf", "--report is 'r.pdf'; expected a name that ends in .html or .htm"),

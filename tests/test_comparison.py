@@ -166,5 +166,5 @@ def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():
         assert str(verdict).endswith(f"Keep {best.against}.")
         assert summarize(comparison).sentences[0] == verdict.headline()
         assert summarize(comparison).best == name
-        with pytest.raises(ValueError, match=f"'{name}' is the name of a guess that is always compared"):
+        with pytest.raises(ValueError, match=f"'{name}' is the name of a built-in baseline"):
             ct.compare({name: model}, X, y, task=task)

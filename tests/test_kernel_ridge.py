@@ -253,7 +253,7 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
         (
             {"filter": ct.batch.CutOff(0.1), "solver": "cholesky"},
             {},
-            "solver='cholesky' cannot apply CutOff.*: take 'spectrum'",
+            "solver='cholesky' does not support CutOff.*; choose 'spectrum'",
         ),
         ({"filter": ct.batch.Landweber(3, rate=10.0)}, {}, "rate must be below 2 / "),
         ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),

@@ -211,7 +211,7 @@ def test_weights_that_were_never_drawn_widen_the_interval():
     result = policy_value(reward, shown, mu, pi, np.zeros((50, 2)))
     assert result.effective_n == 0.0
     assert result.high - result.low > 4
-    with pytest.raises(ValueError, match="the policy never chooses what was shown in 50 rows"):
+    with pytest.raises(ValueError, match="the policy never chooses the logged action in 50 rows"):
         policy_value(reward, shown, mu, pi, np.zeros((50, 2)), estimator="dr")
 
 
@@ -305,8 +305,12 @@ def test_a_bandit_is_valued_and_learns_nothing():
 
 
 REFUSED_LOGS = {
-    "a log needs the probability of what was shown, or the probabilities of all, got neither": {"probabilities": None},
-    "a log needs the probability of what was shown, or the probabilities of all, got both": {"probability": [1] * 3},
+    "a log needs the probability of the chosen action or the probabilities of all actions, got neither": {
+        "probabilities": None
+    },
+    "a log needs the probability of the chosen action or the probabilities of all actions, got both": {
+        "probability": [1] * 3
+    },
     "the probability of the action shown: got 0.0 in row 1": {"probabilities": None, "probability": [0.5, 0.0, 1]},
     "the probability of the action shown: got 0.0 in row 0": {"probabilities": [[0, 1], [0.5, 0.5], [1, 0]]},
     "probabilities: got [-0.5, 1.5] in row 1, expected numbers between 0 and 1": {
@@ -317,15 +321,15 @@ REFUSED_LOGS = {
         "probabilities": [[0.5, 0.5], [0.5, 0.5, 0.0], [1, 0]]
     },
     "reward: got nan in row 1, expected a finite number": {"reward": [1, None, 0]},
-    "reward: expected numbers, one a row": {"reward": ["yes", "no", "no"]},
+    "reward: expected one number per row": {"reward": ["yes", "no", "no"]},
     "reward: 2 rows, expected the 3 of the log": {"reward": [1, 0]},
     "weight: got 0.0 in row 1, expected a finite number above 0": {"weight": [1, 0, 2]},
     "probabilities: 2 rows, expected the 3 of the log": {"probabilities": HALVES[:2]},
     "the log is empty: expected at least one choice": {"action": [], "reward": [], "probabilities": []},
-    "row 1: 'b' was shown, which is not among its actions a, c": {"actions": ["a", "c"]},
-    "actions: 'a' comes twice, expected different ones": {"actions": ["a", "a"]},
+    "row 1: 'b' was chosen, but is not among its actions a, c": {"actions": ["a", "c"]},
+    "actions: 'a' occurs twice; expected distinct actions": {"actions": ["a", "a"]},
     "actions of row 2: got none, expected at least one": {"actions": [["a", "b"], ["a", "b"], []]},
-    "actions: expected from which was chosen, in the order of the probabilities": {"actions": None},
+    "actions is missing: pass the actions in the order of the probabilities": {"actions": None},
     "probabilities: its columns are a, c, expected the actions a, b": {
         "probabilities": pd.DataFrame({"a": [0.5] * 3, "c": [0.5] * 3})
     },
@@ -351,7 +355,7 @@ REFUSED_POLICIES = {
     "the sum of the policy's probabilities: got 1.5 in row 0, expected 1": ([[1.0, 0.5]] * 3, {}),
     "the policy's probabilities: got [1.5, -0.5] in row 0": ([[1.5, -0.5]] * 3, {}),
     "the policy's probabilities of row 0: 1 number, expected one for each of 2 actions": (lambda *_: [1.0], {}),
-    "row 1: the policy may choose 'b', which the log shows with the probability 0": ([[1, 0], [0.9, 0.1], [1, 0]], {}),
+    "row 1: the policy may choose 'b', which the log chooses with probability 0": ([[1, 0], [0.9, 0.1], [1, 0]], {}),
     "predicted rewards: got nan or inf in row 1": (
         HALVES[:1] + [[1, 0]] * 2,
         {"predicted": [[0, 0], [0, math.nan], [0, 0]]},

@@ -40,13 +40,13 @@ VALUES = [
     (SecondOrder(solver="prima"), "solver must be 'auto', 'primal' or 'dual'"),
     (SecondOrder(kernel="rbf", solver="primal"), "needs the linear kernel"),
     (AROW(r=-1.0, covariance="full"), "r must be a finite number above 0"),
-    (AROW(covariance="full", half_life=9.0), "half_life needs"),
-    (AROW(covariance="full", storage="sparse"), "storage must be"),
+    (AROW(covariance="full", half_life=9.0), "half_life requires"),
+    (AROW(covariance="full", storage="sparse"), "requires storage="),
     (Regressor(targets="log"), "targets must be 'standardise' or"),
     (Sharing("all"), "one of default, cheap, ensemble or"),
     (Sharing([]), "one or more models"),
-    (Sharing([raw.MultitaskLogistic(), AROW(), raw.MultitaskLogistic()]), r"\[2\] is .*\[0\] again"),
-    (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic(ct.HalfUpdate(), max_tasks=3)]), r"\[0\] again"),
+    (Sharing([raw.MultitaskLogistic(), AROW(), raw.MultitaskLogistic()]), r"\[2\] duplicates .*\[0\]"),
+    (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic(ct.HalfUpdate(), max_tasks=3)]), r"duplicates members\[0\]"),
     (Sharing(delay=-1), "delay must be a whole number, at least 0, got -1"),
     (
         ct.MultitaskPerceptron(SPECTRAL, average=True, max_tasks=3),
@@ -69,7 +69,7 @@ VALUES = [
     *(
         (
             make("linear", relation=ct.batch.OptimalOutputKernel()),
-            r"OptimalOutputKernel\(.*\) is learned by MultitaskKern",
+            r"OptimalOutputKernel\(.*\) is learned only by MultitaskKern",
         )
         for make in BY_KERNEL
     ),
@@ -96,7 +96,7 @@ KINDS = [
     (Regressor(average=True), "Averaged cannot average AdaptiveGradient"),
     (Regressor(ct.TaskGraph([(0, 1)])), r"AdaptiveGradient cannot learn under TaskGraph"),
     (Sharing([AdaptiveGradient()]), "Member"),
-    (Sharing([ct.MultitaskRegressor()]), "members must be classifiers, got MultitaskRegressor"),
+    (Sharing([ct.MultitaskRegressor()]), "members must be classifiers, got the regressor MultitaskRegressor"),
     (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.rules.AROW())]), "AdaptiveGradient"),
     (ct.OneVsRest(Regressor()), "model must be an online binary classifier"),
     (ct.OneVsRest(raw.OneVsRest()), "model must be an online binary classifier"),

@@ -363,7 +363,7 @@ REFUSED = {
     "late": (("--workers", "2", "--delay", "3", "-o", "{m}"), "--delay is not supported with --workers"),
     "address": (("--address", "auto"), "--address is not supported without --workers"),
     "a file": (("--workers", "2", "-o", "{csv}"), "is a file; several workers write a folder"),
-    "another folder": (("--workers", "2", "-o", "{full}"), "holds other files"),
+    "another folder": (("--workers", "2", "-o", "{full}"), "contains other files"),
     "no folder": (("--workers", "2", "-o", "{m}/deep/er"), "there is no folder"),
 }
 

@@ -128,5 +128,5 @@ def test_a_kernel_that_is_none_changes_nothing():
 
 def test_covariances_that_fit_in_no_memory_are_refused():
     wide = {f"f{i}": 1.0 for i in range(40_000)}
-    with pytest.raises(ValueError, match="weights of 1 task needs 12 GiB: use covariance='diagonal'"):
+    with pytest.raises(ValueError, match="weights of 1 task needs 12 GiB; use covariance='diagonal'"):
         ct.MultitaskAROW(covariance="full").learn_one(wide, True, task="u")

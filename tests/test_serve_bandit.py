@@ -243,7 +243,11 @@ def client(tmp_path):
 
 def test_choose_reward_and_the_rest(client):
     body = {"id": "e", "task": "ann", "x": {"hour": 9}, "actions": ["shoes", {"no": 1}]}
-    assert post(client, "/choose", body).json()["error"].startswith("records[0]: actions are labels, or dict")
+    assert (
+        post(client, "/choose", body)
+        .json()["error"]
+        .startswith("records[0]: actions must all be labels or all be dict")
+    )
     body["actions"] = [{"kind": "shoes", "price": 3.5}, {"kind": "hats", "price": 1}]
     result = post(client, "/choose", body).json()
     (choice,) = result["choices"]
@@ -302,7 +306,7 @@ def nested(depth):
 
 
 BAD = [
-    ("/choose", of_one(actions=[]), 422, "records[0]: there must be an action to choose: got none"),
+    ("/choose", of_one(actions=[]), 422, "records[0]: there must be at least one action, got none"),
     ("/choose", of_one(actions=[{"p": 1}, {"p": 1}]), 422, "occurs twice"),
     ("/choose", of_one(actions=None), 422, "records[0]: there are no actions"),
     ("/choose", of_one(actions="ab"), 422, "Expected `array | null`, got `str` - at `$.records[0].actions`"),
@@ -372,7 +376,7 @@ def test_options_that_do_not_go_together_are_refused(tmp_path):
     for options, message in (
         (["--window", "5m"], "--window requires --bandit"),
         (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
-        (["--bandit", "--many-classes"], "--bandit: a classifier below a bandit needs probabilities of two classes"),
+        (["--bandit", "--many-classes"], "--bandit: a bandit's classifier needs probabilities of two classes"),
         (["--bandit", "--labels", "a,b"], "--labels: a bandit has no labels to declare"),
     ):
         assert message in refused("serve", "--data", str(tmp_path / "state"), *options)

@@ -468,7 +468,7 @@ def test_what_operators_do_is_run(tmp_path):
             if line.startswith("coterie serve --data state/"):
                 assert operator.observe(*prices).json()["learned"] == 30
                 operator.send("predict", {"id": "late", "task": "u1", "x": {"price": 1.0}})
-                assert "the labels declared are" in operator.observe(prices[0] | {"y": "bougth"}).json()["error"]
+                assert "the declared labels are" in operator.observe(prices[0] | {"y": "bougth"}).json()["error"]
             if line.startswith(("coterie serve --data restored/", "coterie serve --data spare/")):
                 assert httpx.get(f"{operator.url}/tasks").json()["tasks"] == ["u0", "u1"]
                 again = operator.observe(prices[0], late).json()

@@ -210,7 +210,7 @@ def test_the_best_baseline_is_named_and_judged_against():
     assert headline == best.headline()
     assert remarks[0] == "One model for all tasks is the best of the baselines."
     assert remarks[1].startswith("Against one model per task: it helped ")
-    with pytest.raises(ValueError, match="there is no baseline beside 'pooled' among"):
+    with pytest.raises(ValueError, match="there is no baseline for 'pooled' among"):
         best_baseline({"pooled": traces["pooled"]}, "pooled")
 
 

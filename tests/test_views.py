@@ -202,7 +202,7 @@ def test_p_auto_is_the_log_of_the_number_of_singular_values(K, d, r, form, tmp_p
     assert model.p_ == p
     again = reloaded(model, tmp_path / "model.coterie").set_params(p=p).partial_fit(prepare(X), -y)
     assert digest(again)[1] == digest(model.partial_fit(prepare(X), -y))[1]
-    with pytest.raises(ValueError, match=r"p cannot change once .* to 7\.0: fit a new model"):
+    with pytest.raises(ValueError, match=r"p cannot change after .* to 7\.0; fit a new model"):
         again.set_params(p=7.0).partial_fit(prepare(X), y)
     assert Matrix("auto", Gaussian(2.0)).fit(X, y).p_ == max(1.0, np.log(K))
     separate = Orthogonal("auto").fit(X, y)
@@ -541,7 +541,7 @@ REFUSED = [
     (Orthogonal(2, "linear", inner=3), GOOD, [1, 0], "kernels need inner=2"),
     (Orthogonal(2, {"a": "linear", "z": "linear"}), NAMED, [1, 0], "kernels names the view 'z'"),
     (Orthogonal(2, ["linear"]), GOOD, [1, 0], "one a view: got 1 for 2 views"),
-    (Matrix(2, "precomputed"), GOOD, [1, 0], "kernel cannot be precomputed"),
+    (Matrix(2, "precomputed"), GOOD, [1, 0], "kernel='precomputed' is not supported"),
     (Matrix(), GOOD, [1, 1], "y must hold two classes"),
     (Matrix(), [[[np.nan]], [[1.0]]], [1], "contains NaN"),
     (Orthogonal(), [None, None], [1, 0], "no view has a block"),

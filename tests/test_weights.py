@@ -221,7 +221,7 @@ def test_learners_that_weigh_nothing_say_so():
         ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="class_weight of a member has no effect; set it on the ensemble"):
         raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y, task)
-    with pytest.raises(ValueError, match="class_weight='balanced' counts all labels"):
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all labels"):
         ct.SelectiveSampling(raw.MultitaskLogistic(class_weight="balanced")).fit(X, y, task)
 
 

@@ -1,4 +1,4 @@
-"""Bandits: choosing among actions for each task, and evaluating policies by a log of choices."""
+"""Contextual bandits for many tasks, and off-policy evaluation by a log of choices."""
 
 import lazy_loader
 

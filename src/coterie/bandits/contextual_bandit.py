@@ -1,4 +1,4 @@
-"""Contextual bandits that share among tasks: choosing an action for a task, and learning from its reward."""
+"""Contextual bandits for many tasks: choose an action for a task, and learn from its reward."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _Shown = tuple[Label, Label, Label, Label, Label]
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """The data of a bandit in a file, in addition to its model's."""
+    """The saved data of a bandit, in addition to its model's."""
 
     rewards: int
     extremes: Extremes
@@ -98,7 +98,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Offered(NamedTuple):
-    """Checked actions; ``featured`` is True for dictionaries of features."""
+    """Validated actions; ``featured`` is True for dictionaries of features."""
 
     actions: list[Action]
     featured: bool
@@ -203,7 +203,7 @@ class Bandit(Parameters):
     seed: int = spec.field(default=0, kind="whole")
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        """Make an instance that has learned nothing."""
+        """Make an unfitted instance."""
         bandit = super().__new__(cls)
         bandit._begin()
         return bandit
@@ -215,7 +215,7 @@ class Bandit(Parameters):
         self._offered: tuple[Any, _Offered] | None = None
 
     def __getstate__(self) -> Json:
-        """Return the state without the lock, for copies and :mod:`pickle`, as of one moment."""
+        """Return a consistent state without the lock, for copies and :mod:`pickle`."""
         with self.lock:
             state = {name: value for name, value in self.__dict__.items() if name not in ("lock", "_offered")}
             state["_extremes"] = copy.deepcopy(self._extremes)
@@ -229,29 +229,31 @@ class Bandit(Parameters):
 
     @property
     def _within(self) -> Estimator:
-        """The model as it is given, or the one that stands for none."""
+        """The given model, or the default one for None."""
         return AdaptiveSharingRegressor() if self.model is None else self.model
 
     def __baselines__(self) -> dict[str, Bandit]:
-        """Return bandits like this one over the baselines of its model, by name, to compare sharing with."""
+        """Return the same bandit over each baseline of its model, by name."""
         parameters = self.get_params(deep=False)
         return {name: Bandit(**(parameters | {"model": model})) for name, model in self._within.__baselines__().items()}
 
     def _check(self) -> OnlineEstimator:
-        """Return the model given; raise TypeError or ValueError for invalid parameters."""
+        """Return the model; raise TypeError or ValueError for invalid parameters."""
         check_fields(self)
         spec.require_instance("model", self.model)
         model = self._within
         if not isinstance(model, OnlineEstimator) or type(model._make_input()) is not Input:
             raise TypeError(f"model must be an online estimator of records with one vector each, got {model!r}")
         if model._kind == "classifier" and (model._many_classes or not hasattr(model, "predict_proba")):
-            raise TypeError(f"a classifier below a bandit needs probabilities of two classes, got {model!r}")
+            raise TypeError(f"a bandit's classifier needs probabilities of two classes, got {model!r}")
         for name, value in (("task_column", model.task_column), ("class_weight", model.class_weight)):
             if value is not None:
                 raise ValueError(f"{name} is not supported in a bandit; leave it out of {model!r}")
         knows = model._kind == "regressor" and model._make_learner().traits.has_variances
         if self.explore in _BY_VARIANCE and not knows:
-            raise ValueError(f"explore={self.explore!r} needs a regressor with variances of predictions, got {model!r}")
+            raise ValueError(
+                f"explore={self.explore!r} requires a regressor with variances of predictions, got {model!r}"
+            )
         if self.reward_range is not None:
             ends = list(self.reward_range) if hasattr(self.reward_range, "__iter__") else []
             finite = len(ends) == 2 and all(_is_number(end) and math.isfinite(end) for end in ends)
@@ -263,7 +265,7 @@ class Bandit(Parameters):
 
     @property
     def _taught(self) -> OnlineModel:
-        """The inner model of the estimator that learns, under the current parameters."""
+        """The inner model of the estimator that learns, with the current parameters."""
         estimator, values = self.__dict__.get("model_"), self._parameter_getter()(self)
         if estimator is None:
             estimator = self.model_ = self._check().__sklearn_clone__()
@@ -271,7 +273,7 @@ class Bandit(Parameters):
         elif any(now is not before for now, before in zip(values, self._checked, strict=True)):
             within = self._check()
             if type(estimator) is not type(within):
-                raise TypeError(f"{estimator!r} has learned: make another bandit to learn by {within!r}")
+                raise TypeError(f"{estimator!r} has learned already; make a new bandit for {within!r}")
             source: Any = estimator._inner.input
             if source.scale != self._scale:
                 raise ValueError("scale cannot change after the first update; make another bandit")
@@ -282,12 +284,12 @@ class Bandit(Parameters):
 
     @property
     def _scale(self) -> str:
-        """The word for how records are scaled."""
+        """The name of the scaling of records."""
         return self.scale or getattr(self.model, "scale", None) or "auto"
 
     @property
     def _rates(self) -> bool:
-        """True if the model is a classifier, which predicts the rate of rewards of 1."""
+        """True for a classifier, which predicts the probability of reward 1."""
         return self.model is not None and self.model._kind == "classifier"
 
     # -- choosing -------------------------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ class Bandit(Parameters):
         *,
         id: Hashable = None,  # noqa: A002 - what services and logs call it
     ) -> Choice:
-        """Choose one of the actions; nothing is learned.
+        """Choose one of the actions; change nothing.
 
         Parameters
         ----------
@@ -345,7 +347,7 @@ class Bandit(Parameters):
     ) -> list[Choice]:
         """Choose for each row of a frame, array or list of dictionaries; ``task`` and ``id`` have one label per row.
 
-        ``actions`` are the same for all rows, or a list of lists, one a row.
+        ``actions`` are the same for all rows, or a list with one list per row.
         """
         contexts = contexts_of(X)
         n = len(contexts)
@@ -362,7 +364,7 @@ class Bandit(Parameters):
     def probabilities(
         self, x: Record | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
     ) -> list[float]:
-        """Compute the probability of choosing each action now; nothing is drawn. See :meth:`choose`."""
+        """Return the probability of each action in the current state, without drawing. See :meth:`choose`."""
         with self.lock:
             result: list[float] = self._weighed({} if x is None else x, self._checked_actions(actions), task)[
                 0
@@ -372,14 +374,14 @@ class Bandit(Parameters):
     def scores(
         self, x: Record | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
     ) -> list[float]:
-        """Predict the reward of each action; 0.0 before anything is learned. See :meth:`choose`."""
+        """Predict the reward of each action; 0.0 before the first update. See :meth:`choose`."""
         with self.lock:
             offered = self._checked_actions(actions)
             result: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
             return result
 
     def _weighed(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
-        """Return the probability of each action, the reward predicted for it, and the predictions of members."""
+        """Return the probability and the predicted reward of each action, and the predictions of members."""
         scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
         # no reward yet means no ranking, not equal scores: a greedy policy would else favour the first action
@@ -415,7 +417,7 @@ class Bandit(Parameters):
         return min(spread, float(deviation * (below + above) / math.sqrt(below * above)))
 
     def _predicted(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
-        """Predict the reward of each action, with the covariance if the exploration needs it, and those of members."""
+        """Predict the reward of each action; also return members' predictions and, if needed, the covariance."""
         model, K = self._taught, len(offered.actions)
         with model.lock:
             source: Any = model.input
@@ -454,7 +456,7 @@ class Bandit(Parameters):
         return ModelPredictions(model, Records(rows, model.state.features, _repeated(task, rows.n_records)))
 
     def _rewards(self, model: OnlineModel, predicted: ModelPredictions) -> Floats:
-        """Return the predicted rewards; those of a classifier are the probabilities of 1."""
+        """Return the predicted rewards; for a classifier the probabilities of 1."""
         return (
             predicted.probabilities[:, list(model.label_encoder.ordered).index(1)] if self._rates else predicted.margins
         )
@@ -476,7 +478,7 @@ class Bandit(Parameters):
         *,
         sample_weight: float | None = None,
     ) -> None:
-        """Learn the reward of an action that was shown, whenever it comes; of lost rewards nothing is learned.
+        """Learn the reward of a chosen action, in any order; lost rewards may be left out.
 
         Parameters
         ----------
@@ -516,7 +518,7 @@ class Bandit(Parameters):
         """Learn rewards in order, for each row of a frame, array or list of dictionaries: all of them or none.
 
         ``action``, ``reward``, ``probability``, ``task`` and ``sample_weight`` have one entry per row; see
-        :meth:`learn`. ``action`` may be the choices that :meth:`choose_many` returned.
+        :meth:`learn`. ``action`` may contain the choices that :meth:`choose_many` returned.
         """
         contexts = contexts_of(X)
         n = len(contexts)
@@ -538,7 +540,7 @@ class Bandit(Parameters):
                     raise ValueError(f"{what} was chosen with probability {action.probability!r}, not {probability!r}")
                 action = self._known_action(taken_of(action))
                 if not isinstance(x, Mapping):
-                    raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
+                    raise TypeError(f"a context must be a dictionary of features, got {type(x).__name__}")
                 records.append(Taken(x, action))
             if not shown:
                 return
@@ -570,7 +572,7 @@ class Bandit(Parameters):
                 self._drop_extremes()
 
     def _predictions_before(self, model: OnlineModel, actions: Sequence[Action | Choice]) -> Predictions | None:
-        """Join the predictions that choices brought, if other rewards were learned since; None if there are none."""
+        """Join the predictions stored in choices if other rewards were learned since; None if there are none."""
         learned = self.__dict__.get("n_rewards_", 0)
         late = [
             action.predictions if isinstance(action, Choice) and action.n_rewards != learned + t else None
@@ -587,7 +589,7 @@ class Bandit(Parameters):
         )
 
     def _reward(self, reward: Label, where: str) -> float:
-        """Convert a reward to a number; raise ValueError for others than finite rewards within the range."""
+        """Convert a reward to a number; raise ValueError unless it is finite and in range."""
         if not _is_number(reward) or not math.isfinite(reward):
             raise ValueError(f"the reward{where} must be a finite number, got {reward!r}")
         if self._rates and reward not in (0, 1):
@@ -599,10 +601,10 @@ class Bandit(Parameters):
     # -- actions --------------------------------------------------------------------------------------------------
 
     def _checked_actions(self, actions: AnyLabels) -> _Offered:
-        """Check the actions offered; raise ValueError for none, equal ones, or one that ``actions`` lacks."""
+        """Check the offered actions; raise ValueError for none, duplicates, or one that ``actions`` lacks."""
         if actions is None:
             if self.actions is None:
-                raise ValueError("there are no actions: give some with each choice, or once as the bandit's parameter")
+                raise ValueError("there are no actions; pass them to each call or as the bandit's parameter")
             require_list(self.actions)
             own = list(self.actions)
             if self._offered is None or self._offered[0] != own:
@@ -627,9 +629,9 @@ class Bandit(Parameters):
     # -- what was learned -----------------------------------------------------------------------------------------
 
     def explain(self, x: Any, action: Any, task: Hashable = None) -> Explanation:
-        """Explain the predicted reward of an action, or of that of a :class:`Choice`, as a sum over products.
+        """Explain the predicted reward of an action or of a :class:`Choice`, as a sum over products.
 
-        A classifier's is the log-odds of a reward of 1.
+        For a classifier this is the log-odds of reward 1.
         """
         self._check_fitted()
         action = self._known_action(taken_of(action))
@@ -641,25 +643,25 @@ class Bandit(Parameters):
 
     @property
     def _estimator(self) -> OnlineEstimator:
-        """The estimator that learns, under the current parameters."""
+        """The estimator that learns, with the current parameters."""
         self._taught  # noqa: B018 - brings it there
         return self.model_
 
     @property
     def tasks_(self) -> list[Hashable]:
-        """The tasks known, in order of first appearance."""
+        """The known tasks, in order of first appearance."""
         self._check_fitted(AttributeError)
         return self._estimator.tasks_
 
     def forget_task(self, task: Hashable) -> Self:
-        """Forget a task's own weights and its name; weights of other tasks that it changed stay."""
+        """Forget a task's own weights and its name; shared weights stay."""
         return self.forget_tasks([task])
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
-        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`.
+        """Forget several tasks, or none if one of them cannot be forgotten; see :meth:`forget_task`.
 
-        Their extreme rewards are dropped too. What remains are sums over all tasks: the moments of features, and the
-        number of rewards.
+        Their extreme rewards are dropped too. Sums over all tasks stay: the moments of features, and the number of
+        rewards.
         """
         self._check_fitted()
         with self.lock:
@@ -668,7 +670,7 @@ class Bandit(Parameters):
         return self
 
     def _drop_extremes(self) -> None:
-        """Drop the extreme rewards of tasks that were forgotten or evicted."""
+        """Drop the extreme rewards of forgotten and evicted tasks."""
         known = self._taught.population.tasks.numbers
         pairs = [*self._extremes.lowest, *self._extremes.highest]
         self._extremes.forget([task for task, _ in pairs if task not in known])
@@ -676,11 +678,11 @@ class Bandit(Parameters):
     # -- files ----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the bandit to one file, completely or not at all; :func:`coterie.load` goes on with the same bits."""
+        """Save the bandit to one file, completely or not at all; :func:`coterie.load` restores the same bits."""
         persistence.save(self, path, self.lock)
 
     def __dump__(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form and named arrays."""
+        """Return the state as JSON data and named arrays."""
         if not self._fitted:
             return ({"choices": self._choices} if self._choices else {}), {}
         data, arrays = saved(self._taught)
@@ -718,18 +720,18 @@ def taken_of(value: Label) -> Label:
 
 
 def require_list(actions: AnyLabels) -> None:
-    """Refuse actions that have no order of their own, or are something else than actions: TypeError."""
+    """Raise TypeError for actions without an order, or of another type."""
     if (
         isinstance(actions, (str, bytes, Mapping, Set))
         or hasattr(actions, "columns")
         or not hasattr(actions, "__iter__")
     ):
         shown = f"a {type(actions).__name__}" if hasattr(actions, "columns") else repr(actions)
-        raise TypeError(f"actions are a list of labels or of dictionaries, got {shown}")
+        raise TypeError(f"actions must be a list of labels or dictionaries, got {shown}")
 
 
 def _action(value: Label) -> Action:
-    """Return an action as a mapping or as a label of Python's own type; raise ValueError or TypeError for others."""
+    """Return an action as a mapping or as a label of a Python type; raise ValueError or TypeError for others."""
     if type(value) is str or isinstance(value, Mapping):
         return value
     if isinstance(value, np.generic):
@@ -742,14 +744,14 @@ def _action(value: Label) -> Action:
 
 
 def _checked(values: AnyLabels) -> _Offered:
-    """Actions that are not none, and no two of which are equal: ValueError."""
+    """Return the actions; raise ValueError for none or duplicates."""
     require_list(values)
     actions = [_action(value) for value in values]
     if not actions:
-        raise ValueError("there must be an action to choose: got none")
+        raise ValueError("there must be at least one action, got none")
     featured = isinstance(actions[0], Mapping)
     if any(isinstance(value, Mapping) != featured for value in actions):
-        raise ValueError("actions are labels, or dictionaries of features: got both")
+        raise ValueError("actions must all be labels or all be dictionaries of features, got both")
     twice = _twice(actions)
     if twice is not None:
         raise ValueError(f"action {twice!r} occurs twice")
@@ -787,7 +789,7 @@ def _repeated(task: Hashable, n: int) -> Array:
 
 
 def contexts_of(X: AnyRecords) -> list[Record]:
-    """Contexts of a frame, an array or a list of dictionaries, one a row."""
+    """Return the contexts of a frame, an array or a list of dictionaries, one per row."""
     if tabular.is_frame(X):
         return list(tabular.frame_records(X, True))
     if hasattr(X, "columns"):
@@ -796,12 +798,12 @@ def contexts_of(X: AnyRecords) -> list[Record]:
         rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
         return [{f"x{j}": value for j, value in enumerate(row)} for row in rows.tolist()]
     if isinstance(X, (str, Mapping)) or not hasattr(X, "__iter__"):
-        raise TypeError(f"contexts are a frame, an array or a list of dictionaries, got {type(X).__name__}")
+        raise TypeError(f"contexts must be a frame, an array or a list of dictionaries, got {type(X).__name__}")
     return [{} if context is None else context for context in X]
 
 
 def _column(name: str, values: AnyLabels, n: int) -> list[Label]:
-    """List one entry per row; raise ValueError for another number of entries, TypeError for no sequence."""
+    """List one entry per row; raise ValueError for another number of entries, TypeError for other types."""
     if values is None:
         return [None] * n
     if isinstance(values, (str, bytes, Mapping)) or hasattr(values, "columns") or not hasattr(values, "__iter__"):
@@ -813,7 +815,7 @@ def _column(name: str, values: AnyLabels, n: int) -> list[Label]:
 
 
 def _offers(actions: AnyLabels, n: int) -> list[Sequence[Action] | None]:
-    """Return the actions of each of n rows, given one list for all rows or one for each row."""
+    """Return the actions of each of n rows, for one list for all rows or one for each row."""
     if actions is not None:
         require_list(actions)
     offered = list(actions) if actions is not None else None

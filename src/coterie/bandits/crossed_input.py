@@ -44,7 +44,7 @@ Action = Hashable | Record
 
 
 class Taken(Record):
-    """A context with the action taken in it: as a mapping the context's features."""
+    """A context with the chosen action; as a mapping it is the context's features."""
 
     __slots__ = ("action", "x")
 
@@ -65,7 +65,7 @@ class Taken(Record):
 
 
 class Sizes:
-    """The running root mean square of each feature of actions, over the actions taken that have it.
+    """The running root mean square of each feature of chosen actions, over the actions with the feature.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class Sizes:
         self._before: list[tuple[Array, Array]] = []
 
     def scaled(self, rows: Csr, learning: bool) -> Csr:
-        """Divide values by the root mean square of their feature, which learns of them first if they are learned.
+        """Divide values by the root mean square of their feature, which includes these values if they are learned.
 
-        A feature that no action learned had is as large as it is in this one.
+        A new feature is divided by its own size.
         """
         values, features = rows.values, rows.features
         self.sums = enlarged(self.sums, int(features.max(initial=-1)) + 1)
@@ -104,7 +104,7 @@ class Sizes:
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """The data of contexts and actions in a file; actions are labels or dictionaries."""
+    """The saved data of contexts and actions; actions are labels or dictionaries."""
 
     contexts: Json
     actions: Json
@@ -148,7 +148,7 @@ class CrossedForm(InputEncoder):
 
     @property
     def constant_column(self) -> int | None:
-        """The column of the constant of all records."""
+        """The column of the constant in all records."""
         return None if self._constant < 0 else self._constant
 
     @property
@@ -159,12 +159,12 @@ class CrossedForm(InputEncoder):
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def rows(self, x: Record, actions: Sequence[Action], learning: bool = False) -> Csr:
-        """Cross a context with each of several actions: one row for each action."""
+        """Cross a context with each of several actions: one row per action."""
         left, _ = self.contexts.read_one(x, learning)
         return self._crossed(left, self._vectors(actions, learning), learning, np.zeros(0))
 
     def rows_and_unknown(self, x: Record, actions: Sequence[Action]) -> tuple[Csr, Floats]:
-        """Return the known columns of records, and the squared length of the unknown features of actions."""
+        """Return the known columns of records, and the squared norm of the actions' unknown features."""
         left, _ = self.contexts.read_one(x, False)
         right, unknown = self._vectors(actions, False), np.zeros(len(actions))
         if isinstance(actions[0], Mapping):
@@ -172,7 +172,7 @@ class CrossedForm(InputEncoder):
         return self._crossed(left, right, False, unknown), unknown
 
     def _strange(self, action: Record) -> Floats:
-        """Return the scaled values of the features of an action that are new."""
+        """Return the scaled values of an action's new features."""
         numbers: Any = self.actions.vocabulary.numbers
         keys = [key for key in self.actions.keys_of(action) if key not in numbers]
         scaled = self.sizes is not None
@@ -188,9 +188,9 @@ class CrossedForm(InputEncoder):
         return Csr(values[: starts[K]], features[: starts[K]], starts)
 
     def known_row(self, record: Taken) -> Csr | None:
-        """Read the row of a context and an action without new features; None for others.
+        """Encode a context and an action without new features; None if there is a new one.
 
-        Nothing is changed then. It takes a third of the time of what has to look for something new.
+        It changes nothing, and takes a third of the time of encoding with new features.
         """
         x, j, words = record.x, None, self.contexts
         if (
@@ -227,7 +227,7 @@ class CrossedForm(InputEncoder):
         featured = isinstance(actions[0], Mapping)
         if self.labels if featured else self.actions.vocabulary:
             kinds = ("labels", "dictionaries of features")
-            raise ValueError(f"actions learned so far are {kinds[not featured]}, and {kinds[featured]} came now")
+            raise ValueError(f"actions so far were {kinds[not featured]}, but these are {kinds[featured]}")
         if featured:
             rows = concatenated(
                 [self.actions.read_one(action, learning)[0] for action in actions if isinstance(action, Mapping)]
@@ -240,7 +240,7 @@ class CrossedForm(InputEncoder):
         return Csr(np.ones(len(actions)), np.array(numbers, np.int32), np.arange(len(actions) + 1))
 
     def read(self, X: Sequence[Taken], learning: Learning) -> tuple[Csr, int]:
-        """Read the rows of contexts with the actions taken, and the width."""
+        """Encode contexts with their chosen actions; return rows and width."""
         learned = np.broadcast_to(learning, len(X)).tolist()
         with ExitStack() as stack:
             if any(learned) and len(X) != 1:
@@ -257,7 +257,7 @@ class CrossedForm(InputEncoder):
             raise kind(f"record {t} (from 0): {error}") from None
 
     def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
-        """Read the row of one context with the action taken, and the width."""
+        """Encode one context with its chosen action; return row and width."""
         return self.rows(x.x, [x.action], learning), max(self.features, 1)
 
     # -- names ----------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class CrossedForm(InputEncoder):
         return undo
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form and named arrays."""
+        """Return the state as JSON data and named arrays."""
         (contexts, of_contexts), (actions, of_actions) = self.contexts.to_saved(), self.actions.to_saved()
         data = {"contexts": contexts, "actions": actions, "labels": list(self.labels)}
         arrays = {f"preparation.contexts.{name}": array for name, array in of_contexts.items()}
@@ -361,11 +361,11 @@ class CrossedFastPath:
         self._population, self._form = population, form
 
     def score(self, x: Taken, task: Hashable) -> float:
-        """NaN: actions are scored together."""
+        """Return NaN: actions are scored together."""
         return math.nan
 
     def learn(self, x: Taken, y: Hashable, task: Hashable, labels: Labels) -> Labels | None:
-        """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
+        """Learn a record; return the known labels, or None, with nothing changed, if anything may be new."""
         population = self._population
         # a new task changes tables too, so it is for the slow path
         number = population.tasks.numbers.get(tabular.only_task(population.tasks) if task is None else task)
@@ -378,7 +378,7 @@ class CrossedFastPath:
 
 
 class CrossedInput(Input):
-    """Records of choices: each is a context with the action taken.
+    """Encoder of choices: each is a context with the chosen action.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ class CrossedInput(Input):
         self.scale = scale
 
     def configure(self, options: InputOptions) -> None:
-        """Set the parameters by which records are read from now on, with the scale of the bandit."""
+        """Set the preprocessing parameters and the scaling of the bandit."""
         options = replace(options, scale=self.scale)
         if not isinstance(self.form, CrossedForm):
             self.form = CrossedForm(options)
@@ -412,7 +412,7 @@ class CrossedInput(Input):
         return Records(rows, width, task, y=y, labels=labels, values=values)
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:
-        """Return a function that restores the current form, for records that are refused."""
+        """Return a function that restores the current form, for records with errors."""
         undo: Callable[[], None] = self.form.snapshot()
         return undo
 
@@ -422,7 +422,7 @@ class CrossedInput(Input):
 
     @property
     def plain_records(self) -> None:
-        """None: no dictionary is a record by itself."""
+        """Return None: a dictionary is not a complete record."""
         return
 
     @property

@@ -18,13 +18,13 @@ _DRAWS = 4096
 
 
 def greedy(scores: Floats, epsilon: float = 0.0) -> Floats:
-    """Return the probability 1 - ε shared by the actions of the largest score, and ε by all."""
+    """Return the ε-greedy probabilities: 1 - ε shared by the actions of the largest score, ε by all actions."""
     best = scores == scores.max()
     return np.asarray(epsilon / len(scores) + (1.0 - epsilon) * best / best.sum())
 
 
 def squarecb(scores: Floats, steepness: float) -> Floats:
-    """The probabilities 1 / (K + g (ŷ* - ŷ_a)) of all actions but the best, which gets the rest; g is ``steepness``.
+    """Return the probabilities 1 / (K + g (ŷ* - ŷ_a)), and the rest for the best action; g is ``steepness``.
 
     Inverse gap weighting: Abe and Long (1999); Foster and Rakhlin (2020), algorithm 1.
     """
@@ -37,11 +37,11 @@ def squarecb(scores: Floats, steepness: float) -> Floats:
 
 
 def thompson(scores: Floats, covariance: Floats) -> Floats:
-    """Compute the probability that each of several normal scores is the largest, from their covariance matrix.
+    """Return the probability that each of several normal scores is the largest, from their covariance matrix.
 
     Thompson sampling draws the weights, which all scores share, and takes the action of the largest score. For
     independent scores the probability is computed by quadrature, to 0.015 if deviations differ by orders of magnitude,
-    and much closer if they do not; for others from 4,096 draws, in pairs of z and -z, to 0.01.
+    and much more precisely otherwise; for others from 4,096 draws, in pairs of z and -z, to 0.01.
     """
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     joint = covariance - np.diag(np.diag(covariance))
@@ -74,12 +74,12 @@ def _independent(scores: Floats, deviations: Floats) -> Floats:
 
 
 def with_floor(probabilities: Floats, floor: float) -> Floats:
-    """Return the probabilities of which a part ``floor`` is shared equally by all actions."""
+    """Mix probabilities with the uniform distribution, which gets the share ``floor``."""
     return np.asarray((1.0 - floor) * probabilities + floor / len(probabilities))
 
 
 def uniform(seed: int, name: Hashable) -> float:
-    """A number in [0, 1) that a seed and a name determine: the same on every machine, spread as if drawn at random."""
+    """Return a pseudo-random number in [0, 1) from a seed and a name, the same on every machine."""
     text = msgspec.json.encode([seed, spec.to_json(name)])
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()[:7], "big") / 2.0**56
 

@@ -1,4 +1,4 @@
-"""A log of choices: contexts, actions shown, their probabilities, and rewards."""
+"""A log of choices: contexts, chosen actions, their probabilities, and rewards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDED = 1e-3
 
 
 class BanditLog:
-    """A log of choices, one a row and in the order of time: the columns of a frame, arrays or lists.
+    """A log of choices, one per row and in order of time: the columns of a frame, arrays or lists.
 
     Parameters
     ----------
@@ -90,7 +90,9 @@ class BanditLog:
     ) -> None:
         if (probability is None) == (probabilities is None):
             had = "neither" if probability is None else "both"
-            raise ValueError(f"a log needs the probability of what was shown, or the probabilities of all, got {had}")
+            raise ValueError(
+                f"a log needs the probability of the chosen action or the probabilities of all actions, got {had}"
+            )
         chosen = [taken_of(value) for value in _listed(action)]
         n = len(chosen)
         if not n:
@@ -135,7 +137,7 @@ class BanditLog:
 
 
 def distributions(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) -> Floats:
-    """Convert distributions over each row's actions to an array, 0 beyond them; raise ValueError for others.
+    """Convert distributions over each row's actions to an array, padded with 0; raise ValueError for invalid ones.
 
     >>> distributions("pi", [[0.5, 0.5], [1]], [["a", "b"], ["b"]])
     array([[0.5, 0.5],
@@ -149,9 +151,9 @@ def distributions(name: str, values: AnyLabels, actions: Sequence[Sequence[Actio
 
 
 def matrix(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) -> Floats:
-    """Convert a number for each action of each row to an array, padded with 0.
+    """Convert one number per action and row to an array, padded with 0.
 
-    The columns of a frame are taken by the names of the actions, if these are the same in all rows.
+    If all rows have the same actions, the columns of a frame are selected by their names.
     """
     if hasattr(values, "columns") and all(row_actions is actions[0] for row_actions in actions):
         values = _by_label(name, values, actions[0])
@@ -176,7 +178,7 @@ def _actions(
         actions = _names(probabilities)
     if actions is None:
         if probabilities is not None or any(isinstance(action, Mapping) for action in chosen):
-            raise ValueError("actions: expected from which was chosen, in the order of the probabilities")
+            raise ValueError("actions is missing: pass the actions in the order of the probabilities")
         actions = list(dict.fromkeys(chosen))
     require_list(actions)
     lists = _listed(actions)
@@ -196,12 +198,12 @@ def _actions(
 
 
 def _refuse_equal(name: str, actions: list[Action]) -> None:
-    """Refuse none, or the same action twice."""
+    """Raise ValueError if there are no actions, or duplicates."""
     if not actions:
         raise ValueError(f"{name}: got none, expected at least one")
     for k, action in enumerate(actions):
         if actions.index(action) < k:
-            raise ValueError(f"{name}: {action!r} comes twice, expected different ones")
+            raise ValueError(f"{name}: {action!r} occurs twice; expected distinct actions")
 
 
 def _place(i: int, action: Action, among: Sequence[Action]) -> int:
@@ -209,7 +211,7 @@ def _place(i: int, action: Action, among: Sequence[Action]) -> int:
     try:
         return among.index(action)
     except ValueError:
-        raise ValueError(f"row {i}: {action!r} was shown, which is not among its actions {listed(among)}") from None
+        raise ValueError(f"row {i}: {action!r} was chosen, but is not among its actions {listed(among)}") from None
 
 
 def _names(frame: AnyRecords) -> list[Label]:
@@ -218,7 +220,7 @@ def _names(frame: AnyRecords) -> list[Label]:
 
 
 def _by_label(name: str, frame: AnyRecords, actions: Sequence[Action]) -> list[list[Label]]:
-    """Return the rows of a frame with a column for each action, in the order of the actions."""
+    """Return the rows of a frame with one column per action, in the order of the actions."""
     names = _names(frame)
     if set(names) != set(actions):
         raise ValueError(f"{name}: its columns are {listed(names)}, expected the actions {listed(actions)}")
@@ -235,24 +237,24 @@ def _listed(values: AnyLabels) -> list[Label]:
 
 
 def _numbers(name: str, values: AnyLabels) -> Floats:
-    """Numbers as an array."""
+    """Convert numbers to an array."""
     try:
         result = np.array([np.nan if value is None else value for value in values], np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected numbers, one a row") from None
+        raise ValueError(f"{name}: expected one number per row") from None
     if result.ndim != 1:
-        raise ValueError(f"{name}: expected numbers, one a row")
+        raise ValueError(f"{name}: expected one number per row")
     return result
 
 
 def _refuse_length(name: str, values: AnyLabels, n: int) -> None:
-    """Refuse other lengths than that of the actions shown."""
+    """Raise ValueError for another length than that of the log."""
     if len(values) != n:
         raise ValueError(f"{name}: {counted(len(values), 'row')}, expected the {n} of the log")
 
 
 def _refuse_rows(name: str, values: Floats, fine: Flags, expected: str) -> None:
-    """Refuse the first row that is not fine."""
+    """Raise ValueError for the first invalid row."""
     if not fine.all():
         i = int(np.argmin(fine))
         raise ValueError(f"{name}: got {values[i].tolist()} in row {i}, {expected}")

@@ -35,7 +35,7 @@ OnRows = Callable[[int, int, Mapping[str, float]], None]
 
 
 class LogRows(NamedTuple):
-    """The rows of a log that are evaluated, and how many were left out.
+    """The rows of a log to evaluate, and the numbers of rows left out.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class LogRows(NamedTuple):
 
 @dataclass(frozen=True)
 class BanditOutcome:
-    """Policies valued by a log, and the bandit that has learned it.
+    """The values of policies by a log, and the bandit that has learned it.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class BanditOutcome:
 
     @property
     def chosen(self) -> str:
-        """The policy that the verdict is about: the one given; or the shared one, or one that is clearly better."""
+        """The policy of the verdict: the given one, else the shared one, or a clearly better one."""
         if self.saved:
             return SAVED
         better = [name for name in self.values if name not in (SHARED, DONE) and self.gains[name][SHARED].low > 0.0]
@@ -132,7 +132,7 @@ class BanditOutcome:
 
     @property
     def sentences(self) -> list[str]:
-        """The headline, and remarks that belong to it."""
+        """The headline and the remarks on it."""
         chosen = self.chosen
         gain, policy = self.gains[chosen][DONE], self.spoken(chosen)
         against = f"{_told(gain)} against what was done{self._beside}."
@@ -150,7 +150,7 @@ class BanditOutcome:
 
     @property
     def _beside(self) -> str:
-        """The gain over the nearest rival, after a comma."""
+        """Return the gain over the best competitor as a clause of the headline."""
         rivals = [name for name in self.values if name not in (self.chosen, DONE)]
         if not rivals:
             return ""
@@ -159,7 +159,7 @@ class BanditOutcome:
 
     @property
     def _reserves(self) -> Iterator[str]:
-        """Yield the reasons for caution."""
+        """Yield the caveats of the verdict."""
         if not self.log.known:
             yield (
                 "All intervals may be too narrow: the log has the probability of what was shown only. Log those of all "
@@ -226,10 +226,10 @@ def evaluate(
 ) -> BanditOutcome:
     """Evaluate the logged policy, bandits that learn the log row by row, and the best single action.
 
-    Each row is evaluated before it is learned: three bandits choose for it, with the probabilities that they would
-    have had, and then learn its reward: one that shares, one for all tasks, one per task. The best single action is
-    that of the rows before, too. All are valued by the predictions of the one that shares, see
-    :mod:`coterie.bandits.off_policy`. The log is held in memory.
+    Each row is evaluated before it is learned: three bandits compute their choice probabilities for it, and then learn
+    its reward: one that shares between tasks, one for all tasks, one per task. The best single action is that of the
+    previous rows. All are valued with the predictions of the sharing bandit, see :mod:`coterie.bandits.off_policy`. The
+    log is held in memory.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def _gains(
     pis: Mapping[str, Floats],
     gain_over: Callable[[Floats, Floats | None], PolicyGain],
 ) -> dict[str, dict[str, PolicyGain]]:
-    """Compute the gain of each policy over each other one and over the logged policy, which has the opposite gain."""
+    """Compute the gain of each policy over each other one and over the logged policy."""
     gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in (*pis, DONE)}
     for name, pi in pis.items():
         for other, against in [*pis.items(), (DONE, None)]:
@@ -359,7 +359,7 @@ class _Going:
         return self._of_lists[id(actions)]
 
     def run(self, on_rows: OnRows | None) -> None:
-        """Go along all rows: each is evaluated, then learned."""
+        """Evaluate and then learn each row."""
         running, total = dict.fromkeys([*self.made, DONE], 0.0), 0.0
         n = len(self.log.rows)
         for i, (row, actions) in enumerate(zip(self.log.rows, self.log.actions, strict=True)):
@@ -374,7 +374,7 @@ class _Going:
                 on_rows(i + 1, n, {name: value / total for name, value in running.items()})
 
     def _row(self, i: int, row: LoggedChoice, actions: list[Action]) -> dict[str, float]:
-        """Evaluate and learn one row; the value of each policy in it."""
+        """Evaluate and learn one row; return the value of each policy in it."""
         choices = {name: bandit.choose(row.x, actions, row.task, id=i) for name, bandit in self.bandits.items()}
         probabilities = {name: choice.probabilities for name, choice in choices.items()}
         if self.policy is not None:
@@ -400,7 +400,7 @@ class _Going:
         return {name: float(chosen @ q + chosen[at] * error) for name, chosen in probabilities.items()} | {DONE: reward}
 
     def _leading(self, i: int) -> Floats:
-        """Return the probabilities of the single action with the best value so far; uniform if none is known."""
+        """Return the probabilities of the best single action so far; uniform if none is known."""
         offered = self.offered[i]
         counts = self._counts[offered]
         if not counts.any():
@@ -445,7 +445,7 @@ def _prepared(rows: list[LoggedChoice], window: float | None, unlabelled: int, p
         raise InputError("there is one action only: nothing is to be chosen", path)
     # no overlap: every weight of another action would be 0 / 0
     if all(row.probability == 1.0 for row in there):
-        raise InputError("every choice was made with probability 1: such a log tells nothing of another policy", path)
+        raise InputError("every choice has probability 1; other policies cannot be evaluated by such a log", path)
     return LogRows(there, actions, known, len(rows) - len(there) - young + unlabelled, young, zeros)
 
 
@@ -496,7 +496,7 @@ def _only_name(action: Action) -> Label:
 
 
 def _key(action: Action) -> Hashable:
-    """Return a key that is the same for equal actions."""
+    """Return a key that is equal for equal actions."""
     if not isinstance(action, Mapping):
         return (type(action).__name__, action)
     return frozenset((name, tuple(value) if isinstance(value, list) else value) for name, value in action.items())
@@ -517,15 +517,15 @@ def _matrix(rows: Sequence[Sequence[float] | Floats], width: int) -> Floats:
 
 
 def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
-    """Refuse a log with probability 0 for an action that a policy may choose."""
+    """Raise an error for a log with probability 0 for an action that a policy may choose."""
     for i, row in enumerate(log.rows if log.known else ()):
         mu = np.array(row.probabilities)
         never = (pi[i, : len(mu)] > 0) & (mu == 0)
         if never.any():
             action = log.actions[i][int(never.argmax())]
             raise InputError(
-                f"the action {action!r} had probability 0, and the {name} policy may choose it: nothing says what it "
-                "is worth. Leave the cell empty where an action was not offered; otherwise log with a floor",
+                f"the action {action!r} had probability 0, but the {name} policy may choose it, so that it cannot be "
+                "evaluated. Leave the cell empty if an action was not offered; otherwise log with a floor",
                 *row.place,
             )
 

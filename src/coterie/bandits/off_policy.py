@@ -73,7 +73,7 @@ ESTIMATORS: tuple[Estimator, ...] = ("dr*", "dr", "snips", "ips")
 
 
 class Chooser(Protocol):
-    """A policy that gives each action a probability, such as a Bandit."""
+    """Interface of a policy that gives each action a probability, such as a Bandit."""
 
     def probabilities(
         self, x: Record, actions: Sequence[Action] | None = None, task: Hashable = None
@@ -82,7 +82,7 @@ class Chooser(Protocol):
 
 
 class Predictor(Protocol):
-    """A model of rewards that predicts those of all actions, such as a Bandit."""
+    """Interface of a model of rewards that predicts those of all actions, such as a Bandit."""
 
     def scores(self, x: Record, actions: Sequence[Action] | None = None, task: Hashable = None) -> Sequence[float]:
         """Predict the reward of each action."""
@@ -90,7 +90,7 @@ class Predictor(Protocol):
     def learn(
         self, x: Record, action: Action, reward: float, probability: float | None = None, task: Hashable = None
     ) -> object:
-        """Learn the reward of the action that was shown."""
+        """Learn the reward of the chosen action."""
 
 
 #: What chooses: a Bandit, the probabilities of all rows, or a function of (x, actions, task) that returns those of one.
@@ -99,7 +99,7 @@ Policy: TypeAlias = "Chooser | ArrayLike | Sequence[Sequence[float]] | Callable[
 
 @dataclass(frozen=True, repr=False)
 class PolicyValue:
-    """The value of a policy: the mean reward that it would have had.
+    """The value of a policy: its expected mean reward.
 
     Attributes
     ----------
@@ -149,11 +149,11 @@ def off_policy(
     reward_range: Sequence[float] | None = None,
     for_new_tasks: bool = False,
 ) -> PolicyValue:
-    """Estimate the mean reward that a policy would have had, with its interval, by a log of another policy's choices.
+    """Estimate the mean reward of a policy, with its interval, by a log of another policy's choices.
 
-    The policy is frozen: it learns nothing of the log. One that has learned from these rows is valued too high; let it
-    learn from the beginning of a log, and be valued by the rest. Rows count as independent: the interval is for the
-    tasks of the log, and for new tasks like them only with ``for_new_tasks``.
+    The policy is not updated. One that has learned from these rows is overrated; train it on the first part of a log,
+    and evaluate it on the rest. Rows count as independent: the interval is for the tasks of the log, and for new tasks
+    like them only with ``for_new_tasks``.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def policy_value(
     total, direct, residual = w.sum(), (pi * q).sum(axis=1), reward - q[rows, shown]
     if not total > 0 and estimator != "dr*":
         raise ValueError(
-            f"the policy never chooses what was shown in {counted(n, 'row')}: its reward cannot be estimated"
+            f"the policy never chooses the logged action in {counted(n, 'row')}: its reward cannot be estimated"
         )
     if estimator == "snips":
         value = float((w * reward).sum() / total)
@@ -327,7 +327,7 @@ class PolicyGain(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """True if the interval does not hold 0."""
+        """True if the interval excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
 
@@ -344,7 +344,7 @@ def policy_gain(
     weight: Floats | None = None,
     cluster: Sequence[Hashable] | None = None,
 ) -> PolicyGain:
-    r"""Estimate how much more a policy is worth than another one, by the same rows, which is surer than either value.
+    r"""Estimate the gain of a policy over another one by the same rows, more precisely than either value.
 
     It is the difference of their DR values. With d = π - π' in place of π, its interval is that of DR*, but that its
     known moments are those of \|d\|: E[w² | row] = Σ_a d(a)² / μ(a), the variance for rewards of 0 and 1 is the largest
@@ -417,7 +417,7 @@ def _cut(interval: Interval, least: float, most: float) -> Interval:
 
 
 def _student_interval(phi: Floats, level: float) -> tuple[float, float]:
-    """Student's interval of a mean."""
+    """Return Student's t interval of a mean."""
     from scipy.special import stdtrit
 
     n, value = len(phi), float(phi.mean())
@@ -428,7 +428,7 @@ def _student_interval(phi: Floats, level: float) -> tuple[float, float]:
 
 
 def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, interval: Interval) -> Interval:
-    """Widen an interval so that it is for new tasks like these, from the sums of φ - value per task.
+    """Widen an interval to cover new tasks like these, from the sums of φ - value per task.
 
     se² = K / (K - 1) Σ_k (s_k - n_k value)² / n², for K tasks of n_k rows whose φ sum to s_k, with Student's quantile
     of K - 1 degrees of freedom.
@@ -463,7 +463,7 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
         if never.any():
             i, a = map(int, np.argwhere(never)[0])
             raise ValueError(
-                f"row {i}: the policy may choose {visible(repr(log.actions[i][a]))}, which the log shows with the "
+                f"row {i}: the policy may choose {visible(repr(log.actions[i][a]))}, which the log chooses with "
                 "probability 0: its reward cannot be estimated"
             )
         return
@@ -473,8 +473,8 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
         action = log.actions[i][a]
         if isinstance(action, Hashable) and action not in seen:
             raise ValueError(
-                f"row {i}: the policy may choose {visible(repr(action))}, which the log never shows: nothing says what "
-                "it is worth"
+                f"row {i}: the policy may choose {visible(repr(action))}, which the log never chooses: its reward "
+                "cannot be estimated"
             )
 
 
@@ -499,7 +499,7 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
 
 
 def digits(low: float, high: float) -> int:
-    """Decimals of a number that is known to lie between two others.
+    """Return the number of decimals for a number between two others.
 
     >>> digits(0.31, 0.35), digits(120.0, 180.0), digits(-math.inf, math.inf)
     (3, 0, 3)

@@ -1,4 +1,4 @@
-"""Sums over a log of choices that give the value of a policy by DR*, and its interval, without the rows."""
+"""Running sums over a log of choices that give the DR* value of a policy, with its interval, without the rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 class PolicyMoments(msgspec.Struct):
-    """The number, the mean, and the sums of squared and cubed deviations from the mean, added up batch by batch."""
+    """The number, the mean, and the sums of squared and cubed deviations from the mean, updated in batches."""
 
     n: int = 0
     mean: float = 0.0
@@ -60,16 +60,16 @@ class PolicyMoments(msgspec.Struct):
 
 
 class Extremes(msgspec.Struct):
-    """The smallest and the largest number of all tasks, without those of forgotten tasks.
+    """The smallest and the largest number over all tasks, except those of forgotten tasks.
 
-    The most extreme number of each of the 16 most extreme tasks is kept at both ends, as ``[task, number]``.
+    The extreme numbers of the 16 most extreme tasks are stored at both ends, as ``[task, number]``.
     """
 
     lowest: list[list[Label]] = msgspec.field(default_factory=list)
     highest: list[list[Label]] = msgspec.field(default_factory=list)
 
     def add(self, task: Hashable, low: float, high: float) -> None:
-        """Add the smallest and the largest of some numbers of a task."""
+        """Add the smallest and the largest of a task's numbers."""
         _keep_largest(self.lowest, task, -low)
         _keep_largest(self.highest, task, high)
 
@@ -106,11 +106,11 @@ def _keep_largest(pairs: list[list[Label]], task: Hashable, number: float) -> No
 
 
 class PolicySums(msgspec.Struct):
-    """Sums from which the value of a policy by DR*, or the gain of one policy over another, has its interval.
+    """Running sums for the DR* value of a policy, or for its gain over another, with the interval.
 
-    The symbols are those of :mod:`coterie.bandits.off_policy`: w = d(a)/μ(a) for the action a that was shown, with
-    d = π, or π - π' for a gain; e = r - q(a); H = d²/μ for each action. For a gain all sums but φ and Σ d q have |w|
-    and |d| in place of w and d.
+    The symbols are those of :mod:`coterie.bandits.off_policy`: w = d(a)/μ(a) for the chosen action a, with d = π, or π
+    - π' for a gain; e = r - q(a); H = d²/μ for each action. For a gain all sums but φ and Σ d q have |w| and |d| in
+    place of w and d.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class PolicySums(msgspec.Struct):
         weight: Floats | None = None,
         tasks: Sequence[Hashable] = (None,),
     ) -> None:
-        """Add rows, given as to :func:`coterie.bandits.off_policy.policy_value`.
+        """Add rows, with the arguments of :func:`coterie.bandits.off_policy.policy_value`.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class PolicySums(msgspec.Struct):
         return self.h**2 / self.h4 if self.h4 > 0.0 else math.inf
 
     def interval(self, level: float, reward_range: Sequence[float] | None = None) -> Interval:
-        """Compute the interval of the mean of φ, for rewards within ``reward_range`` if given."""
+        """Return the interval of the mean of φ, for rewards within ``reward_range`` if given."""
         from scipy.special import ndtri, stdtrit
 
         n, same = self.phi.n, self.reward.second == 0.0
@@ -301,7 +301,7 @@ class PolicySums(msgspec.Struct):
         return (least + scale * ends[0], least + scale * ends[1]), largest * scale**2
 
     def _skewed_interval(self, variance: float, student: float, normal: float) -> tuple[float, float]:
-        """Compute the interval of a mean by Hall's expansion, with this variance or a larger one."""
+        """Return the interval of a mean by Hall's expansion, with this variance or a larger one."""
         n, value = self.phi.n, self.phi.mean
         variance = max(self.phi.variance, variance)
         if variance == 0.0:

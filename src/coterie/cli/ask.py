@@ -59,7 +59,7 @@ class AskOptions(PrintOptions):
 
 
 def ask(model: Model, files: Files, options: AskOptions) -> None:
-    """Write out the unlabelled records whose labels a saved model of two labels asks for.
+    """Write out the unlabelled records that a saved binary classifier queries.
 
     Nothing is learned. Fill in the labels, then `coterie learn OUT --from MODEL` learns them. A model that asked before
     asks in the same way unless options say otherwise.

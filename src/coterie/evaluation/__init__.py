@@ -1,4 +1,4 @@
-"""Predictions made before their labels are seen, and how good they were: progressive validation, metrics, verdict."""
+"""Evaluation of predictions made before their labels: progressive validation, metrics, verdict."""
 
 import lazy_loader
 

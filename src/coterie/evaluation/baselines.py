@@ -1,4 +1,4 @@
-"""Baselines that see labels only, which every comparison has among its references: the constant and the running mean.
+"""Baselines from labels only, part of every comparison: the constant and the running mean.
 
 **The constant** predicts the label that was most frequent until then, or the mean of numbers. A learner that is no
 better has learned nothing useful. If a learner's margin is exactly zero, as it is for a task of which nothing was
@@ -40,14 +40,14 @@ _CHUNK = 1 << 17
 
 @dataclass(slots=True)
 class LabelCounts:
-    """The number of labels, how often each came, and the most frequent one; of numbers the sum, under None."""
+    """The number of labels, the count of each, and the most frequent one; for numbers the sum, under None."""
 
     n: int = 0
     sums: dict[Label, float] = field(default_factory=dict)
     leader: Label = None
 
     def add(self, label: Label) -> None:
-        """Count a label; of several most frequent ones the first to be so leads."""
+        """Count a label; ties for the most frequent one go to the first to reach the count."""
         self.n += 1
         self.sums[label] = self.sums.get(label, 0.0) + 1.0
         # strictly more: a tie leaves the earlier leader, so that predictions do not flip on ties
@@ -55,7 +55,7 @@ class LabelCounts:
             self.leader = label
 
     def add_later(self, counts: LabelCounts, before: LabelCounts) -> None:
-        """Add the labels that a stream counted since it began with the counts ``before``."""
+        """Add the labels counted since the counts ``before``."""
         self.n += counts.n - before.n
         for label, count in counts.sums.items():
             self.sums[label] = self.sums.get(label, 0.0) + count - before.sums.get(label, 0.0)
@@ -70,7 +70,7 @@ class LabelCounts:
         return BaseRate(label, self.sums.get(label, 0.0) / self.n)
 
     def to_saved(self) -> list[Label]:
-        """Return the counts as data with a JSON form."""
+        """Return the counts as JSON data."""
         return [self.n, [list(pair) for pair in self.sums.items()], self.leader]
 
     @classmethod
@@ -80,7 +80,7 @@ class LabelCounts:
 
 
 class RoundCounts(NamedTuple):
-    """Counts before each of R rounds: of all labels, and of the true label and, of many, the two most frequent ones.
+    """Counts before each of R rounds: of all labels, of the true label and, for many classes, of the two most frequent.
 
     ``leaders`` are these two, of the task and of all tasks; ``known`` is the number of labels.
     """
@@ -129,11 +129,11 @@ class LabelBaselines:
         self._late, self._late_losses = deque[tuple[Hashable, Label]](), np.zeros((0, len(STRENGTHS)))
 
     def predict_next(self, trace: Trace) -> dict[str, Trace]:
-        """Predict the next rounds, those of a learner's trace, and count their labels as they come.
+        """Predict the next rounds, those of a learner's trace, and then count their labels.
 
-        The constant, of two labels: with p of n labels positive so far, the probability is (p + ½) / (n + 1) and the
-        margin its log-odds, so that of equally frequent labels the positive one is predicted. Of many classes: of
-        equally frequent ones the first to be so.
+        The constant for two labels: with p of n labels positive so far, the probability is (p + ½) / (n + 1) and the
+        margin its log-odds; ties go to the positive label. For many classes ties go to the first label to reach the
+        count.
         """
         labels, spans = np.asarray(trace.label, object), range(0, max(trace.n, 1), _CHUNK)
         chunks = [slice(first, first + _CHUNK) for first in spans]
@@ -151,7 +151,8 @@ class LabelBaselines:
     def add_to(self, traces: Mapping[str, Trace]) -> dict[str, Trace]:
         """Add the next rounds of the baselines to the traces of learners over the same rounds.
 
-        The constant settles rounds in which a learner is undecided. Baselines have probabilities if a learner has.
+        In rounds in which a learner has margin zero, the constant's prediction counts. Baselines have probabilities if
+        a learner has.
         """
         baselines = self.predict_next(next(iter(traces.values())))
         if all(trace.probability is None for trace in traces.values()):
@@ -226,7 +227,7 @@ class LabelBaselines:
     def _count_many(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
-        """Count labels of any number: the true one, the most frequent one of the task, and that of all tasks."""
+        """Count any number of labels: the true one, the most frequent one of the task, and that of all tasks."""
         rows, new, total = [], LabelCounts(), self.total
         leaders = np.empty((2, len(labels)), object)
         for t, (name, label) in enumerate(zip([tasks[k] for k in task.tolist()], labels.tolist(), strict=True)):
@@ -244,7 +245,7 @@ class LabelBaselines:
         return RoundCounts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
 
     def to_saved(self) -> Json:
-        """Return the counts and losses as data with a JSON form; labels that are still to come are not among them."""
+        """Return the counts and losses as JSON data, without delayed labels."""
         tasks = [[task, *counts.to_saved()] for task, counts in self.tasks.items()]
         return {"tasks": tasks, "total": self.total.to_saved(), "losses": self.losses.tolist()}
 
@@ -258,7 +259,7 @@ class LabelBaselines:
         return result
 
     def forget(self, tasks: Iterable[Hashable]) -> None:
-        """Forget the labels of tasks; the totals stay."""
+        """Forget the labels of tasks, but keep the totals."""
         for task in tasks:
             self.tasks.pop(task, None)
 

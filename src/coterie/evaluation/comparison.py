@@ -1,4 +1,4 @@
-"""Several learners over one pass of the same stream."""
+"""Comparison of several learners in one pass over the same stream."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class Comparison:
 
     @property
     def best(self) -> str:
-        """The learner with the least error; of several, the first."""
+        """Return the learner with the least error; ties go to the first."""
         return min(self.models, key=lambda name: self.traces[name].error)
 
     def verdict(self, learner: str | None = None, against: str | None = None, confidence: float = 0.95) -> Verdict:
-        """Judge one learner against another, on average and on each task.
+        """Compute the verdict on one learner against another, on average and for each task.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Comparison:
             chosen = learner or asked_for(self, other)
         self._require(chosen, other)
         if chosen == other:
-            raise ValueError(f"{chosen!r} cannot be judged against itself: name another learner")
+            raise ValueError(f"{chosen!r} cannot be compared with itself; name another learner")
         baselines = [] if against else baselines_among(self.traces, chosen, self.reference_names)
         needed = {chosen, other, CONSTANT, *baselines}
         sums = Sums.from_traces(chosen, {name: trace for name, trace in self.traces.items() if name in needed})
@@ -143,10 +143,9 @@ class Comparison:
 
 
 def asked_for(comparison: Comparison, against: str | None = None) -> str:
-    """Return the learner that is judged by default: the requested one with the least error.
+    """Return the default learner of the verdict: the requested one with the least error.
 
-    That is those given to :func:`compare`, and of these such as are no baselines. A baseline is chosen where there is
-    nothing else.
+    These are the learners passed to :func:`compare`, without baselines. If there are none, a baseline is chosen.
 
     Parameters
     ----------
@@ -163,7 +162,7 @@ def asked_for(comparison: Comparison, against: str | None = None) -> str:
 
 
 def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> str:
-    """Return the best baseline: the one over which the mean gain of a task is least.
+    """Return the best baseline: the one over which the mean gain per task is least.
 
     Parameters
     ----------
@@ -187,7 +186,7 @@ def baselines_among(traces: Mapping[str, Trace], learner: str, reference_names: 
     """Return the names of the baselines of a learner; see :func:`best_baseline`."""
     names = [name for name in dict.fromkeys((*reference_names, *BASELINES)) if name in traces and name != learner]
     if not names:
-        raise ValueError(f"there is no baseline beside {learner!r} among {sorted(traces)}")
+        raise ValueError(f"there is no baseline for {learner!r} among {sorted(traces)}")
     return names
 
 
@@ -202,7 +201,7 @@ def compare(
     sample_weight: ArrayLike | None = None,
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
 ) -> Comparison:
-    """Let several learners go along one stream side by side, each predicting every label before it sees it.
+    """Evaluate several learners side by side in one pass over a stream, each predicting before it learns.
 
     Parameters
     ----------
@@ -247,7 +246,7 @@ def compare(
     models = _named(models)
     for name in (CONSTANT, RUNNING_RATE, RUNNING_MEAN):
         if name in models:
-            raise ValueError(f"models: {name!r} is the name of a guess that is always compared, expected another one")
+            raise ValueError(f"models: {name!r} is the name of a built-in baseline; choose another name")
     seen, records = _first_of(models, X, y)
     asked, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
@@ -267,7 +266,7 @@ def side_by_side(
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
     label_baselines: LabelBaselines | None = None,
 ) -> Comparison:
-    """Let learners go along blocks of records, one each per round; see :func:`compare`, which adds the baselines.
+    """Evaluate learners on the same blocks, one each per round; :func:`compare` adds the baselines.
 
     Parameters
     ----------
@@ -331,12 +330,14 @@ def _named(models: Estimator | Sequence[Estimator] | Mapping[str, Estimator]) ->
     names = [kind if kinds.count(kind) == 1 else repr(model) for kind, model in zip(kinds, models, strict=True)]
     for n, name in enumerate(names):
         if name in names[:n]:
-            raise ValueError(f"models[{n}] is like models[{names.index(name)}], {name}: give a dictionary with names")
+            raise ValueError(
+                f"models[{n}] has the same name as models[{names.index(name)}], {name}; pass a dictionary with names"
+            )
     return dict(zip(names, models, strict=True))
 
 
 def _first_of(models: Mapping[str, Estimator], X: AnyRecords, y: AnyLabels) -> tuple[AnyRecords, AnyRecords]:
-    """Return the records, or those of the first block of a stream, and X with that block put back in front."""
+    """Return the records, or those of the first block of a stream, and X including that block."""
     if y is not None or not models:
         return X, X
     blocks = blocks_alone(X)
@@ -354,7 +355,7 @@ def _rounds(
 ) -> tuple[Iterable[Sequence[Block]], Sequence[Hashable]]:
     """Return the blocks of the stream, one for each learner, and the tasks known from its start.
 
-    Blocks of a reader are the same for all. Of arrays every learner takes note itself: of names and types.
+    All learners share the blocks of a reader. Arrays are encoded by each learner, which registers names and types.
     """
     if y is None:
         return ([block] * len(models) for block in X), tasks or ()
@@ -369,7 +370,7 @@ def _rounds(
 
 
 class FeatureSpread:
-    """The standard deviation of each feature over the first 10,000 records of a stream, as they are learned.
+    """The standard deviation of each feature over the first 10,000 records of a stream, as encoded.
 
     Examples
     --------
@@ -383,7 +384,7 @@ class FeatureSpread:
         self._rows, self._sums = 0, np.zeros((2, 0))
 
     def add(self, X: AnyRecords) -> None:
-        """Add the records of a block, dense or sparse, if they are among the first; those of views are left out."""
+        """Add a block, dense or sparse, if it is among the first records; skip multi-view records."""
         if self._rows >= _SPREAD_ROWS or getattr(X, "ndim", 0) != 2 or not hasattr(X, "T"):
             return
         values: AnyRecords = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
@@ -395,7 +396,7 @@ class FeatureSpread:
 
     @property
     def deviations(self) -> Floats | None:
-        """The deviations by column; None without records."""
+        """Return the deviations by column; None without records."""
         if not self._rows:
             return None
         means, squares = self._sums / self._rows
@@ -409,9 +410,9 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 def with_baselines(models: Mapping[str, Estimator], seen: AnyRecords = None) -> dict[str, Estimator]:
-    """Add missing baselines of the first learner to the learners.
+    """Add the missing baselines of the first learner.
 
-    ``seen`` are records, or the first of them, where the baselines depend on what these are.
+    ``seen`` are the first records, on which the baselines may depend.
 
     Raises
     ------

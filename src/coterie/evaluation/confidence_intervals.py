@@ -1,4 +1,4 @@
-"""Sums of values by group, intervals for means, and for the difference of two learners over the same rounds.
+"""Sums of values by group, and intervals for means and for the difference of two learners over the same rounds.
 
 Of errors only rounds on which exactly one of the two was wrong tell them apart. Of n rounds let b (``won``) be those on
 which only the other was wrong, and c (``lost``) those on which only the learner was. The difference of the two error
@@ -26,7 +26,7 @@ FEW = 10
 
 
 class Tally(NamedTuple):
-    """The number of each group's values, their sum and that of their squares.
+    """The number of values in each group, their sum and their sum of squares.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def from_values(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Tally:
-        """Sum up values, nan left out; without ``group`` all are one group; O(n + groups) time."""
+        """Sum up values without nan; without ``group`` they form one group; O(n + groups) time."""
         group = np.zeros(len(values), np.int64) if group is None else group
         defined = ~np.isnan(values)
         values, group = values[defined], group[defined]
@@ -56,7 +56,7 @@ class Tally(NamedTuple):
 
     @property
     def whole(self) -> tuple[int, float, float]:
-        """The sums of all groups together, as one group."""
+        """Return the sums of all groups together, as one group."""
         return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
 
     @property
@@ -72,7 +72,7 @@ class Tally(NamedTuple):
 
 
 def add_groups(one: Arrays, other: Arrays, places: Ints) -> Arrays:
-    """Add up sums by group; ``places`` has the place among the first's groups of each of the other's."""
+    """Add up sums by group; ``places`` maps the second's groups to those of the first."""
 
     def add(mine: Array, its: Array) -> Array:
         total: Array = np.zeros(max(len(mine), int(places.max(initial=-1)) + 1), mine.dtype)
@@ -128,7 +128,7 @@ def paired_interval(
 
 
 def student_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval for the mean of some values; nan of fewer than two.
+    """Return Student's t interval for the mean of values; nan for fewer than two.
 
     Parameters
     ----------
@@ -157,9 +157,9 @@ def student_interval(n: int, total: float, squares: float, confidence: float = 0
 
 
 def normal_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the normal interval for the mean of many values; nan of none.
+    """Return the normal interval for the mean of many values; nan for none.
 
-    Ten values' worth of their mean square go into the variance, so that a few equal values do not pass for certainty.
+    The variance includes ten more values of their mean square, so that a few equal values do not appear certain.
 
     Parameters
     ----------
@@ -186,8 +186,8 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
 def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the plain mean of tasks' gains, and its interval.
 
-    Of ten tasks or more it is Student's interval for the mean of such tasks, whatever their sizes are and however they
-    differ. Of fewer, or where all gains are equal, it is that for the mean of these tasks, by the squares of the
+    For ten tasks or more it is Student's t interval for the mean over such tasks, whatever their sizes and differences.
+    For fewer, or if all gains are equal, it is the interval for the mean of these tasks, by the squares of the
     distances between their gains and the ends of their intervals (G. Y. Zou and A. Donner, "Construction of confidence
     limits about effect measures", Statistics in Medicine 27, 2008, 1693-1702). nan without any task.
 

@@ -1,8 +1,8 @@
-"""The cost of a round, and words for such costs: one for a wrong label, or the distance of a number.
+"""The cost of a round and its name in texts: 1 for a wrong label, or the absolute error of a number.
 
-A zero margin is a mistake of the learner, which moves by it, whatever was predicted. As a cost it would punish the
-model that has seen least: one model per task has margin zero at the first record of every task, and would lose against
-a pooled model on labels drawn at random. So costs depend on predictions only.
+A zero margin is a mistake of the learner, which then updates its weights. As a cost it would punish the model that has
+seen least: one model per task has margin zero at the first record of every task, and would lose against a pooled model
+on random labels. Therefore costs depend on predictions only.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class CostWords:
 
     @property
     def gain(self) -> str:
-        """The name of a gain at the head of a column."""
+        """The column head of gains."""
         return f"gain in{self.unit or ' ' + self.error}"
 
     def for_json(self, values: Fields) -> Json:
@@ -76,7 +76,7 @@ class CostWords:
 
 
 def number(value: float, digits: int = 1) -> str:
-    """Format a number with four significant digits at least, a dash for nan.
+    """Format a number with at least four significant digits, a dash for nan.
 
     >>> number(8.20671), number(-0.0), number(123456.7), number(9e99)
     ('8.207', '0', '123457', '9e+99')
@@ -87,7 +87,7 @@ def number(value: float, digits: int = 1) -> str:
 
 
 def decimals(value: float, digits: int = 1) -> str:
-    """Format a log loss with two decimals more than a percentage has, never "-0.000", a dash for nan.
+    """Format a log loss with two more decimals than a percentage, never "-0.000", a dash for nan.
 
     >>> decimals(0.4592), decimals(-0.0001)
     ('0.459', '0.000')

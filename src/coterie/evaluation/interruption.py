@@ -1,4 +1,4 @@
-"""Signals that stop a long run between two blocks of records, and models saved on the way."""
+"""Signals that stop a long run between two blocks of records, and models saved during the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class Stopped(KeyboardInterrupt):
-    """The process was asked to stop by the signal of this number."""
+    """The process received the signal of this number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -37,12 +37,12 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """A handler of signals that stops a run between two blocks of records.
+    """A signal handler that stops a run between two blocks of records.
 
-    In a ``with`` block it takes the signals of `SIGNALS`, unless the process ignores them. Until learning begins, and
-    while a block is read, a signal raises `Stopped`. While a block is learned, and after the last one, a first signal
-    is only remembered, so that models are never left half-changed; a second one raises `Stopped` at once. A second
-    SIGHUP is ignored: the kernel and the shell both send one if a terminal is closed.
+    In a ``with`` block it handles the signals of `SIGNALS`, unless the process ignores them. Before learning begins,
+    and while a block is read, a signal raises `Stopped`. While a block is learned, and after the last one, a first
+    signal is only recorded, so that models are never left half-updated; a second one raises `Stopped` at once. A second
+    SIGHUP is ignored, because the kernel and the shell both send one when a terminal is closed.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Stop:
 
 
 class SaveInterval(NamedTuple):
-    """A number of records, or of seconds.
+    """A number of records or seconds.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class SaveInterval(NamedTuple):
 
 
 class Checkpoints:
-    """Saves a model at intervals while it learns.
+    """Saves a model at intervals during learning.
 
     Parameters
     ----------

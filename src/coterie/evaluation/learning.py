@@ -1,4 +1,4 @@
-"""Learning from files in one pass: each record is predicted before it is learned, and errors have their place."""
+"""Learning from files in one pass: each record is predicted before it is learned; errors name their place."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ MORE_LABELS = FieldError("{} learns more, {} numbers", "many_classes", "regressi
 
 
 class NothingLeftError(InputError):
-    """The files have no records, or all were skipped at the start."""
+    """The files have no records, or all were skipped."""
 
 
 OnRound = Callable[[Mapping[str, Trace]], None]
 
 
 class LearnerFactory(Protocol):
-    """A learner that is made once the type of the tasks is known; see `coterie.expressions.LearnerExpression`."""
+    """Makes a learner when the type of the tasks is known; see `coterie.expressions.LearnerExpression`."""
 
     @property
     def is_regression(self) -> bool:
@@ -146,7 +146,9 @@ def learn(
         that the relation does not know.
     """
     if delay and any(learner.parameter("max_tasks") is not None for learner in learners.values()):
-        raise FieldError("{} is not supported with {}: a task may be gone when its label comes", "max_tasks", "delay")
+        raise FieldError(
+            "{} is not supported with {}: a task may be forgotten before its label arrives", "max_tasks", "delay"
+        )
     with closing(_CheckedStream(reader, any(learner.is_regression for learner in learners.values()), stop)) as stream:
         models = {name: learner.make(stream.task_type, delay) for name, learner in learners.items()}
         stream.set_checkpoints(checkpoints, next(iter(models.values())), delay)
@@ -166,7 +168,7 @@ def continue_learning(
 ) -> LearningOutcome:
     """Continue models that have learned the same records before, without new baselines; see `learn`.
 
-    The records of two files give the same models, bit for bit, in one pass or in two.
+    Two files give the same models in one pass or in two, bit for bit.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ def continue_learning(
 
 
 def checked_blocks(reader: Reader, models: Iterable[Estimator]) -> Iterator[Block]:
-    """Read blocks with labels; a record that one of the models refuses raises InputError with file and line."""
+    """Read labelled blocks; a record that one of the models cannot learn raises InputError with file and line."""
     models = list(models)
     with closing(_CheckedStream(reader, stream_model_of(models[0]).label_encoder.numeric)) as stream:
         stream.set_models(models)
@@ -229,7 +231,7 @@ def _run_pass(
 
 
 class _CheckedStream:
-    """The blocks of a reader; a record that a learner cannot learn is refused before any learner sees it.
+    """The blocks of a reader, checked before any learner sees them.
 
     Attributes
     ----------
@@ -264,7 +266,7 @@ class _CheckedStream:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The encoder after the last learned block: a block that was being read has no effect."""
+        """The encoder after the last learned block, without the block being read."""
         return self._encoder if self._ended_early else self.reader.encoder
 
     @property
@@ -272,7 +274,7 @@ class _CheckedStream:
         return self.stopped is not None or self.failed is not None
 
     def set_checkpoints(self, checkpoints: Checkpoints | None, model: Estimator, delay: int) -> None:
-        """Save a model between blocks, as often as the checkpoints demand."""
+        """Save a model between blocks, whenever a checkpoint is due."""
 
         def save_if_due() -> None:
             # a checkpoint is resumed by reading from this record on: the last ones were predicted and not learned
@@ -284,7 +286,7 @@ class _CheckedStream:
         self._save_if_due = save_if_due
 
     def set_models(self, models: Iterable[Estimator]) -> None:
-        """Refuse records that one of these models would refuse."""
+        """Set the models that check each block."""
         for model in map(stream_model_of, models):
             self._label_encoder = model.label_encoder
             if model.fitted and not self._label_encoder.numeric:
@@ -324,7 +326,7 @@ class _CheckedStream:
 
     @property
     def task_type(self) -> TaskType:
-        """The type of the tasks' labels: whole numbers or text."""
+        """The type of the task labels: integers or text."""
         tasks = self.first.task
         is_whole = tasks is not None and (tasks.dtype.kind in "iu" or all(type(task) is int for task in tasks))
         return int if is_whole else str
@@ -356,11 +358,11 @@ class _CheckedStream:
 
     @property
     def has_one_label(self) -> bool:
-        """True if there was one label only so far, and labels are not numbers."""
+        """True if only one label was seen, and labels are not numbers."""
         return not self._label_encoder.numeric and len(self._labels) < 2
 
     def require_labels(self, delay: int) -> None:
-        """Refuse a stream that has ended with one label only, or before the first label came."""
+        """Raise an error if a finished stream has only one label, or no label arrived."""
         if self._ended_early:
             return
         rows, path = self.reader.rows, self.reader.path
@@ -368,10 +370,12 @@ class _CheckedStream:
             message = f"all {rows:,} records have the label {next(iter(self._labels))!r}; expected two labels"
             raise InputError(message, path, column=self._column("label"))
         if delay and rows <= delay:
-            raise InputError(f"labels come {delay:,} records late, and there are {rows:,}: none comes in time", path)
+            raise InputError(
+                f"labels are delayed by {delay:,} records, but there are only {rows:,}, so that none arrives", path
+            )
 
     def locate_error(self, error: TooManyTasksError) -> InputError:
-        """Return the error of one task too many, with its record."""
+        """Return the error about an invalid task, with its record."""
         block: Any = self._block
         new = [task for task in self._tasks if task not in self._known_tasks]
         excess = set(new[max(error.most - len(self._known_tasks), 0) :])
@@ -380,7 +384,7 @@ class _CheckedStream:
 
     def _check_labels(self, block: Block) -> None:
         if block.y is None:
-            raise InputError("has no labels to learn from: name their column as the label", self.reader.path)
+            raise InputError("has no labels to learn from; name the label column", self.reader.path)
         if self._label_encoder.numeric:
             self._check_numbers(block)
             return
@@ -393,7 +397,7 @@ class _CheckedStream:
                 message = f"{label!r} is a third label, after {' and '.join(map(repr, self._labels))}"
                 if str(label) in map(str, self._labels):
                     raise self._error(
-                        f"{message}: is one of them meant, and of another type? {TYPED}", "label", block, rows
+                        f"{message}; was one of them meant, with another type? {TYPED}", "label", block, rows
                     )
                 raise self._error(message, "label", block, rows, None if self._is_continued else MORE_LABELS)
             try:

@@ -1,4 +1,4 @@
-"""Measures of predictions made before their labels were seen: error, F1, AUC and log loss.
+"""Metrics of predictions made before their labels: error, F1, AUC and log loss.
 
 The positive class is the second of the trace's two classes. For one set of rounds with labels y:
 
@@ -39,7 +39,7 @@ _FIRST = 30
 
 @dataclass(frozen=True)
 class Metrics:
-    """All measures, per task and over all tasks.
+    """All metrics, per task and over all tasks.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Metrics:
     words: CostWords = field(default=RATES, repr=False)
 
     def to_json(self) -> Json:
-        """Return micro and macro values for JSON, None for a measure without meaning; O(1)."""
+        """Return micro and macro values for JSON, None for an undefined metric; O(1)."""
         values: dict[str, Mapping[str, float]] = {
             "micro": self.micro,
             "macro": self.macro,
@@ -78,14 +78,14 @@ class Metrics:
 
 
 def measures_with_values(metrics: Iterable[Metrics]) -> list[Measure]:
-    """Return the measures to show besides the error: log loss only if a learner has probabilities."""
+    """Return the metrics to show in addition to the error: log loss only if a learner has probabilities."""
     learners = list(metrics)
     has_losses = any(learner.defined.get("log_loss") for learner in learners)
     return [measure for measure in learners[0].words.measures if measure[1] != "log_loss" or has_losses]
 
 
 def format_measures(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
-    """Format measures over all rounds, with a dash for those that have no meaning."""
+    """Format metrics over all rounds, with a dash for undefined ones."""
     values = ((metrics.micro[name], form) for _, name, form in measures)
     return [NONE if value != value else format(value, form) for value, form in values]
 
@@ -128,7 +128,7 @@ class CalibrationCurve(NamedTuple):
 
 
 def evaluate(trace: Trace) -> Metrics:
-    """Compute all measures of a trace, per task, macro and micro.
+    """Compute all metrics of a trace, per task, macro and micro.
 
     Parameters
     ----------
@@ -167,14 +167,14 @@ def evaluate(trace: Trace) -> Metrics:
 
 
 def _measured_by(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    """Compute all measures for any assignment of rounds to tasks."""
+    """Compute all metrics for any assignment of rounds to tasks."""
     cost = trace.costs if trace.weight is None else trace.weight * trace.costs
     error = ratio(np.bincount(task, cost, n_tasks), np.bincount(task, trace.weight, n_tasks))
     return {"error": error} | trace.measure(task, n_tasks)
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"] = "even") -> ErrorCurve:
-    """Compute the error since the start at chosen rounds; the last round is always among them.
+    """Compute the cumulative error at selected rounds, including the last one.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"]
 
 
 def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
-    """Compute the fraction of positive labels in bins of the predicted probability, with equally many rounds each.
+    """Compute the fraction of positive labels in bins of the predicted probability with equal counts.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _at_least_one(name: str, value: int) -> int:
 
 
 class Totals(NamedTuple):
-    """The errors of learners after some examples.
+    """The errors of learners after a number of records.
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ class Totals(NamedTuple):
 
 
 class RunningTotals:
-    """A sum over the traces of consecutive stretches of one stream; O(1) memory except for the set of tasks.
+    """Running totals over the traces of consecutive parts of a stream; O(1) memory except for the set of tasks.
 
     Examples
     --------
@@ -296,7 +296,7 @@ class RunningTotals:
         self._reported: dict[str, float] = {}
 
     def add(self, traces: Mapping[str, Trace]) -> Iterator[Totals]:
-        """Add the next rounds of every learner; yield the totals each time the number of rounds doubles.
+        """Add the next rounds of every learner; yield the totals whenever the number of rounds doubles.
 
         Parameters
         ----------

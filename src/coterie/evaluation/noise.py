@@ -115,7 +115,7 @@ class OfLabels(NamedTuple):
     def from_rounds(
         cls, positive: Floats, negative: Floats, probability: Floats, gain: Floats, task: Ints, tasks: int
     ) -> OfLabels:
-        """Sum up rounds with these gains by label and these probabilities, without nan."""
+        """Sum up rounds by gains for either label and probabilities; skip nan."""
         difference, chance = positive - negative, probability * (1.0 - probability)
         up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
         # a gain of one sign for both labels cannot have mean 0, so no null distribution exists for the round
@@ -255,7 +255,7 @@ class OfNumbers(NamedTuple):
         return Judged(mean - half, mean + half, *map(np.maximum, _test_signs(gains, variance, up, down), floors))
 
     def _logs_all_one_way(self) -> tuple[Floats, Floats]:
-        """L₊ and L₋: the logarithm of the probability that every record gains, and that every record loses."""
+        """Return L₊ and L₋: the log probabilities that every record gains, and that every record loses."""
         from scipy.special import xlogy
 
         all_up, all_down = np.zeros(len(self.squares)), np.zeros(len(self.squares))
@@ -320,7 +320,7 @@ def kind_of(noise: Noise) -> str:
 
 
 def class_of_size(n: ArrayLike) -> Ints:
-    """Return the class of size, from 0, of tasks with these numbers of records.
+    """Return the size class, from 0, of tasks with these numbers of records.
 
     >>> class_of_size([1, 2, 3, 300, 301]).tolist()
     [0, 0, 1, 3, 4]
@@ -329,7 +329,7 @@ def class_of_size(n: ArrayLike) -> Ints:
 
 
 def select_discoveries(p: Floats, rate: float) -> Flags:
-    """Select tests by Benjamini and Hochberg's procedure: at most a share of ``rate`` is expected to be false.
+    """Select tests by the Benjamini-Hochberg procedure, with an expected false discovery rate of at most ``rate``.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def select_discoveries(p: Floats, rate: float) -> Flags:
 
 
 def jump_tail(far: Floats, jump: Floats) -> Floats:
-    """Compute the probability of noise beyond ``far``, with rare jumps of size ``jump``, in standard deviations.
+    """Return the tail probability of noise beyond ``far``, with rare jumps of size ``jump``, in standard deviations.
 
     It is the tail of the normal distribution or that of Pearson's type III distribution of skewness ``jump``, beginning
     half a jump earlier, whichever is heavier.
@@ -370,7 +370,7 @@ def jump_tail(far: Floats, jump: Floats) -> Floats:
 
 
 def farther_quantile(left: float, skewness: Floats) -> Floats:
-    """Compute the number of standard deviations that noise exceeds with at most the probability ``left``.
+    """Return the number of standard deviations that noise exceeds with at most the probability ``left``.
 
     >>> farther_quantile(0.025, np.array([0.0, 1.0, -1.0])).round(2).tolist()
     [1.96, 2.38, 1.96]
@@ -385,13 +385,13 @@ def farther_quantile(left: float, skewness: Floats) -> Floats:
 
 
 def _shape(skewness: Floats) -> tuple[Floats, Floats]:
-    """Compute the shape of the gamma distribution of this skewness, and its standard deviation."""
+    """Return the shape of the gamma distribution with this skewness, and its standard deviation."""
     shape = 4.0 / np.maximum(skewness, _STRAIGHT, where=skewness > 0, out=np.maximum(-skewness, _STRAIGHT)) ** 2
     return shape, np.sqrt(shape)
 
 
 def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Compute the interval of mean gains from the central moments of their sums."""
+    """Return the interval of mean gains, from the central moments of their sums."""
     left, mean = (1.0 - confidence) / 2.0, gains.means
     error, skewness = np.sqrt(variance) / np.maximum(gains.n, 1), _ratio(third, variance**1.5)
     # the low end is limited by noise that went up, so it takes the skewness as it is; the high end its opposite
@@ -399,7 +399,7 @@ def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) 
 
 
 def _test_signs(gains: Tally, variance: Floats, jump_up: Floats, jump_down: Floats) -> tuple[Floats, Floats]:
-    """Compute the p-values of sums as large, and as small, if the mean gain is 0; jumps in standard deviations."""
+    """Return the p-values of sums as large, and as small, if the mean gain is 0; jumps in standard deviations."""
     far = _ratio(gains.total, np.sqrt(variance))
     helped, hurt = jump_tail(far, jump_up), jump_tail(-far, jump_down)
     return np.where(gains.n > 0, helped, np.nan), np.where(gains.n > 0, hurt, np.nan)

@@ -1,4 +1,4 @@
-"""Progressive validation: every prediction is made before its label is seen, and then learned from."""
+"""Progressive validation: predict each record before its label is learned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def progressive_validation(
     sample_weight: ArrayLike | None = None,
     on_round: Callable[[Trace], None] | None = None,
 ) -> Trace:
-    """Let a model predict and then learn every record of a stream, in one pass.
+    """Predict and then learn every record of a stream in one pass.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def progressive_validation(
 
 
 class ProgressiveRun:
-    """A model going along a stream: it predicts each record, and learns it when its label comes, a delay later.
+    """A model on a stream: predict each record, and learn it when its label arrives after a delay.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class ProgressiveRun:
         self._predictions: Predictions | None = None
 
     def predict_and_learn(self, block: Block) -> None:
-        """Predict a block, and learn the labels that come meanwhile."""
+        """Predict a block, and learn the labels that arrive."""
         joined = block if self._waiting is None else self._waiting.joined(block)
         before, asked = len(joined) - len(block), self._asked
         margin = self.model.label_encoder.empty_rows(len(joined))
@@ -146,7 +146,7 @@ class ProgressiveRun:
         self._waiting = joined.piece(learned, len(joined)) if self.delay else None
 
     def learn_rest(self) -> None:
-        """Learn the labels that come after the last prediction."""
+        """Learn the labels that arrive after the last prediction."""
         if self._waiting is None or not len(self._waiting):
             return
         # a stream no longer than its delay: all were predicted under M of all their tasks, and are learned under it too
@@ -164,7 +164,7 @@ class ProgressiveRun:
         return self.model.label_encoder.rows(margin, label, self.model.learner.traits.log_odds)
 
     def latest_trace(self) -> Trace:
-        """Return the trace of the last block; records without labels yet count as not updated."""
+        """Return the trace of the last block; records with pending labels count as not updated."""
         learned = len(self._predicted[-1].margin) - (len(self._waiting) if self._waiting is not None else 0)
         return self._trace(self._predicted[-1:], [self._moves[-1].moves(-learned)] if learned > 0 else [])
 
@@ -201,7 +201,7 @@ class ProgressiveRun:
 
 
 class _PredictedBlock(NamedTuple):
-    """A block that was predicted, without its features, so that a stream may be longer than the memory."""
+    """A predicted block without its features, so that a stream may be longer than the memory."""
 
     label: Array | None
     task: Array
@@ -211,18 +211,18 @@ class _PredictedBlock(NamedTuple):
 
 
 def _pad(arrays: Sequence[Array | None], n: int, rest: Label) -> Array:
-    """Join arrays to one of n entries; records that wait for their labels have ``rest``."""
+    """Join arrays to one of n entries; records with pending labels have ``rest``."""
     joined = np.concatenate([np.full(0, rest), *arrays])[:n]
     return np.concatenate([joined, np.full(n - len(joined), rest)])
 
 
 def reading_files(models: Iterable[StreamModel]) -> list[StreamModel]:
-    """Return the models that can adopt a reader's encoder: unfitted ones, and those that learned from files."""
+    """Return the models that can share a reader's encoder: unfitted ones, and those that learned from files."""
     return [model for model in models if not model.fitted or model.encoder is not None]
 
 
 def keep_encoder(X: AnyRecords, models: Iterable[StreamModel]) -> None:
-    """Let models that have gone along a reader of files have a copy of its encoder each."""
+    """Give each model that learned from a reader of files a copy of its encoder."""
     encoder: Encoder | None = getattr(X, "encoder", None)
     if encoder is not None:
         for model in models:
@@ -256,14 +256,14 @@ def blocks_alone(X: AnyRecords) -> Iterator[Block]:
     for block in X if hasattr(X, "__iter__") else [X]:
         if not hasattr(block, "pieces"):
             raise TypeError(
-                "y is missing: without it X must be blocks of records, as coterie.io.readers.read makes of a "
-                f"file, got {type(X).__name__}"
+                "y is missing; without y, X must be blocks of records such as those of "
+                f"coterie.io.readers.read, got {type(X).__name__}"
             )
         yield block
 
 
 def length_of(y: AnyLabels, sample_weight: ArrayLike | None = None) -> int | None:
-    """Count the records that are learned; None for a stream of unknown length."""
+    """Count the learned records; None for a stream of unknown length."""
     if y is None or sample_weight is None:
         return None if y is None else len(y)
     return int(np.count_nonzero(np.broadcast_to(sample_weight, len(y))))

@@ -1,4 +1,4 @@
-"""The protocol of models that go along a stream, for progressive validation, comparisons, sampling and commands."""
+"""The protocol of online models, for progressive validation, comparisons, sampling and commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Asking = Callable[[int], Any]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result of a batch that a model predicted and learned, on the scale of the labels.
+    """The result of predicting and learning a batch, on the scale of the labels.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class BatchResult:
 
 
 def stacked(margins: Sequence[Margins]) -> Margins:
-    """Stack margins; classes that appear later have margins of -inf before."""
+    """Stack margins; new classes have margins of -inf in earlier parts."""
     if margins[0].ndim == 1:
         return np.concatenate(margins)
     width = max(part.shape[1] for part in margins)
@@ -76,7 +76,7 @@ def stacked(margins: Sequence[Margins]) -> Margins:
 
 
 def concatenate_results(parts: Sequence[BatchResult]) -> BatchResult:
-    """Join rounds of consecutive records; parts that learned nothing stored and evicted nothing."""
+    """Concatenate the results of consecutive records; parts without learning have no stored and evicted records."""
 
     def joined(name: str, rest: Label) -> Array | None:
         arrays = [getattr(part, name) for part in parts]
@@ -101,10 +101,10 @@ def concatenate_results(parts: Sequence[BatchResult]) -> BatchResult:
 class BlockPredictions(NamedTuple):
     """Predictions for the n records of a block.
 
-    ``task`` is None where records have no tasks, ``margin`` (positive for the second class) where numbers are
-    predicted, ``probability`` (of the second class, or of the class predicted among many) where the model has none,
-    ``low`` and ``high``, the ends of an interval of numbers, where it has no intervals; ``probabilities``, of all
-    labels, columns as ``classes_``, where they were not asked for.
+    These are None: ``task`` if records have no tasks, ``margin`` (positive for the second class) for regression,
+    ``probability`` (of the second class, or of the predicted one of many) if the model has none, ``low`` and ``high``,
+    the ends of an interval, without intervals, and ``probabilities``, of all labels with columns as in ``classes_``,
+    unless requested.
     """
 
     task: Array | None
@@ -117,41 +117,41 @@ class BlockPredictions(NamedTuple):
 
 
 class BlockViews(Protocol):
-    """The predictions of a block, each view of them computed when it is asked for."""
+    """Predictions of a block, from which each view is computed on demand."""
 
     @property
     def margins(self) -> Margins:
         """The margin of each record."""
 
     def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Return the prediction for each record, with intervals of that level.
+        """Return the prediction for each record, with intervals if the model has them.
 
-        With ``all_labels``, which needs a model that has ``predict_proba``, also the probability of each label.
+        With ``all_labels``, which requires ``predict_proba``, also the probability of each label.
         """
 
 
 class StreamModel(Protocol):
-    """A model that predicts and learns blocks of records; :func:`stream_model_of` finds that of an estimator.
+    """A model that predicts and learns blocks of records; :func:`stream_model_of` returns that of an estimator.
 
-    All methods hold the model's lock. Blocks have been validated: they come from a reader of files or from
-    :meth:`as_block`. A block is learned whole or not at all.
+    All methods hold the model's lock. Blocks are validated: they come from a reader of files or from :meth:`as_block`.
+    A block is learned completely or not at all.
     """
 
     @property
     def fitted(self) -> bool:
-        """True once a record was learned."""
+        """True after the first learned record."""
 
     @property
     def learner(self) -> BaseLearner:
-        """The learner; its traits are facts such as having tasks, or margins that are log-odds."""
+        """The learner; its traits are its capabilities."""
 
     @property
     def population(self) -> TaskRegistry:
-        """The tasks learned so far, and the checks of others."""
+        """The registry of known tasks, which also checks new ones."""
 
     @property
     def label_encoder(self) -> Labels:
-        """The labels known, or those there may be before any came."""
+        """The label encoder; before the first label, an empty one."""
 
     @property
     def encoder(self) -> Encoder | None:
@@ -161,7 +161,7 @@ class StreamModel(Protocol):
     def encoder(self, encoder: Encoder | None) -> None: ...
 
     def as_block(self, X: AnyRecords, y: AnyLabels, task: AnyTasks = None, weights: ArrayLike | None = None) -> Block:
-        """Validate records given in any form, for :meth:`learn`."""
+        """Validate records of any form for :meth:`learn`."""
 
     def learn(
         self,
@@ -173,46 +173,45 @@ class StreamModel(Protocol):
         asking: Asking | None = None,
         predictions: Predictions | None = None,
     ) -> BatchResult:
-        """Predict and then learn each record of a block, the last ``late`` of them predicted only.
+        """Predict and then learn each record of a block; the last ``late`` records are only predicted.
 
-        ``tasks`` are to be known from now on, ``length`` rounds will come in all where that is known, ``asking`` makes
-        the asker that decides which labels are asked for, and ``predictions`` are predictions of the first records,
-        made before.
+        ``tasks`` are registered first, ``length`` is the total number of rounds, if known, ``asking`` makes the query
+        strategy, and ``predictions`` are earlier predictions of the first records.
         """
 
     def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
-        """Flag the records that are learned, with a positive weight of their own and of their label."""
+        """Flag the records to learn: both their own weight and their label's weight are above 0."""
 
     def predict_and_learn_one(self, x: Record, y: AnyLabels, task: Hashable) -> Margins:
-        """Predict and then learn one record, a dictionary, as a block of one; the margin predicted, as an array."""
+        """Predict and then learn one dictionary, as a block of one; return the predicted margin as an array."""
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> Sequence[Waiting]:
-        """Predict dictionaries before their labels come, and return them in the form of :meth:`learn_waiting`."""
+        """Predict dictionaries with delayed labels; return them in the form of :meth:`learn_waiting`."""
 
     def read_waiting(
         self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True
     ) -> Sequence[Waiting]:
-        """Read records as :meth:`predict_waiting` does, without predicting them; scales learn if ``learning``."""
+        """Read records as :meth:`predict_waiting` does, without predicting them; update scales if ``learning``."""
 
     def learn_waiting(
         self, waiting: Sequence[Waiting], y: Sequence[Label], tasks: Sequence[Hashable] | None
     ) -> Margins:
-        """Learn records that :meth:`predict_waiting` predicted, by these predictions; the margins before each label."""
+        """Learn records that :meth:`predict_waiting` predicted; return the margins before each label."""
 
     def require_labels(self, y: Sequence[Label]) -> None:
-        """Refuse labels that cannot be learned: ValueError."""
+        """Raise ValueError for labels that cannot be learned."""
 
     def check_waiting(self, waiting: Sequence[Waiting]) -> None:
         """Raise ValueError for objects that :meth:`predict_waiting` cannot have returned."""
 
     def predict_pending(self, block: Block) -> BatchResult:
-        """Predict a block before its labels come; margins are 0 before anything is learned."""
+        """Predict a block with delayed labels; margins are 0 before the first update."""
 
     def predict(self, block: Block) -> BlockViews:
         """Predict the records of a block without learning."""
 
     def skip_unlabelled(self, rounds: int = 1) -> None:
-        """End rounds without labels: means and clocks go on, nothing is learned."""
+        """End rounds without labels: advance means and clocks, learn nothing."""
 
 
 def stream_model_of(model: Estimator, name: str = "model") -> StreamModel:
@@ -225,11 +224,11 @@ def stream_model_of(model: Estimator, name: str = "model") -> StreamModel:
     """
     require_instance(name, model)
     if not goes_on(model):
-        raise TypeError(f"{name} must learn record by record, got {type(model).__name__}, which does not")
+        raise TypeError(f"{name} must be an online estimator, got {type(model).__name__}")
     inner: StreamModel = model.__stream_model__()
     return inner
 
 
 def goes_on(model: Estimator) -> bool:
-    """Return True for a model that learns record by record, which batch estimators do not."""
+    """Return True for a model that learns record by record; batch estimators do not."""
     return hasattr(model, "__stream_model__")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Learners over one stream, measured and judged.
+    """The evaluation of learners over one stream.
 
     Attributes
     ----------
@@ -47,22 +47,22 @@ class Summary:
 
     @property
     def trace(self) -> Trace:
-        """The learner's rounds."""
+        """The trace of the learner."""
         return self.comparison.traces[self.learner]
 
     @property
     def alone(self) -> str:
-        """The name of the baseline without learning together."""
+        """The name of the baseline without sharing."""
         return self.comparison.reference_names[0]
 
     @property
     def weights(self) -> ViewWeights | None:
-        """The weights of several views."""
+        """The weights of the views."""
         return self.trace.weights
 
     @property
     def labels(self) -> dict[str, int]:
-        """The number of labels that each learner asked for."""
+        """The number of labels queried by each learner."""
         return {name: trace.queries for name, trace in self.comparison.traces.items()}
 
     @property
@@ -77,18 +77,18 @@ class Summary:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the learner against the baseline without learning together."""
+        """The verdict on the learner against the baseline without sharing."""
         return self.against[self.alone]
 
     @property
     def stream(self) -> str:
-        """The numbers of examples and of tasks or views, in words."""
+        """The numbers of records and of tasks or views, as text."""
         parts = (self.tasks, "task") if self.weights is None else (len(self.weights.names), "view")
         return f"{counted(self.examples, 'example')} of {counted(*parts)}"
 
     @property
     def sentences(self) -> list[str]:
-        """The headline, and remarks that belong to it."""
+        """The headline and the remarks on it."""
         if not self.against:
             metrics = self.metrics[self.learner]
             error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
@@ -100,13 +100,13 @@ class Summary:
 
     @property
     def advice(self) -> str:
-        """The last of the sentences, which says what to do; empty if nothing was compared."""
+        """The last sentence, which recommends an action; empty without a comparison."""
         remarks = conclusion(self.against[self.best], self.verdict)[1] if self.against else []
         return remarks[-1].removeprefix(ERRS_LESS) if remarks else ""
 
     @property
     def notes(self) -> list[str]:
-        """The size of the stream, the tasks for which learning together pays, and the limits of the verdict."""
+        """The notes on the size of the stream, the tasks that gain from sharing, and the limits of the verdict."""
         tasks = tasks_called(self.verdict)
         if self.verdict.helped or self.verdict.hurt:
             tasks = f"Against {self.verdict.against}: {tasks[:1].lower()}{tasks[1:]}"
@@ -124,7 +124,7 @@ class Summary:
 
     @property
     def measure(self) -> tuple[str, str]:
-        """The head and the name of the measure in :attr:`errors`: RMSE for numbers, as gains are in squared errors."""
+        """The column head and the name of the metric in :attr:`errors`: RMSE for numbers."""
         words = self.metrics[self.learner].words
         return ("errors", "error") if words is RATES else words.measures[0][:2]
 
@@ -136,7 +136,7 @@ class Summary:
         return name if name == "together" else spoken(name)
 
     def _remark_on(self, name: str) -> str:
-        """Write the remark on a baseline that is not clearly worse than the learner."""
+        """Return a remark on a baseline that is not clearly worse than the learner."""
         verdict = self.against.get(name)
         if verdict is None:
             return ""
@@ -151,7 +151,7 @@ class Summary:
 
     @property
     def asks(self) -> bool:
-        """True if a learner did not ask for all labels."""
+        """True if a learner did not query all labels."""
         return any(number < self.examples for number in self.labels.values())
 
     @property
@@ -164,7 +164,7 @@ class Summary:
         return [f"It asked for {number:,} of the {self.examples:,} labels ({share}){rest}."]
 
     def examples_a_second(self, name: str) -> float | None:
-        """Examples per CPU second of one learner; None if no time was measured."""
+        """Return records per CPU second of one learner; None if no time was measured."""
         seconds = self.comparison.seconds.get(name, 0.0)
         return self.examples / seconds if seconds > 0 else None
 
@@ -177,15 +177,15 @@ class Summary:
         return [*gain, f"{len(verdict.helped):,}", f"{len(verdict.hurt):,}"]
 
     def speed_cell(self, name: str) -> str:
-        """Examples per CPU second of one learner, as a cell of a table."""
+        """Format records per CPU second of one learner as a table cell."""
         speed = self.examples_a_second(name)
         return NONE if speed is None else f"{speed:,.0f}"
 
     @property
     def sizes(self) -> tuple[list[str], list[list[str]]]:
-        """The gains by size of task over two baselines, the best one and the one alone: heads and rows of a table.
+        """The gains by size of task over the best baseline and over independent models: heads and rows of a table.
 
-        There are no rows if all tasks are of one size.
+        There are no rows if all tasks are in one size class.
         """
         verdicts = {name: self.against[name] for name in (self.alone, self.best)}
         heads = ["examples of a task", "tasks"]
@@ -221,7 +221,7 @@ class Summary:
 
 
 def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
-    """Measure and judge every learner of a comparison.
+    """Compute the metrics and the verdict of every learner in a comparison.
 
     Parameters
     ----------

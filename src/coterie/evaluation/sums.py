@@ -1,4 +1,4 @@
-"""Sums over the rounds of a stream, of one learner and another; a verdict is made of them."""
+"""Sums over the rounds of a stream for a pair of learners, from which verdicts are computed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = {words.error: words for words in (RATES, LOG_LOSS, SQUARES, AMOUNTS)}
 
 
 class Pair(NamedTuple):
-    """A learner and another over the same rounds, by sums over the rounds of K tasks.
+    """Sums over the rounds of K tasks, for a learner and another one.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Pair(NamedTuple):
     def from_traces(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
         """Sum up two traces over the same rounds; O(n + K) time.
 
-        Without ``scale`` it is the largest difference, so that no square is infinite.
+        ``scale`` is by default the largest difference, so that squares are finite.
         """
         words, task, tasks = trace.words, trace.task, len(trace.tasks)
         cost, cost_against = trace.costs.astype(np.float64), against.costs.astype(np.float64)
@@ -90,13 +90,13 @@ class Pair(NamedTuple):
         return cls(words, loss, scale, by_task[0], noise, *by_task[1:], *overall)
 
     def plus(self, other: Pair, places: Ints) -> Pair:
-        """Add the sums over other rounds; ``places`` has the place among the first's tasks of each of the other's."""
+        """Add the sums over other rounds; ``places`` maps their tasks to those of the first."""
         groups = (places,) * _OF_TASKS + (np.zeros(1, np.int64),) * _OF_ALL
         sums: Any = map(add_groups, self[3:], other[3:], groups)
         return Pair(*self[:3], *sums)
 
     def without(self, tasks: Ints) -> Pair:
-        """Return the sums without those of single tasks; those over all rounds stay."""
+        """Return the sums without the own sums of some tasks; those over all rounds stay."""
         sums: Any = self[3:]
         left = [type(tally)(*(np.delete(array, tasks) for array in tally)) for tally in sums[:_OF_TASKS]]
         return Pair(*self[:3], *left, *sums[_OF_TASKS:])

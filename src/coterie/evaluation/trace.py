@@ -1,4 +1,4 @@
-"""Traces of streams, round by round: margins, predictions and labels, of two labels, many classes or numbers.
+"""Traces of streams, round by round: margins, predictions and labels, for two labels, many classes or numbers.
 
 What a kind of labels means for the measures of a comparison is a method here. For one set of n rounds with labels y:
 
@@ -53,7 +53,7 @@ class ViewWeights(NamedTuple):
 
     @property
     def shares(self) -> Floats:
-        """Each view's part of the lengths, in rows that sum to 1; nan before anything moved, shape (m, K).
+        """Return each view's share of the norms, in rows that sum to 1; nan before the first update, shape (m, K).
 
         Examples
         --------
@@ -74,7 +74,7 @@ class ViewWeights(NamedTuple):
 
 
 class BaseRate(NamedTuple):
-    """The label that a constant would guess, and how frequent it is.
+    """The label predicted by a constant, and its frequency.
 
     Attributes
     ----------
@@ -177,34 +177,34 @@ class Trace:
 
     @property
     def wrong(self) -> Flags:
-        """Flags of the rounds with a wrong label, which errors count."""
+        """Flags of the rounds with a wrong prediction, which the error counts."""
         return np.asarray(self.prediction != self.label, bool)
 
     @property
     def mistakes(self) -> int:
-        """The number of mistakes, zero margins among them; at least the number of wrong predictions."""
+        """The number of mistakes, including zero margins; at least the number of wrong predictions."""
         return int(self.mistake.sum())
 
     @property
     def queries(self) -> int:
-        """The number of labels asked for."""
+        """The number of queried labels."""
         return int(self.queried.sum())
 
     @property
     def error(self) -> float:
-        """The mean cost of a round, 1 for a wrong label or the distance of a number, by weights; nan for no rounds."""
+        """The weighted mean cost of a round, 1 for a wrong label or the absolute error; nan without rounds."""
         return weighted_mean(self.costs, self.weight)
 
     @property
     def costs(self) -> Array:
-        """The cost of each round, shape (n,): 1 for a wrong prediction, 0 for a right one, of numbers the distance."""
+        """The cost of each round, shape (n,): 0 or 1 for right and wrong predictions; else the absolute error."""
         return self.wrong
 
     @property
     def losses(self) -> Floats | None:
-        """The loss of each round, by which gains are judged, shape (n,): log loss, nan without a probability.
+        """The loss of each round, from which gains are computed, shape (n,): log loss, nan without a probability.
 
-        None where the learner has no probabilities at all; of numbers the squared error.
+        None if the learner has no probabilities; for numbers the squared error.
         """
         if self.probability is None or not len(self.classes):
             return None
@@ -218,7 +218,7 @@ class Trace:
         return BaseRate(self.classes[-1:].tolist()[0], float(np.mean(self.label == self.classes[-1])))
 
     def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
-        """Compute the measures in addition to the error for each task, by any assignment of rounds; O(n log n)."""
+        """Compute further metrics for each task, by any assignment of rounds; O(n log n)."""
         positive = np.asarray(self.label == self.classes[1], np.bool_)
         predicted = np.asarray(self.prediction == self.classes[1], np.bool_)
         return {
@@ -228,7 +228,7 @@ class Trace:
         }
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
-        """Sum up the noise of the gains over another trace, if both have losses; all divided by ``scale``."""
+        """Sum up the noise of the gains over another trace, divided by ``scale``, if both have losses."""
         ours: Any = self.probability
         theirs: Any = against.probability
         positive, negative = (  # the gain with either label: both predictions were known before it
@@ -237,9 +237,9 @@ class Trace:
         return OfLabels.from_rounds(positive, negative, ours, gain, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> Trace:
-        """Predict rounds of zero margin as the constant does, once it has seen labels.
+        """Replace predictions of zero margin by the constant's, once it has seen labels.
 
-        Numbers stay as they are, for they begin at their mean.
+        Numbers do not change, because they start at their mean.
         """
         undecided = (self.margin == 0) & (constant.margin != 0)
         if not undecided.any():
@@ -274,7 +274,7 @@ class Trace:
 
 @dataclass(frozen=True, repr=False)
 class ManyClassTrace(Trace):
-    """The trace of a stream of many classes.
+    """The trace of a stream with many classes.
 
     As :class:`coterie.evaluation.Trace`, where ``margin`` is how far the largest margin was above the second, a
     ``mistake`` a prediction that was wrong or undecided (margin 0), and ``probability`` that of the true label, where
@@ -290,7 +290,7 @@ class ManyClassTrace(Trace):
 
     @property
     def base_rate(self) -> BaseRate:
-        """The most frequent label, of several the first that came."""
+        """The most frequent label; ties go to the first to reach the count."""
         label, count = Counter(_objects(self.label).tolist()).most_common(1)[0] if self.n else (None, np.nan)
         return BaseRate(label, count / max(self.n, 1))
 
@@ -300,11 +300,11 @@ class ManyClassTrace(Trace):
         return {"f1": score, "auc": np.full(n_tasks, np.nan), "log_loss": mean_loss(self.losses, task, n_tasks)}
 
     def gain_noise(self, against: Trace, gain: Floats, scale: float) -> Noise:
-        """Sum up the noise of the gains, from the gains alone: the probabilities of other labels are not stored."""
+        """Sum up the noise of the gains from the gains alone, because probabilities of other labels are not stored."""
         return OfClasses.from_rounds(gain, self.task, len(self.tasks))
 
     def running_fields(self, rates: LabelRates) -> Json:
-        """Return the fields of a baseline that predicts the likeliest label, None before any came."""
+        """Return the fields of a baseline that predicts the likeliest label, None before the first label."""
         prediction = rates.likeliest
         prediction[rates.of_likeliest == 0] = None
         mistake = np.array(prediction != _objects(self.label), bool)
@@ -323,8 +323,7 @@ class AmountTrace(Trace):
     """The trace of a stream with numbers as labels.
 
     As :class:`coterie.evaluation.Trace`, with ``margin`` and ``prediction`` both the number predicted. A ``mistake`` is
-    a prediction that was off by more than the loss tolerates, which is nothing for the squared and the absolute loss.
-    ``classes`` is empty.
+    an error larger than the loss tolerates, which is 0 for the squared and the absolute loss. ``classes`` is empty.
 
     Examples
     --------
@@ -340,12 +339,12 @@ class AmountTrace(Trace):
 
     @property
     def residual(self) -> Floats:
-        """The label less the prediction, of each round, cut to ± 1e45 so that a verdict's sums are finite."""
+        """The label minus the prediction in each round, clipped to ± 1e45 so that a verdict's sums are finite."""
         return np.asarray(np.clip(self.label - self.prediction, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
 
     @property
     def costs(self) -> Floats:
-        """The distance between the number predicted and the label of each round."""
+        """The absolute error of each round."""
         return np.abs(self.residual)
 
     @property
@@ -372,7 +371,7 @@ class AmountTrace(Trace):
         return OfNumbers.from_rounds(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> AmountTrace:
-        """Return the trace as it is."""
+        """Return the trace unchanged."""
         return self
 
     def running_fields(self, rates: LabelRates) -> Json:
@@ -385,7 +384,7 @@ class AmountTrace(Trace):
 
 
 def weighted_mean(cost: Array, weight: Floats | None) -> float:
-    """Average costs, by weights if there are weights; nan if there is nothing to count."""
+    """Return the mean cost, weighted if there are weights; nan without rounds."""
     total = float(len(cost)) if weight is None else float(weight.sum())
     if not total:
         return float("nan")
@@ -401,7 +400,7 @@ def _objects(labels: AnyLabels) -> Array:
 
 
 def f1(positive: Flags, predicted: Flags, task: Ints, n_tasks: int) -> Floats:
-    """2 TP / (positive labels + positive predictions), which is 2 TP / (2 TP + FP + FN)."""
+    """Return F1 = 2 TP / (positive labels + positive predictions) for each task."""
     hits, true, positives = (
         np.bincount(task[flags], minlength=n_tasks) for flags in (positive & predicted, positive, predicted)
     )
@@ -409,9 +408,9 @@ def f1(positive: Flags, predicted: Flags, task: Ints, n_tasks: int) -> Floats:
 
 
 def auc(positive: Flags, margin: Floats, task: Ints, n_tasks: int) -> Floats:
-    """(R - P (P + 1) / 2) / (P N): R the sum of the ranks of the P positive among all margins of the task.
+    """Return the AUC (R - P (P + 1) / 2) / (P N) for each task, R being the sum of the ranks of the P positive margins.
 
-    Equal margins share the mean of their ranks. Sums of half-integers below 2**52 are exact.
+    Equal margins share their mean rank. Sums of half-integers below 2**52 are exact.
     """
     order = np.lexsort((margin, task))
     owner, positive = task[order], positive[order]
@@ -423,7 +422,7 @@ def auc(positive: Flags, margin: Floats, task: Ints, n_tasks: int) -> Floats:
 
 
 def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
-    """1-based places in the sorted list, each run of equal (owner, margin) at its mean place."""
+    """Return 1-based ranks in the order of (owner, margin); ties have their mean rank."""
     new = np.ones(len(owner), dtype=np.bool_)
     new[1:] = (owner[1:] != owner[:-1]) | (margin[1:] != margin[:-1])
     first = np.flatnonzero(new)
@@ -433,7 +432,7 @@ def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
 
 
 def mean_class_f1(labels: Array, predictions: Array, task: Ints, n_tasks: int) -> Floats:
-    """Average F1 over the classes that occur in each task; a prediction of None is of no class."""
+    """Return the mean F1 over the classes that occur in each task; a prediction of None has no class."""
     n = len(labels)
     predicted = [("", None) if label is None else ("class", label) for label in predictions.tolist()]
     classes, numbers = distinct_labels([*predicted, *(("class", label) for label in labels.tolist())], "label")
@@ -448,7 +447,7 @@ def mean_class_f1(labels: Array, predictions: Array, task: Ints, n_tasks: int) -
 
 
 def mean_loss(loss: Floats | None, task: Ints, n_tasks: int) -> Floats:
-    """Average the losses of the rounds of each task that have a probability; nan without any."""
+    """Return the mean loss of each task over rounds with a probability; nan without any."""
     if loss is None:
         return np.full(n_tasks, np.nan)
     defined = ~np.isnan(loss)
@@ -456,6 +455,6 @@ def mean_loss(loss: Floats | None, task: Ints, n_tasks: int) -> Floats:
 
 
 def ratio(top: Array, bottom: Array) -> Floats:
-    """Divide ``top / bottom``; nan unless the bottom is positive."""
+    """Return ``top / bottom``; nan unless the bottom is positive."""
     ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
     return ratio

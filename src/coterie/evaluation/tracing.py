@@ -14,11 +14,11 @@ from .trace import AmountTrace, ManyClassTrace, Trace
 
 @singledispatch
 def make_trace(labels: Labels, rows: Array, y: Array, log_odds: float | None, rounds: Json) -> Trace:
-    """Make the trace of rounds from the rows of their predictions and other attributes, ``rounds``.
+    """Make the trace of rounds from their predictions ``rows`` and other attributes ``rounds``.
 
-    ``log_odds`` is the factor that makes log-odds of margins, None if they are not log-odds.
+    ``log_odds`` is the factor from margins to log-odds, None if they are not log-odds.
     """
-    raise TypeError(f"no trace is made of {type(labels).__name__}")
+    raise TypeError(f"{type(labels).__name__} is not supported for traces")
 
 
 @make_trace.register

@@ -1,4 +1,4 @@
-"""The verdict on learning together, on average and on each task, from two learners over the same rounds.
+"""The verdict on sharing, on average and for each task, from two learners over the same rounds.
 
 A round's **gain** is the other learner's loss less the learner's own, so positive where the learner was better. The
 loss is the log loss where both have probabilities, the squared error of numbers, and else 1 for a wrong label.
@@ -111,7 +111,7 @@ ERRS_LESS = "It errs less over all examples. "
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The outcome of learning together, on average, by size of task, for every task, and beside a constant.
+    """The verdict on sharing: on average, by size of task, for every task, and compared with a constant.
 
     Attributes
     ----------
@@ -188,23 +188,23 @@ class Verdict:
         return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
 
     def row(self, i: int) -> list[str]:
-        """Return a row of a table for a task: name, records, both errors, gain, interval, outcome."""
+        """Return a table row for a task: name, records, both errors, gain, interval, outcome."""
         errors = (self.words.value(error[i]) for error in (self.error_against, self.error))
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
 
     def error_heads(self, *names: str) -> list[str]:
-        """Return the heads of columns with the errors of learners: their names, and the measure of numbers."""
+        """Return the column heads of the learners' errors: their names and, for numbers, the metric."""
         return [name if self.words is RATES else f"{name}: {self.words.error}" for name in names]
 
     @property
     def level(self) -> str:
-        """The level of the intervals as the head of a column."""
+        """The level of the intervals as a column head."""
         return f"{100 * self.confidence:g} % interval"
 
     @property
     def size_heads(self) -> list[str]:
-        """The heads of the columns of :attr:`size_rows`."""
+        """The column heads of :attr:`size_rows`."""
         return ["examples of a task", "tasks", self.loss.gain, self.level]
 
     @property
@@ -217,27 +217,27 @@ class Verdict:
 
     @property
     def helped(self) -> tuple[Hashable, ...]:
-        """The tasks that sharing helped, the surest first: by the low end of the interval."""
+        """The tasks that sharing helped, the most certain first: by the lower end of the interval."""
         return tuple(self.tasks[i] for i in self.ordered("helped"))
 
     @property
     def hurt(self) -> tuple[Hashable, ...]:
-        """The tasks that sharing hurt, the surest first: by the high end of the interval."""
+        """The tasks that sharing hurt, the most certain first: by the upper end of the interval."""
         return tuple(self.tasks[i] for i in self.ordered("hurt"))
 
     @property
     def better(self) -> bool:
-        """True if the learner was better by more than chance, on a task on average or in errors over all rounds."""
+        """True if the learner is significantly better, on average over tasks or in errors over all rounds."""
         return self.average.low > 0 or self.overall.low > 0
 
     @property
     def worse(self) -> bool:
-        """True if the learner was worse by more than chance, on a task on average or in errors over all rounds."""
+        """True if the learner is significantly worse, on average over tasks or in errors over all rounds."""
         return self.average.high < 0 or self.overall.high < 0
 
     @property
     def beats_constant(self) -> bool:
-        """True if the learner is better than the constant by more than chance, in loss."""
+        """True if the learner has a significantly smaller loss than the constant."""
         return self.constant.low > 0
 
     @property
@@ -247,20 +247,20 @@ class Verdict:
 
     @property
     def single_records(self) -> bool:
-        """True if no task has two records, so that none can learn by itself."""
+        """True if every task has only one record, so that none can learn by itself."""
         return len(self.tasks) > 1 and bool((self.n <= 1).all())
 
     def ordered(self, outcome: str) -> Ints:
-        """Indices of the tasks of one outcome, the surest first, ties to the lowest index; O(K log K)."""
+        """Return the indices of the tasks with this outcome, the most certain first; O(K log K)."""
         chosen = np.flatnonzero(self.outcome == outcome)
         surest = self.high if outcome == "hurt" else -self.low
         return chosen[np.argsort(surest[chosen], kind="stable")]
 
     def headline(self) -> str:
-        """Write the mean gain of a task and its interval in one sentence.
+        """Return the mean gain of a task and its interval in one sentence.
 
-        Where a constant does as well, the gain over that: all else says nothing then. It is against the best of the
-        baselines if that is known.
+        If the constant is as good, the sentence compares with the constant only. Otherwise it compares with the best
+        baseline if that is known.
         """
         if self.best is not None:
             return self.best.headline()
@@ -334,7 +334,7 @@ class Verdict:
 
 
 def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Trace | None = None) -> Verdict:
-    """Judge the learner of ``trace`` against that of ``against``, on average and on each task.
+    """Compute the verdict on the learner of ``trace`` against that of ``against``, on average and for each task.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
 
 
 def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
-    """Write the headline and the remarks: against the best baseline, and by task against another.
+    """Return the headline against the best baseline, and the remarks by task against another one.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
 
 
 class Sums:
-    """One learner beside others over the rounds of a stream: sums of all of them, from which every verdict is made.
+    """Sums over all rounds of a stream for one learner and others, from which every verdict is computed.
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ class Sums:
 
     @classmethod
     def from_traces(cls, learner: str, traces: Mapping[str, Trace]) -> Sums:
-        """Sum up whole traces of a learner and of all others; a missing constant is added.
+        """Sum up complete traces of a learner and all others; a missing constant is added.
 
         Raises
         ------
@@ -439,7 +439,7 @@ class Sums:
         return sums
 
     def add(self, traces: Mapping[str, Trace]) -> None:
-        """Add the next rounds of the learner and of the others, the same names each time; O(rounds + K) time."""
+        """Add the next rounds of the learner and of the same others; O(rounds + K) time."""
         self._add(traces[self.learner], {name: trace for name, trace in traces.items() if name != self.learner}, 1.0)
 
     def _add(self, ours: Trace, others: Mapping[str, Trace], scale: float | None) -> None:
@@ -450,7 +450,7 @@ class Sums:
             self.pairs[name] = pair if before is None else before.plus(pair, at)
 
     def plus(self, other: Sums) -> Sums:
-        """Return the sums over the rounds of both, which were added as `add` does; O(K) time."""
+        """Return the sums over the rounds of both; O(K) time."""
         total = self.copy()
         at = np.array([total._numbers.setdefault(task, len(total._numbers)) for task in other.tasks], np.int64)
         for name, pair in other.pairs.items():
@@ -458,7 +458,7 @@ class Sums:
         return total
 
     def forget(self, tasks: Iterable[Hashable]) -> list[Hashable]:
-        """Forget tasks, and return those that were known: their own sums are dropped, those over all rounds stay."""
+        """Forget tasks, and return the known ones: drop their own sums, keep those over all rounds."""
         gone = {task: self._numbers.pop(task) for task in tasks if task in self._numbers}
         self._numbers = {task: number for number, task in enumerate(self._numbers)}
         rows = np.array([*gone.values()], np.int64)
@@ -466,13 +466,13 @@ class Sums:
         return list(gone)
 
     def copy(self) -> Sums:
-        """Copy the sums, for readers while others add; O(K) time."""
+        """Copy the sums for concurrent readers; O(K) time."""
         sums = copy(self)
         sums.pairs, sums._numbers = dict(self.pairs), dict(self._numbers)
         return sums
 
     def to_saved(self) -> tuple[list[list[str]], Arrays]:
-        """Return the names of the sums as data with a JSON form, and the sums as named arrays."""
+        """Return the names of the sums as JSON data, and the sums as named arrays."""
         saved = {name: pair.to_saved() for name, pair in self.pairs.items()}
         arrays = {f"{name}.sums.{key}": array for name, (_, sums) in saved.items() for key, array in sums.items()}
         return [[name, *called] for name, (called, _) in saved.items()], arrays
@@ -488,7 +488,7 @@ class Sums:
 
     @property
     def tasks(self) -> tuple[Hashable, ...]:
-        """The K tasks, in the order in which they came."""
+        """The K tasks, in order of first appearance."""
         return tuple(self._numbers)
 
     @property
@@ -498,7 +498,7 @@ class Sums:
 
     @property
     def errors(self) -> dict[str, float]:
-        """The mean error of each learner over all rounds; nothing before the first."""
+        """The mean error of each learner over all rounds; empty before the first."""
         errors = {name: pair.cost_against.mean for name, pair in self.pairs.items()}
         return {self.learner: next(iter(self.pairs.values())).cost.mean} | errors if errors else {}
 
@@ -513,9 +513,10 @@ class Sums:
         return {"examples": costs[self.learner].n[number].item(), self.words.key: errors}
 
     def best(self, names: Iterable[str]) -> str:
-        """Return the best of these learners: the one over which the mean gain of a task is least.
+        """Return the best of these learners: the one over which the mean gain per task is least.
 
-        Of several the first. Where gains over them are in different losses, that with the least error over all rounds.
+        Ties go to the first. If gains over them are in different losses, the one with the least error over all rounds
+        is the best.
         """
         pairs = {name: self.pairs[name] for name in names}
         if len({pair.loss.error for pair in pairs.values()}) > 1:
@@ -530,7 +531,7 @@ class Sums:
         return min(pairs, key=gain)
 
     def verdict(self, against: str, confidence: float = 0.95) -> Verdict:
-        """Judge the learner against one of the others, both by the names by which they are spoken of."""
+        """Compute the verdict on the learner against one of the others; both are named as in sentences."""
         if not 0.5 < confidence < 1:
             raise ValueError(f"confidence={confidence!r}: expected a number between 0.5 and 1")
         tasks, pair, constant = self.tasks, self.pairs[against], self.pairs[CONSTANT]
@@ -577,7 +578,7 @@ class Sums:
 
 
 def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[str]:
-    """Format a gain and its interval as two cells of a table."""
+    """Format a gain and its interval as two table cells."""
     digits = digits_of(gain, low, high)
     return [words.difference(gain, digits), f"{words.difference(low, digits)} to {words.difference(high, digits)}"]
 
@@ -610,7 +611,7 @@ def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:
 
 
 def _overall(verdict: Verdict) -> str:
-    """Write the sentence about the error over all rounds."""
+    """Return the sentence about the error over all rounds."""
     gain, words = verdict.overall, verdict.words
     digits = digits_of(gain.gain, gain.low, gain.high)
     before, after, guessed = (
@@ -624,7 +625,7 @@ def _overall(verdict: Verdict) -> str:
 
 
 def tasks_called(verdict: Verdict) -> str:
-    """Write the sentence about the tasks that are called helped or hurt."""
+    """Return the sentence about the tasks helped or hurt."""
     total, helped, hurt = len(verdict.tasks), verdict.helped, verdict.hurt
     if total < 2 or not verdict.says_something:
         return ""
@@ -637,7 +638,7 @@ def tasks_called(verdict: Verdict) -> str:
 
 
 def _share(rate: float) -> str:
-    """Write a rate as a fraction.
+    """Format a rate as a fraction.
 
     >>> _share(0.05), _share(0.02), _share(0.3)
     ('1 in 20', '1 in 50', '30 in 100')
@@ -647,7 +648,7 @@ def _share(rate: float) -> str:
 
 
 def reserve(verdict: Verdict) -> str:
-    """Write the sentence about tasks of single records, or about predictions, if they limit the verdict."""
+    """Return the sentence about tasks of single records, or about predictions, if they limit the verdict."""
     if not verdict.beats_constant:
         return ""
     if verdict.single_records:
@@ -659,7 +660,7 @@ def reserve(verdict: Verdict) -> str:
 
 
 def _advice(verdict: Verdict, hurt: str = "") -> str:
-    """Write the advice; it names the hurt tasks unless an earlier sentence does."""
+    """Return the advice; it names the hurt tasks unless an earlier sentence does."""
     name, against, few = verdict.name, verdict.against, 0 < len(verdict.hurt) < len(verdict.tasks)
     if not verdict.beats_constant:
         return "Nothing has been learned yet that pays."

@@ -12,7 +12,7 @@ from coterie.numeric.dual.stores import empty_store
 
 @spec.part
 class FullCovariance:
-    """All weights of all tasks with their whole covariance, whose prior is M ⊗ I (CCG08 §4).
+    """All weights of all tasks with their full covariance, with the prior M ⊗ I (CCG08 §4).
 
     With φ the record x in the block of its task, S = Σ φφ'/r and b = Σ yφ/r over the records moved on,
 

@@ -1,4 +1,4 @@
-"""Hypotheses whose weights are the gradient of a potential at the sum of all updates."""
+"""Hypotheses with weights that are the gradient of a potential at the sum of all updates."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class ReadOptions:
         return kinds | dict.fromkeys(self.text, "text") | dict.fromkeys(self.categorical, "categorical")
 
     def require_for_rows(self, kind: str) -> None:
-        """Raise FieldError for options that do not apply to a format whose rows name their label and features."""
+        """Raise FieldError for options that do not apply to a format without columns."""
         for name in ("label", "features", "ignore", "text", "categorical", "time", "log"):
             if getattr(self, name):
                 message = "{} does not apply to {kind}, whose rows name their label and features"

@@ -64,7 +64,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _is_of_store(error: Exception) -> bool:
-    """Return True for an error raised by the code of a store, whose libraries have their own exceptions."""
+    """Return True for an error raised by the code of a store; its libraries have their own exceptions."""
     modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
     if any(name.partition(".")[0] == "fsspec" for name in modules):
         return True

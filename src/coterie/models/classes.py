@@ -95,7 +95,7 @@ class OneAgainstRest(MetaLearner):
         return ClassesState([self.learner.init(tasks, size, length)], tasks)
 
     def predict(self, state: ClassesState, run: Batch) -> Predictions:
-        """Predict records with the learners of all classes and the spare learner, whose losses are counted later."""
+        """Predict records with the learners of all classes and the spare learner."""
         return _combine(self.predict_members(state, run), len(run.tasks))
 
     def learn(self, state: ClassesState, run: Batch, y: NDArray[np.bool_]) -> UpdateResult:

@@ -172,7 +172,7 @@ class UpdateResult(NamedTuple):
 
 
 class InputShape(NamedTuple):
-    """The number of features of records, and whether they are dense.
+    """The number of features of records, and their storage: dense or sparse.
 
     Attributes
     ----------
@@ -556,7 +556,7 @@ def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
 
 
 def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
-    """Predict, decide and learn record by record, for learners whose ``learn`` does not support query strategies."""
+    """Predict, decide and learn record by record, for learners without query strategies in ``learn``."""
     n, m, earlier, strategy = len(run.tasks), len(y), run.predictions, run.query_strategy
     plain = run._replace(query_strategy=QUERY_ALL, predictions=None)
     predictions = [None if earlier is None else earlier.cut(t, t + 1) for t in range(max(n - m, run.n_predicted))]

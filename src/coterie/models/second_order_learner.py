@@ -89,7 +89,7 @@ class SecondOrderLearner(BoundLearner):
         )
 
     def deciding(self) -> Self:
-        """A learner whose margins have the right sign but not the right size, computed without covariances."""
+        """A learner of margins with the right sign but not the right size, computed without covariances."""
         decider = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
         # signs need f alone: no variance, which costs a square of the number of rows
         decider.shrinks = False

@@ -148,7 +148,7 @@ class Journal:
         return self
 
     def _create(self, path: Path) -> int:
-        """Create a file whose directory entry survives a power failure."""
+        """Create a file with a directory entry that survives a power failure."""
         with _name_errors(path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, PRIVATE)
             _write(handle, MARK)
@@ -210,7 +210,7 @@ class Journal:
         return _read(self._folder, list(self._firsts), start)
 
     def drop_before(self, offset: int) -> None:
-        """Delete the files whose frames all end at or before an offset."""
+        """Delete the files with all frames at or before an offset."""
         while len(self._firsts) > 1 and self._firsts[1] <= offset:
             _path(self._folder, self._firsts[0]).unlink(missing_ok=True)
             del self._firsts[0]

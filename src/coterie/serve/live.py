@@ -114,7 +114,7 @@ class LiveEvaluator(ABC):
         self._step, self._passed = int(saved["step"]), int(saved["passed"])
 
     def _add_point(self, n: int, values: Iterable[float]) -> None:
-        """Add a point to the curve, whose points become sparser with its length."""
+        """Add a point to the curve; points become sparser with its length."""
         self._passed += 1
         if self._passed % self._step == 0:
             self._curve.append([n, *values])

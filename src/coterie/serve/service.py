@@ -384,7 +384,7 @@ class Service:
             answer(nothing.get(kind, Observed(0, 0, [], offset)))
 
     def _submit(self, event: Event, encoded: msgspec.Raw, answer: ResultCallback) -> None:
-        """Write and apply an event whose records were checked."""
+        """Write and apply an event with checked records."""
         with self._depth_lock:
             self._require_open()
             if self.depth and self.depth + len(event.records) > self._most:

@@ -94,7 +94,7 @@ class CsvTable:
         return pacsv.ParseOptions(delimiter=self._split.delimiter, newlines_in_values=True)
 
     def _regular(self, records: TextRecords) -> TextRecords:
-        """Omit the records whose number of fields differs from the header."""
+        """Omit the records with more or fewer fields than the header."""
         good = records.fields == len(self.names)
         if good.all():
             return records
