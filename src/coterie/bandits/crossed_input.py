@@ -355,7 +355,7 @@ def _followed(rows: Csr, values: Sequence[Floats]) -> Csr:
 
 
 class CrossedFastPath:
-    """Learning of choices in which nothing is new, dropped by every other change of the model."""
+    """Learning of choices without new features, dropped by every other change of the model."""
 
     def __init__(self, population: TaskRegistry, form: CrossedForm) -> None:
         self._population, self._form = population, form

@@ -50,7 +50,7 @@ _UNWEIGHED = "a learner such as {} weighs no records: leave out {}"
 
 
 def _locking(changes: bool) -> Callable[[F], F]:
-    """Return a decorator that makes a method hold the model's lock, and drop its fast path if it changes the model.
+    """Return a decorator that holds the model's lock, and drops its fast path if the method changes the model.
 
     Compiled code releases the interpreter lock, and learning replaces tables when they grow; without the lock a
     concurrent call could read and write released memory. Each model has its own lock, so that several learn in
@@ -76,7 +76,7 @@ exclusive, changing = _locking(False), _locking(True)
 
 @contextmanager
 def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
-    """Lock the model, and restore everything if records are refused; the value forgets the form of those unlearned.
+    """Lock the model, and restore it on an error; the value discards the encoding of records that are not learned.
 
     If records were already learned, as when a warning is raised as an error, their encoding is kept.
     """
@@ -312,7 +312,7 @@ class OnlineModel:
         weights: ArrayLike | None,
         whole: bool,
     ) -> Records:
-        """Read records to learn: ValueError if they are refused."""
+        """Read records to learn; raise ValueError for invalid ones."""
         labels, population = copy.copy(self.label_encoder), self.population
         if classes is not None:
             labels.values(classes)
@@ -354,7 +354,7 @@ class OnlineModel:
         return records._replace(labels=labels, values=labels.values(records.y))
 
     def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
-        """Flag the records that are learned: those with both their own weight and their label's weight above 0."""
+        """Flag the records to learn: both their own weight and their label's weight are above 0."""
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
             learned = np.array([class_weight.get(label, 1.0) > 0.0 for label in np.asarray(y, object).tolist()], bool)
@@ -362,7 +362,7 @@ class OnlineModel:
         return learned if own is None else learned & (own > 0.0)
 
     def know_labels(self, y: types.Labels | None) -> None:
-        """Register the labels of records, of which some may not be asked for; ValueError for a third of two."""
+        """Register labels, queried or not; raise ValueError for a third label of a binary classifier."""
         labels = copy.copy(self.label_encoder)
         labels.values(y)
         self.label_encoder = labels
@@ -376,7 +376,7 @@ class OnlineModel:
         asking: Asking | None,
         predictions: Predictions | None,
     ) -> BatchResult:
-        """Learn all records of a batch: number the tasks, weigh the records, encode the labels, update."""
+        """Learn all records of a batch: number the tasks, weight the records, encode the labels, update."""
         labels, values, n, population = records.labels, records.values, len(records.task), self.population
         if labels is None or values is None:
             labels = copy.copy(self.label_encoder)
@@ -443,7 +443,7 @@ class OnlineModel:
         length: int | None,
         predictions: Predictions | None,
     ) -> BatchResult:
-        """Learn as :meth:`_learn_some` does, each label ``late`` rounds after its record was predicted."""
+        """Learn as :meth:`_learn_some` does, with labels delayed by ``late`` rounds."""
         n, learned = len(records.task), cast("NDArray[np.bool_]", records.learned)
         if learned.any():
             self._number(tasks, records.select(np.flatnonzero(learned)), length)
@@ -559,7 +559,7 @@ class OnlineModel:
 
     @exclusive
     def predict(self, X: Inputs | Block, task: Tasks | None = None) -> ModelPredictions:
-        """The predictions of records, or of a validated block: margins, labels, probabilities and others are views."""
+        """Return predictions of records or of a validated block, from which margins, labels and so on are computed."""
         return ModelPredictions(self, self.input.read(X, task, self.population.tasks))
 
     @exclusive
@@ -592,7 +592,7 @@ class OnlineModel:
 
     @exclusive
     def require_labels(self, y: Sequence[Hashable]) -> None:
-        """Refuse labels that cannot be learned: ValueError."""
+        """Raise ValueError for labels that cannot be learned."""
         copy.copy(self.label_encoder).values(y)
 
     @changing
@@ -734,7 +734,7 @@ class OnlineModel:
             population.recency.see_one(number)
 
     def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
-        """Return the row of a record to learn, for which there is room then, and the number of its task."""
+        """Return the row of a record to learn, after resizing the state to it, and the number of its task."""
         row, width, task = self.input.read_one(x, task, self.population.tasks, learning=True)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
@@ -812,7 +812,7 @@ class OnlineModel:
 
     @exclusive
     def read_one(self, x: Record, task: Hashable) -> ModelPredictions:
-        """Return the predictions of one record given as a dictionary, each view of it having one entry."""
+        """Return the predictions of one dictionary, with one entry per view."""
         row, width, task = self.input.read_one(x, task, self.population.tasks, learning=False)
         return ModelPredictions(self, Records(row, width, tabular.objects([task])))
 

@@ -46,7 +46,7 @@ class BlockLearner(Round):
         return state.model.to_saved(state.known)
 
     def _moves(self, n: int) -> Tree:
-        """Return arrays for the outcome of n rounds: the margins predicted, and the updates."""
+        """Return arrays for the result of n rounds: the predicted margins and the updates."""
         return Moves(*np.zeros((3, n)))
 
     @abstractmethod

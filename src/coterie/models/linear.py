@@ -390,7 +390,7 @@ def _variances(model: Tree, rows: Rows, codes: Codes) -> Margins:
 
 
 def result_of(moves: Tree, run: Batch, m: int, experts: Any = None) -> UpdateResult:
-    """Return the result of a batch of which the first m records were learned, with the predictions made earlier."""
+    """Return the result of a batch with m learned records, with the earlier predictions."""
     predictions = Predictions(moves.margins, experts)
     if run.predictions is not None:
         predictions = predictions.replace_first(run.predictions)

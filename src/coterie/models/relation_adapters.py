@@ -405,7 +405,7 @@ def count_all(state: State) -> None:
 
 
 def arrivals_of(state: State, early: Codes) -> Arrivals:
-    """Return the tasks that compiled code is to count as they come; those of the ``early`` records are counted."""
+    """Return the tasks that compiled code must count; those of the ``early`` records are already counted."""
     if state.coming.counted[0] >= state.known:
         state.coming = NO_ARRIVALS
     else:

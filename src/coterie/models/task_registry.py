@@ -302,7 +302,7 @@ class TaskRegistry:
             self.drop(self.recency.order[:excess].tolist())
 
     def skip(self, rounds: int) -> None:
-        """End rounds without labels: clocks advance, nothing else changes."""
+        """End rounds without labels: advance clocks, change nothing else."""
         self.learner.skip(self.state, rounds)
 
     # -- forgetting ---------------------------------------------------------------------------------------------------

@@ -473,7 +473,7 @@ class Engine(Parameters):
 
     @property
     def tasks(self) -> Sequence[Hashable]:
-        """The tasks known, in order of first appearance."""
+        """The known tasks, in order of first appearance."""
         return self._stream.population.tasks.labels
 
     def about(self, task: Hashable) -> Json:
