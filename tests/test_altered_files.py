@@ -420,7 +420,7 @@ REFUSED = [
     ("perceptron-dense", set_document(2**40, "state", "features"), "Expected `int` <= 2147483647"),
     ("perceptron-dense", set_document(-1, "state", "rounds"), "Expected `int` >= 0"),
     ("perceptron-dense", set_document(4, "kept", "n_features_in_"), "records of 4 features do not fit"),
-    ("perceptron-dense", set_document({}, "kept"), "the data do not tell how to read records"),
+    ("perceptron-dense", set_document({}, "kept"), "the data have no input encoder"),
     ("perceptron-dense", set_document({"names": ["a"] * 2}, "view"), "a feature name occurs twice"),
     ("perceptron-dense", set_document({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
     (

@@ -48,7 +48,7 @@ def refused(model, message, learn, error=ValueError):
 
 
 ARRAYS = {
-    "NaN": ((NAN, Y, TASK), r"X contains NaN, in column 2 of record 3 \(from 0\): leave such records out"),
+    "NaN": ((NAN, Y, TASK), r"X contains NaN, in column 2 of record 3 \(from 0\); leave out such records"),
     "infinity": ((INFINITE, Y, TASK), r"X contains infinity, in column 1 of record 5 \(from 0\)"),
     "NaN in a sparse matrix": ((sp.csr_array(NAN), Y, TASK), r"X contains NaN, in column 2 of record 3 \(from 0\)"),
     "squares that overflow": ((HUGE, Y, TASK), r"X contains -1e\+155, beyond the limit of 1e\+100, in column 3 of rec"),
@@ -64,11 +64,14 @@ ARRAYS = {
     "three labels": ((X, [0, 1, 2] * 6 + [0, 1], TASK), "expected two labels, got"),
     "missing label": ((X, [None, *Y[1:]], TASK), r"label of record 0 \(from 0\) is missing: None"),
     "NaN as label": ((X, ["a", float("nan"), *Y[2:]], TASK), r"label of record 1 \(from 0\) is missing: nan"),
-    "NaN among numbers": ((X, np.array([np.nan, *Y[1:]]), TASK), r"nan; 1 of \d+ labels are: leave such records out"),
+    "NaN among numbers": (
+        (X, np.array([np.nan, *Y[1:]]), TASK),
+        r"nan; 1 of \d+ labels are missing; leave out such records",
+    ),
     "a target to regress on": ((X, X[:, 0], TASK), "Unknown label type: continuous"),
-    "fewer tasks": ((X, Y, TASK[:5]), r"task must name one task per record: got shape \(5,\) for 20 records"),
+    "fewer tasks": ((X, Y, TASK[:5]), r"task must have one task per record: got shape \(5,\) for 20 records"),
     "tasks in two columns": ((X, Y, np.c_[TASK, TASK]), r"got shape \(20, 2\) for 20 records"),
-    "one task for all": ((X, Y, "ann"), "got 'ann' for 20 records; task_column= names a column"),
+    "one task for all": ((X, Y, "ann"), "got 'ann' for 20 records; use task_column= for a column"),
     "missing task": ((X, Y, [None, *TASK[1:]]), r"task of record 0 \(from 0\) is missing: None"),
     "NaN as task": ((X, Y, np.r_[np.nan, TASK[1:]]), r"task of record 0 \(from 0\) is missing: .*nan"),
 }
@@ -108,10 +111,10 @@ DICTIONARIES = {
     "a list": (([{"new": 1.0}, {"f0": [1, 2]}], [1, -1]), r"feature 'f0' must be .*, got \[1, 2\]"),
     "another label": (([{"new": 1.0}], [5]), "expected two labels, got -1.0, 1.0, 5"),
     "missing label": (([{"new": 1.0}], [None]), r"label of record 0 \(from 0\) is missing"),
-    "fewer labels": (([{"new": 1.0}] * 3, [1]), "y must hold one label per record: got 1 for 3 records"),
+    "fewer labels": (([{"new": 1.0}] * 3, [1]), "y must have one label per record: got 1 for 3 records"),
     "fewer tasks": (([{"new": 1.0}], [1], [1, 2]), r"got shape \(2,\) for 1 records"),
     "missing task": (([{"new": 1.0}], [1], [None]), r"task of record 0 \(from 0\) is missing"),
-    "an array": ((X, Y), "learned features by name: give a list of dictionaries or a frame, not an array"),
+    "an array": ((X, Y), "learned features by name; pass a list of dictionaries or a frame, not an array"),
 }
 
 
@@ -128,7 +131,7 @@ SINGLE = {
     "another label": (({"new": 1.0}, "ham", 1), ValueError, "expected two labels, got -1.0, 1.0, 'ham'"),
     "missing label": (({"new": 1.0}, None, 1), ValueError, "label of record 0 .* is missing"),
     "NaN as task": (({"new": 1.0}, 1.0, float("nan")), ValueError, "the task of the record is missing: nan"),
-    "an array": ((np.ones(3), 1.0, 1), TypeError, "one record is a dictionary of features, got ndarray"),
+    "an array": ((np.ones(3), 1.0, 1), TypeError, "one record must be a dictionary of features, got ndarray"),
     "a list as task": (({"new": 1.0}, 1.0, [1]), TypeError, r"task must be a label such as .*, got \[1\]"),
 }
 
@@ -187,12 +190,12 @@ def test_a_task_that_the_relation_does_not_know(relation, message):
 
 def test_columns_that_do_not_hold_the_task():
     numbered = np.column_stack([TASK, X])
-    message = "tasks are given twice: as task= and as task_column=0"
+    message = "tasks are given twice, as task= and as task_column=0"
     refused(ct.MultitaskPerceptron(task_column=0), message, lambda model: model.fit(numbered, Y, TASK))
     for column, data, message in (
         (7, numbered, "task_column 7 is not among the 7 columns"),
         (-8, sp.csr_array(numbered), "task_column -8 is not among the 7 columns"),
-        ("user", numbered, "task_column 'user' is a name, and X has no names of columns: give a frame, or an index"),
+        ("user", numbered, "task_column 'user' is a name, but X has no column names; pass a frame, or an index"),
         ("user", FRAME, r"task_column 'user' is not among the columns \['f0'"),
         (6, FRAME, "task_column 6 is not among the 6 columns"),
         ("user", RECORDS, r"record 0 \(from 0\) has no task_column 'user'; it has \['f0'"),
@@ -207,7 +210,7 @@ def test_columns_that_do_not_hold_the_task():
 
 def test_one_class_is_not_enough_for_fit():
     model, ones = learned_from_arrays(), np.ones(20)
-    refused(model, r"y must hold two classes, got one class only: 1.0", lambda model: model.fit(X, ones, TASK))
+    refused(model, r"y must have two classes, got only one class: 1.0", lambda model: model.fit(X, ones, TASK))
     message = "n_passes must be a whole number of 1 or more or 'auto', got 0"
     refused(model, message, lambda model: model.fit(X, Y, TASK, n_passes=0))
     fresh = ct.MultitaskPerceptron()
@@ -227,7 +230,7 @@ def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
     model = clone(model).partial_fit(X, y, task=names)
     before = model.decision_function(X, names)
     for call in (model.predict, model.decision_function, lambda X: model.partial_fit(X, y)):
-        with pytest.raises(ValueError, match=f"task is missing: the tasks learned have names, such as {names[0]!r}"):
+        with pytest.raises(ValueError, match=f"task is missing: the known tasks have names such as {names[0]!r}"):
             call(X)
     np.testing.assert_array_equal(model.decision_function(X, names), before)
 

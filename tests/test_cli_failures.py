@@ -77,7 +77,7 @@ BAD_INPUT = [
     ("learn good.csv --regression --many-classes", "--regression and --many-classes exclude each other"),
     ("learn good.csv --bits 99", "--bits is 99; expected a whole number from 1 to 30"),
     ("learn good.csv --text titel", "there is no column 'titel'"),
-    ("learn good.csv --ignore user,price", "no column 'user,price': name each by itself, 'user' and 'price'"),
+    ("learn good.csv --ignore user,price", "no column 'user,price'; name them separately: 'user' and 'price'"),
     ("learn good.csv --new-task maybe", "'maybe' is not one of 'grow', 'raise'."),
     ("learn good.csv --delay -1", "--delay"),
     ("learn good.csv --delay 5000", "so that none arrives"),

@@ -175,16 +175,16 @@ CLOCK = pa.schema([("y", pa.int64()), ("day", pa.time32("s"))])
 REFUSED = {
     "bits is 0; expected a whole number from 1 to 30": lambda: Encoder([], bits=0),
     "scale is 'log'; expected one of 'none', 'standard', 'unit', 'auto'": lambda: Encoder([], scale="log"),
-    "scale='standard' needs columns of numbers, which vw rows do not have": lambda: Encoder(
+    "scale='standard' needs numeric columns, which vw rows do not have": lambda: Encoder(
         [], source="vw", scale="standard"
     ),
     "the kind of column 'a' is 'number'; expected one of 'numeric', 'categorical'": lambda: Encoder([("a", "number")]),
     "column 'price': 'abc' is not a number": lambda: Encoder(COLUMNS).encode_one({"price": "abc"}),
-    "column 'a': is not a whole number below 262,144, as svmlight's features are": lambda: Encoder(
+    "column 'a': is not a svmlight feature: expected a whole number below 262,144": lambda: Encoder(
         [], source="svmlight"
     ).encode_one({"a": 1.0}),
     "column 'a:b': 'c' is not a number": lambda: Encoder([], source="vw").encode_one({"a:b": "c"}),
-    "column 'title': 3 is not a text": lambda: Encoder(COLUMNS).encode_one({"title": 3}),
+    "column 'title': 3 is not text": lambda: Encoder(COLUMNS).encode_one({"title": 3}),
     "column 'tags': 'x' is not a list of strings": lambda: Encoder(COLUMNS).encode_one({"tags": "x"}),
     "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: Encoder(PRICE).encode(batch(prize=[1.0])),
     "column 'price': it holds string; expected numbers": lambda: Encoder(PRICE).encode(batch(price=["1"])),

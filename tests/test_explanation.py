@@ -166,7 +166,7 @@ def test_rows_of_frames_are_explained_with_values_as_they_were_given(words):
     lines = str(explanation).splitlines()
     assert lines[0].split() == ["feature", "given", "value", "part"]
     assert f"{x['price']:.6g}" in next(line for line in lines if line.startswith("price")).split()
-    with pytest.raises(ValueError, match="one record is explained at a time, got 2"):
+    with pytest.raises(ValueError, match="explain takes one record, got 2"):
         model.explain(frame.iloc[:2], "b")
 
 

@@ -511,7 +511,7 @@ def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path
     assert clicks.read_bytes() == before
     ct.batch.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
     message = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
-    assert "holds a batch model (MultitaskKernelRidge), which is refitted without the records of a task" in message
+    assert "contains a batch model (MultitaskKernelRidge); refit it without the records of the task" in message
 
 
 def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
@@ -528,7 +528,7 @@ def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
         model.learn_one({"a": 1.0}, y, task=task)
     before = content(model, path)
     output = terminal.refused("forget", path, "--task", "1")
-    assert output == f"{path}: '1' is how 1 and '1' are printed: only Python can tell them apart"
+    assert output == f"{path}: '1' is ambiguous: 1 and '1' are both printed so; use Python to select one"
     assert path.read_bytes() == before
     output = terminal.refused("forget", tmp_path / "no.coterie", "--task", "a", "--output", tmp_path / "nn.coterie")
     assert output == f"there is no file {tmp_path / 'no.coterie'}"  # the model is missing, and not its place

@@ -55,7 +55,7 @@ def test_a_frame_with_strings_is_what_its_rows_are(make_frame, estimator):
 
 
 @pytest.mark.parametrize("load", [pd.read_csv, pl.read_csv])
-@pytest.mark.parametrize("numbers", [False, True], ids=["with strings", "numbers alone"])
+@pytest.mark.parametrize("numbers", [False, True], ids=["with strings", "numbers only"])
 def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
     columns = {name: column for name, column in COLUMNS.items() if not numbers or name in ("delay", "seats")}
     path = tmp_path / "flights.csv"

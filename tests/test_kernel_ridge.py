@@ -259,7 +259,7 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
         ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),
         ({"relation": ct.LogDet(eta=0.1)}, {}, "is learned online; give relation=OptimalOutputKernel"),
         ({"new_task": "perhaps"}, {}, "new_task must be 'grow' or 'raise', got 'perhaps'"),
-        ({}, {"task": TASK[:5]}, r"task must name one task per record: got shape \(5,\) for 48 records"),
+        ({}, {"task": TASK[:5]}, r"task must have one task per record: got shape \(5,\) for 48 records"),
         ({}, {"y": Y[:5]}, r"y must have one row per record, shape \(48,\) or \(48, p\), got shape \(5,\)"),
         ({}, {"y": np.where(Y > 1, np.nan, Y)}, "is missing: nan"),
         ({}, {"y": OUT, "task": None, "tasks": ["a"]}, "y must have one column per task: got 4 columns for 1 tasks"),

@@ -79,5 +79,5 @@ def test_several_classes_are_machines_against_all_others():
 
 def test_one_class_is_refused():
     for model in (ct.batch.MultitaskSVC(), ct.batch.MultitaskKernelClassifier()):
-        with pytest.raises(ValueError, match="y must hold two classes, got one class only"):
+        with pytest.raises(ValueError, match="y must have two classes, got only one class"):
             model.fit(X, np.ones(N), TASK)

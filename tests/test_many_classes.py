@@ -155,7 +155,7 @@ def test_river_scikit_learn_and_parameters():
 @pytest.mark.parametrize(
     ("model", "y", "message"),
     [
-        (raw.OneVsRest(), ["a"] * len(X), "two classes or more, got one class only: 'a'"),
+        (raw.OneVsRest(), ["a"] * len(X), "two classes or more, got only one class: 'a'"),
         (raw.OneVsRest(), X[:, 0], "Unknown label type"),
     ],
 )

@@ -95,7 +95,7 @@ def test_what_is_refused_leaves_scales_as_they_were():
         (lambda: model.learn_one({"amount": 1e5, "new": 2.0}, "maybe", "ann"), "maybe"),
         (
             lambda: model.learn_one({"amount": "much"}, "yes", "ann"),
-            "feature 'amount' was a number so far, and is 'much'",
+            "feature 'amount' was a number so far, but is 'much'",
         ),
         (lambda: model.partial_fit(records(MIXED)[:5], Y[:4], USER[:5]), "one label per record"),
     ]
@@ -114,10 +114,10 @@ def test_frames_with_columns_that_cannot_be_used_say_so():
     for wrong, message in [
         (frame.assign(amount="much"), "column 'amount'.*expected numbers"),
         (frame.drop(columns="age"), "there is no column 'age' among"),
-        (frame[:0], "X holds no records"),
+        (frame[:0], "X has no records"),
         (
             frame.assign(age=[1, *["x"] * (N - 1)]),
-            "several types: Conversion failed for column age .*: make it numbers by pandas.to_numeric, or text by",
+            "mixed types .Conversion failed for column age .*; make it numbers by pandas.to_numeric, or text by",
         ),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -133,7 +133,10 @@ def test_frames_with_columns_that_cannot_be_used_say_so():
     ("fit", "message"),
     [
         (lambda: ct.MultitaskLogistic(scale="huge").fit([[1.0], [2.0]], [0, 1]), "scale must be one of 'none', 'stand"),
-        (lambda: ct.MultitaskLogistic(scale="standard").fit(csr_array([[1.0], [2.0]]), [0, 1]), "needs columns of num"),
+        (
+            lambda: ct.MultitaskLogistic(scale="standard").fit(csr_array([[1.0], [2.0]]), [0, 1]),
+            "needs numeric columns",
+        ),
         (lambda: ct.MultitaskLogistic(fit_intercept=False).fit([[1.0], [math.nan]], [0, 1]), "X contains NaN"),
     ],
 )

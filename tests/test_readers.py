@@ -524,7 +524,7 @@ def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
     [
         ("a.csv", b"", "a.csv: is empty: expected a header line"),
         ("a.csv", b"y,x\n", "a.csv: it has no records"),
-        ("a.csv", b"y,x,x\n1,2,3\n", "a.csv:1: two columns are called 'x'"),
+        ("a.csv", b"y,x,x\n1,2,3\n", "a.csv:1: two columns have the name 'x'"),
         ("a.csv", b"y,\xff\n1,2\n", "a.csv:1: is not UTF-8 text"),
         ("a.csv", b'y,"x\n1,2\n3,4\n', "a.csv:1: a quoted field is not closed"),
         ("a.csv", b"\xff\xfey\0,\0x\0", "a.csv:1: is UTF-16 text; expected UTF-8"),
@@ -602,7 +602,7 @@ REFUSED = [
     ("a.csv", {"block_rows": 0}, "block_rows is 0; expected a whole number of 1 or more"),
     ("a.csv", {"label": "x", "task": "x"}, "label and task both name the column 'x'"),
     ("a.csv", {"format": "svmlight", "label": "y"}, "label does not apply to svmlight"),
-    ("a.csv", {"format": "vw", "scale": "standard"}, "scale='standard' needs columns of numbers"),
+    ("a.csv", {"format": "vw", "scale": "standard"}, "scale='standard' needs numeric columns"),
     ("a.csv", {"label": "y", "keep": "xx"}, r"there is no column 'xx' among .*; did you mean 'x'"),
     ("a.vw", {"keep": "x"}, r"^keep does not apply to vw, whose rows have no columns$"),
     ("w.csv", {"weight": "w", "features": ["w"]}, "features and weight both name the column 'w'"),

@@ -641,7 +641,7 @@ def test_predict_observe_and_the_rest(client):
     (predictions,) = post(client, "/predict", {"task": "ann", "x": x}).json()["predictions"]
     assert (predictions["label"], predictions["known_task"]) == ("bought", True)
     assert 0.5 < predictions["p"] < 1
-    missing = "records[1].task: task is missing: the tasks learned have names, such as 'ann'"
+    missing = "records[1].task: task is missing: the known tasks have names such as 'ann'"
     assert post(client, "/predict", {"task": "ann", "x": x}, {"x": x}).json() == {"error": missing}
     many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
     assert many == [predictions] * 20

@@ -126,7 +126,7 @@ def learned(client):
 THIRD = (
     'a third label after "no" and "yes": a service of --many-classes learns more labels, one of --regression numbers'
 )
-DEAR = "feature 'price' was a number so far, and is 'dear' now"
+DEAR = "feature 'price' was a number so far, but is 'dear' now"
 KNOWN, GONE = {"id": "e", "y": "yes"}, {"id": "gone", "y": "no"}
 
 

@@ -241,7 +241,7 @@ def test_gauges_that_are_none_are_refused():
         (
             {"gauge": PNorm(4.0), "rule": ct.rules.PassiveAggressive()},
             ValueError,
-            r"a gauge needs the rule Perceptron\(\), got PassiveAggressive",
+            r"a gauge requires rule=Perceptron\(\), got PassiveAggressive",
         ),
     ):
         with pytest.raises(kind, match=message):
@@ -514,17 +514,17 @@ OWN = {("a", "a"): "linear", ("b", "b"): "linear"}
 
 #: A model, records, their labels, and what is said.
 REFUSED = [
-    (Matrix(views=["a", "b"], kernel=OWN), NAMED, [1, 0], "kernel has none for the views 'a' and 'b'"),
+    (Matrix(views=["a", "b"], kernel=OWN), NAMED, [1, 0], "no kernel given for the views 'a' and 'b'"),
     (
         Matrix(kernel={("a", "b"): "linear", ("b", "a"): "linear"}),
         NAMED,
         [1, 0],
-        "kernel has two for the views 'b' and 'a'",
+        "duplicate kernels for the views 'b' and 'a'",
     ),
     (Matrix(kernel={"a": "linear"}), NAMED, [1, 0], "kernel has the key 'a'; expected pairs"),
     (
         *(Matrix(kernel=OWN | {("a", "b"): 9 * Gaussian(9.0)}), NAMED, [1, 0]),
-        r"the kernels of pairs of views are none together: the record of round 0 \(from 0\) has no length",
+        r"the kernels of pairs of views are jointly not positive semidefinite, see the record of round 0",
     ),
     (
         *(Matrix(), [[[1.0]], [[1.0, 2.0]]], [1, 0]),
@@ -535,12 +535,12 @@ REFUSED = [
         "between views of different sizes a kernel must be a function of two arrays: 'a' has 1 features, 'b' has 2",
     ),
     (Orthogonal(), {"a": [[1.0]], "b": [[1.0], [2.0]]}, [1], "the same records, row by row: 'a' has 1, 'b' has 2"),
-    (Matrix(views=["a", "b"]), {"a": GOOD[0], "c": GOOD[1]}, [1, 0], "view 'c' is unknown: the views are 'a', 'b'"),
+    (Matrix(views=["a", "b"]), {"a": GOOD[0], "c": GOOD[1]}, [1, 0], "view 'c' is unknown; the views are 'a', 'b'"),
     (Matrix(0.5), GOOD, [1, 0], "p must be 'auto' or a finite number, at least 1, got 0.5"),
     (Orthogonal(inner=1), GOOD, [1, 0], "inner must be a finite number, at least 2, got 1"),
-    (Orthogonal(2, "linear", inner=3), GOOD, [1, 0], "kernels need inner=2"),
-    (Orthogonal(2, {"a": "linear", "z": "linear"}), NAMED, [1, 0], "kernels names the view 'z'"),
-    (Orthogonal(2, ["linear"]), GOOD, [1, 0], "one a view: got 1 for 2 views"),
+    (Orthogonal(2, "linear", inner=3), GOOD, [1, 0], "kernels require inner=2"),
+    (Orthogonal(2, {"a": "linear", "z": "linear"}), NAMED, [1, 0], "kernels has the unknown view 'z'"),
+    (Orthogonal(2, ["linear"]), GOOD, [1, 0], "one kernel per view: got 1 for 2 views"),
     (Matrix(2, "precomputed"), GOOD, [1, 0], "kernel='precomputed' is not supported"),
     (Matrix(), GOOD, [1, 1], "y must hold two classes"),
     (Matrix(), [[[np.nan]], [[1.0]]], [1], "contains NaN"),

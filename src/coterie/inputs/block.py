@@ -1,4 +1,4 @@
-"""Consecutive records, the unit in which streams are read and learned."""
+"""Blocks of consecutive records, the unit of reading and learning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RawRecords:
-    """Records of a block before their preparation: a query strategy prepares them one by one, with or without learning.
+    """Records of a block before preprocessing; a query strategy preprocesses them one by one.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class RawRecords:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive records of one stream, in their order.
+    """Consecutive records of one stream, in order.
 
     Attributes
     ----------
@@ -94,15 +94,15 @@ class Block:
 
     @property
     def tasks(self) -> Array:
-        """The task of each record, 0 for all if the source names none."""
+        """The task of each record, 0 for all if the source has no tasks."""
         return np.zeros(len(self), np.int64) if self.task is None else self.task
 
     def piece(self, first: int, last: int) -> Self:
-        """Return the records from ``first`` to before ``last``."""
+        """Return the records ``first`` to ``last`` (excluded)."""
         return self.take(slice(first, last))
 
     def take(self, rows: slice | Ints) -> Self:
-        """Return the records of a slice, or at indices in their order."""
+        """Return the records of a slice, or at indices."""
         y, task, weight = (None if array is None else array[rows] for array in (self.y, self.task, self.weight))
         raw = self.raw[rows] if self.raw is not None and isinstance(rows, slice) else None
         unchanged = {name: column[rows] for name, column in self.unchanged.items()}
@@ -115,7 +115,7 @@ class Block:
             yield self if size >= len(self) else self.piece(first, first + size)
 
     def joined(self, other: Block) -> Block:
-        """Return these records followed by those of another block."""
+        """Return these records followed by those of ``other``."""
         weights = [np.ones(len(block)) if block.weight is None else block.weight for block in (self, other)]
         raw = None
         if self.raw is not None and other.raw is not None:

@@ -1,4 +1,4 @@
-"""Arrow columns as plain arrays for compiled code; no other module knows Arrow's types."""
+"""Arrow columns as plain arrays for compiled code, in the only module that uses Arrow's types."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ class Strings(NamedTuple):
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """Return True for strings in any of Arrow's layouts."""
+    """Return True for a string type in any Arrow layout."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Return True for numbers."""
+    """Return True for a numeric type."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_date(kind: pa.DataType) -> bool:
-    """Return True for dates, and for times of a date."""
+    """Return True for a date or timestamp type."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Return True for lists."""
+    """Return True for a list type."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
-    """Return the kind of feature of a column's type, or None and the reason.
+    """Return the kind of feature for a column type, or None and the reason.
 
     Examples
     --------
@@ -160,9 +160,9 @@ def numbers(array: pa.Array) -> Floats:
 
 
 def number_columns(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> tuple[Floats, Flags | None]:
-    """Return the values of k columns of numbers, shape (k, n), 0 for null; and flags of non-null ones, None if all are.
+    """Return the values of k numeric columns, shape (k, n), 0 for null; and flags of non-null values, None if all are.
 
-    One call converts all columns if possible: there may be a hundred thousand.
+    All columns are converted in one call if possible, because there may be a hundred thousand.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 class Dates(NamedTuple):
-    """The moments of rows, and flags of the rows with a value and of the rows with a wrong one."""
+    """The moments of rows, with flags of valid and of invalid values."""
 
     moments: Moment
     present: Flags
@@ -254,7 +254,7 @@ _UNITS = {"s": (86_400, 1_000_000, 1), "ms": (86_400_000, 1000, 1), "us": (DAY, 
 
 
 def dates(array: pa.Array) -> Dates:
-    """Return the dates of a column of dates, of times of a date, or of text in ISO 8601.
+    """Return the dates of a column of dates, timestamps, or ISO 8601 text.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def dates(array: pa.Array) -> Dates:
         try:
             local = pc.local_timestamp(pc.if_else(pa.array(wrong), None, array))
         except pa.ArrowInvalid:
-            raise InputError(f"the time zone {array.type.tz!r} is not known here") from None
+            raise InputError(f"the time zone {array.type.tz!r} is unknown") from None
         wall = pc.fill_null(local.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     moments = (np.where(has_date & ~wrong, time, 0) * times // over for time in (wall, instant))
     return Dates(Moment(*moments), has_date, wrong)
@@ -294,13 +294,13 @@ def _dates_of_text(array: pa.Array) -> Dates:
 
 
 def _without_missing_words(array: pa.Array) -> pa.Array:
-    """Strip text, and replace words for missing numbers or dates by null."""
+    """Strip text, and replace words for missing values by null."""
     words = pc.utf8_trim_whitespace(array.cast(pa.string()))
     return pc.if_else(pc.is_in(words, pa.array(MISSING_WORDS)), None, words)
 
 
 def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Parse text as numbers, null for missing and wrong ones, with a fault for each wrong one."""
+    """Parse text as numbers, null for missing and invalid ones, and return an error for each invalid one."""
     words = _without_missing_words(array)
     values: list[float | None] = []
     faults: list[Fault] = []
@@ -313,7 +313,7 @@ def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Convert labels of any type to float64, null for missing ones, with a fault for each that is not a number."""
+    """Convert labels of any type to float64, null for missing ones; return an error for each that is no number."""
     faults: list[Fault] = []
     if is_string(array.type):
         try:
@@ -334,7 +334,7 @@ def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def times(array: pa.Array) -> tuple[Array, Flags]:
-    """Return the sort keys of a column of dates (their instants) or numbers, and flags of the rows that have one."""
+    """Return the sort keys of a column of dates (in UTC) or numbers, and flags of the rows that have one."""
     if is_number(array.type):
         values = numbers(array)
         return values, present(array) & ~np.isnan(values)
@@ -343,7 +343,7 @@ def times(array: pa.Array) -> tuple[Array, Flags]:
 
 
 def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row with an unreadable date, or a day that calendars do not have."""
+    """Yield an error for each row with an unreadable or impossible date."""
     try:
         wrong = dates(array).wrong
     except InputError as error:
@@ -364,10 +364,10 @@ def date_features(name: str, moments: Dates, names: Names) -> HashedFeatures:
 
 
 def label_values(array: pa.Array) -> Array:
-    """Convert labels to a NumPy array: strings to objects (equal ones are one), numbers and truth values unchanged.
+    """Convert labels to a NumPy array: strings to objects (equal ones shared), numbers and booleans unchanged.
 
-    Decimal numbers that are whole are Python's whole numbers, so that a large one is the same label from any format.
-    Missing labels have any value.
+    Whole decimal numbers become Python integers, so that a large number is the same label in all formats. Missing
+    labels have arbitrary values.
     """
     if pa.types.is_decimal(array.type):
         values = array.to_pylist()
@@ -400,7 +400,7 @@ def unchanged_values(array: pa.Array) -> Array:
 
 
 def require_role(role: str, name: str, kind: pa.DataType) -> None:
-    """Refuse a column of a type that cannot hold labels, tasks or weights.
+    """Raise InputError for a column type that is not valid for labels, tasks or weights.
 
     Examples
     --------
@@ -410,9 +410,9 @@ def require_role(role: str, name: str, kind: pa.DataType) -> None:
     """
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if role == "weight" and not (is_number(kind) or pa.types.is_null(kind)):
-        raise InputError(f"it holds {kind}; expected numbers as weight", column=name)
+        raise InputError(f"it has the type {kind}; expected numbers as weight", column=name)
     if role in ("label", "task") and pa.types.is_nested(inner):
-        raise InputError(f"it holds {kind}; expected text, numbers, truth values or dates as {role}", column=name)
+        raise InputError(f"it has the type {kind}; expected text, numbers, booleans or dates as {role}", column=name)
 
 
 def missing_labels(array: pa.Array) -> Flags:
@@ -427,7 +427,7 @@ def missing_labels(array: pa.Array) -> Flags:
 
 
 def role_faults(role: str, name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row without a task, with a bad weight, or with a label or task of nanoseconds."""
+    """Yield an error for each row without a task, with an invalid weight, or with a nanosecond label or task."""
     if role == "weight":
         values = np.where(present(array), numbers(array), np.nan)
         for row in np.flatnonzero(~((values >= 0.0) & (values <= LARGEST_WEIGHT))).tolist():
@@ -443,7 +443,7 @@ def role_faults(role: str, name: str, array: pa.Array) -> Iterator[Fault]:
 
 
 def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:
-    """Yield a fault for each number in these columns that is infinite, or so large that squares would overflow."""
+    """Yield an error for each number in these columns that is infinite, or so large that squares overflow."""
     values, _ = number_columns(batch, names)
     for j, row in np.argwhere(np.abs(values) > LARGEST_VALUE).tolist():  # not NaN, which is missing
         yield Fault(row, names[j], unusable(float(values[j, row])))

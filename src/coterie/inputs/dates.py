@@ -1,7 +1,7 @@
 """Dates and times as categories: the hour, the weekday and the month.
 
-The time since the first date is no feature: in order of time the newest date always lies beyond all earlier ones, and
-a learned weight says nothing about it, or the wrong thing.
+The time since the first date is not a feature, because in a stream every new date is larger than all earlier ones, and
+a weight learned for earlier dates may be wrong for it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BEFORE = tuple(accumulate((len(values) for _, values in _PARTS[:-1]), initial=0
 class Moment(NamedTuple):
     """A date in microseconds since 1970: the local clock time, and the instant in UTC.
 
-    Both are arrays for several dates, and equal for dates without a zone.
+    Both are arrays for several dates, and equal for dates without a time zone.
     """
 
     wall: Any
@@ -68,7 +68,7 @@ def is_date_text(word: str) -> bool:
 
 
 def mostly_dates(words: AnyRows, total: int | None = None) -> bool:
-    """Return True for an Arrow column of text that is to be read as dates, since more than half of it are dates.
+    """Return True if more than half of an Arrow text column are dates, so that it is read as dates.
 
     ``total`` is the number of values, by default of those that are not null or empty.
     """
@@ -81,7 +81,7 @@ def mostly_dates(words: AnyRows, total: int | None = None) -> bool:
 
 
 def moment(value: object, name: Hashable = None) -> Moment:
-    """Return the moment of a date, a datetime, a `numpy.datetime64` or text in ISO 8601.
+    """Return the moment of a date, a datetime, a `numpy.datetime64` or ISO 8601 text.
 
     Raises
     ------
@@ -123,12 +123,12 @@ def _convert_date(value: datetime.date) -> Moment:
 
 @lru_cache(256)
 def part_keys(name: Hashable) -> tuple[tuple[str, str], ...]:
-    """Return the names and values of all categories that a date may have, which `parts` numbers."""
+    """Return the name and value of each category of a date; `parts` returns indices into them."""
     return tuple((f"{name}.{part}", str(value)) for part, values in _PARTS for value in values)
 
 
 def parts_of(wall: int) -> tuple[int, ...]:
-    """Return the numbers, in `part_keys`, of the categories of one date: as `parts`, but faster for one."""
+    """Return the indices in `part_keys` of the categories of one date: as `parts`, but faster for one."""
     days, rest = divmod(wall, DAY)
     day = datetime.date.fromordinal(days - FIRST_DAY + 1)
     numbers = rest // (DAY // 24), day.weekday(), day.month - 1
@@ -136,7 +136,7 @@ def parts_of(wall: int) -> tuple[int, ...]:
 
 
 def parts(wall: Ints) -> Ints:
-    """Return the numbers, in `part_keys`, of the categories of n dates, shape (n, 3).
+    """Return the indices in `part_keys` of the categories of n dates, shape (n, 3).
 
     Examples
     --------
@@ -158,8 +158,7 @@ def is_date(value: object) -> bool:
 def expand_dates(record: Record, known: dict[Hashable, None], update: bool) -> dict[Hashable, object]:
     """Replace each date of a record by categories as text.
 
-    ``known`` has the names that were dates so far, to which those of the record are added if ``update``; their text is
-    read as a date.
+    ``known`` has the names of earlier dates; their text is read as a date. If ``update``, the record's names are added.
 
     Raises
     ------

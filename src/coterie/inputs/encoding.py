@@ -1,4 +1,4 @@
-"""Encoders of records as feature rows; the first records decide on them."""
+"""Encoders of records as feature rows, chosen by the first records."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Encoder:
-    r"""An encoder of records as rows of features; the same rows from a column of a file as from a dictionary.
+    r"""An encoder of records as rows of features; files and dictionaries have the same rows.
 
     A feature has a key, and the key a column: where all features are numbers, the columns are the features in their
     order (kind ``"named"``, dense rows); else the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse rows
@@ -185,15 +185,15 @@ class Encoder:
         for name, kind in self.columns:
             _require(f"the kind of column {name!r}", kind, KINDS)
         if len(dict(self.columns)) < len(self.columns):
-            raise ValueError(f"a column is named twice among {[name for name, _ in self.columns]!r}")
+            raise ValueError(f"duplicate column names in {[name for name, _ in self.columns]!r}")
         for name in self.log:
             if dict(self.columns).get(name) != "numeric":
-                raise FieldError("{} takes columns of numbers; {name!r} is not such a column", "log", name=name)
+                raise FieldError("{} needs numeric columns; {name!r} is not numeric", "log", name=name)
         if not 1 <= self.bits <= _MOST_BITS:
             message = "{} is {value!r}; expected a whole number from 1 to {most}"
             raise FieldError(message, "bits", value=self.bits, most=_MOST_BITS)
         if self.source != "columns" and self.scale == "standard":
-            message = "{}='standard' needs columns of numbers, which {source} rows do not have"
+            message = "{}='standard' needs numeric columns, which {source} rows do not have"
             raise FieldError(message, "scale", source=self.source)
 
     @property
@@ -215,17 +215,17 @@ class Encoder:
 
     @property
     def missing(self) -> list[str]:
-        """The columns with missing values, in the order of the first such record."""
+        """The columns with missing values, in the order of their first missing value."""
         return [self.columns[j][0] for j in self.preparation.missing if j >= 0]
 
     @property
     def absences(self) -> bool:
-        """True if a null number is an absent name."""
+        """True if a null number means an absent name."""
         return self.preparation.absences
 
     @property
     def indicator_columns(self) -> int:
-        """The number of columns that indicate missing values or presence, the last ones of a named encoder's rows."""
+        """The number of indicator columns for missing values or presence, which come last in a named encoder's rows."""
         return len(self.preparation.missing) if self.kind == "named" else 0
 
     @property
@@ -234,12 +234,12 @@ class Encoder:
         return self._stores_names and self.kind == "hashed" and self.source != "svmlight"
 
     def _add_known_names(self) -> None:
-        """Store the names that are known before any record."""
+        """Store the names that are known before the first record."""
         numbers = [name for name, kind in self.columns if kind == "numeric"]
         self.names.add([*numbers, *([CONSTANT_KEY] if self.constant else [])])
 
     def name_of(self, column: int) -> str | None:
-        """Return the name of a column's feature, the first one of a hashed column; None if it is not known."""
+        """Return the name of a column's feature, the first one of a hashed column; None if unknown."""
         known = self.feature_names
         if known is not None:
             return known[column]
@@ -255,7 +255,7 @@ class Encoder:
 
     @property
     def _arguments(self) -> Json:
-        """The arguments that are stored in files and shown by ``repr``."""
+        """The arguments for files and ``repr``."""
         return {name: getattr(self, name) for name in ("label", "task", "bits", "constant", "scale", "source")}
 
     def __repr__(self) -> str:
@@ -263,7 +263,7 @@ class Encoder:
         return f"Encoder({list(self.columns)!r}, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
 
     def to_state(self) -> tuple[Json, Arrays]:
-        """Return the state for `from_state`: a dictionary with a JSON form, and named arrays."""
+        """Return the state for `from_state`: JSON data and named arrays."""
         columns = [list(column) for column in self.columns]
         spec = {"columns": columns, **self._arguments, "names": self._stores_names}
         gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
@@ -291,7 +291,7 @@ class Encoder:
         kinds = dict(encoder.columns)
         fits = all(kinds.get(name) in _MARKED for name in missing) and encoder.preparation.indicators
         if missing and not (fits and len(set(missing)) == len(missing)):
-            raise ValueError("columns with missing values are not among the encoder's")
+            raise ValueError("unknown columns with missing values")
         encoder.preparation.missing = [list(kinds).index(name) for name in missing]
         moments = from_saved(arrays["moments"], len(encoder.moments))
         if encoder.preparation.standardised:
@@ -306,7 +306,7 @@ class Encoder:
         return encoder
 
     def copy(self) -> Encoder:
-        """Copy the encoder with its state; the copy learns on its own."""
+        """Copy the encoder with its state."""
         encoder = copy.copy(self)  # the other attributes never change
         encoder.preparation, encoder.names = copy.deepcopy(self.preparation), self.names.copy()
         return encoder
@@ -322,7 +322,7 @@ class Encoder:
         return undo
 
     def faults(self, batch: pa.RecordBatch | pa.Table) -> Iterator[Fault]:
-        """Yield the faults of rows that cannot be encoded: infinite or too large numbers, and impossible dates."""
+        """Yield the errors of rows that cannot be encoded: infinite or too large numbers, and impossible dates."""
         from .columns import date_faults, fits, number_faults, plain
 
         if self._fitting is None or not batch.schema.equals(self._fitting):  # the same from batch to batch
@@ -330,7 +330,7 @@ class Encoder:
             for name, kind in self.columns:
                 require_column(name, types)
                 if not fits(types[name], kind):
-                    raise InputError(f"it holds {types[name]}; expected {HOLDING[kind]}", column=name)
+                    raise InputError(f"it has the type {types[name]}; expected {HOLDING[kind]}", column=name)
             self._fitting = batch.schema
         yield from number_faults(batch, [name for name, kind in self.columns if kind == "numeric"])
         for name, kind in self.columns:
@@ -362,7 +362,7 @@ class Encoder:
         return self.encode_sound(batch, update)
 
     def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: Learning = True) -> Floats | csr_array:
-        """Encode a batch without `faults`."""
+        """Encode a batch that has no errors."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
     def _dense(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> Floats:
@@ -376,7 +376,7 @@ class Encoder:
 
     @property
     def _null(self) -> float:
-        """The number that stands for a null in the numbers to be scaled."""
+        """The value of a null number before scaling."""
         return np.inf if self.absences else np.nan
 
     def _hashed(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> csr_array:
@@ -411,7 +411,7 @@ class Encoder:
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing])
 
     def _scale_numbers(self, numbers: Floats, update: Learning) -> tuple[Floats, Floats]:
-        """Return scaled numbers of n records, shape (n, k), and their presences; NaN is missing, infinity absent."""
+        """Return scaled numbers, shape (n, k), and presence indicators; NaN is missing, infinity absent."""
         if self.log:
             numbers = np.array(numbers, np.float64, order="C")
             take_logs(numbers, np.array([self._numeric[name] for name in self.log]))
@@ -428,7 +428,7 @@ class Encoder:
         return scaled.T, np.zeros(numbers.shape)
 
     def _hash_numbers(self, name: str, numbers: Floats, scaled: Floats, presences: Floats) -> HashedFeatures:
-        """Return the entries of a column of numbers: its values, and its presences if it may be absent."""
+        """Return the entries of a numeric column: its values, and its presence indicators if it may be absent."""
         j, indices = self._numeric[name], [feature_hash(name, self.bits)]
         entries, used = scaled[:, [j]], np.isfinite(numbers[:, [j]])
         if self.absences:
@@ -439,12 +439,12 @@ class Encoder:
 
     @property
     def length_column(self) -> int:
-        """The column of the constant, by which entries are divided to become z-scores; -1 if there is none."""
+        """The column of the constant; z-scores are the other entries divided by its entry; -1 without it."""
         column = self.preparation.length_column
         return feature_hash(CONSTANT_KEY, self.bits) if column >= 0 and self.kind == "hashed" else column
 
     def assemble(self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, Flags]] = ()) -> csr_array:
-        """Join hashed features of n rows, the constant and indicators; add repeats, scale rows to unit length."""
+        """Combine hashed features of n rows, the constant and indicators; sum duplicates, scale rows to unit length."""
         from scipy.sparse import csr_array
 
         ones = np.full(n if self.constant else 0, feature_hash(CONSTANT_KEY, self.bits), np.int32)
@@ -467,8 +467,8 @@ class Encoder:
     def encode_one(self, record: Json, update: bool = True) -> tuple[NDArray[np.int32], Floats]:
         """Encode one record like a batch of one row; unknown names are ignored.
 
-        In rows that name their features, every name is a feature and its value a number:
-        ``{"namespace^feature": 1}`` as in Vowpal Wabbit's text, ``{"3": 0.5}`` as in svmlight.
+        For formats with named features, every name is a feature with a numeric value: ``{"namespace^feature": 1}`` as
+        in Vowpal Wabbit text, ``{"3": 0.5}`` as in svmlight.
 
         Returns
         -------
@@ -521,7 +521,7 @@ class Encoder:
         return concatenated([Csr(values, columns, one_record(len(values))) for columns, values in parts])
 
     def keys_of(self, record: Record) -> list[str]:
-        """Return the keys of a record's features, then that of the constant, then those of missing values."""
+        """Return the keys of a record's features, then the key of the constant, then those of missing values."""
         gaps, features = self._features(record)
         keys = [key for _, (key, _) in features if self.source != "svmlight"]
         return [*keys, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
@@ -547,9 +547,9 @@ class Encoder:
         return gaps, features
 
     def _index(self, key: str) -> int:
-        """Return the column of a key; in svmlight the key is its number."""
+        """Return the column of a key; in svmlight the key is the column number."""
         if self.source != "svmlight":
             return feature_hash(key, self.bits)
         if not (key.isascii() and key.isdecimal() and int(key) < 1 << self.bits):
-            raise InputError(f"is not a whole number below {1 << self.bits:,}, as svmlight's features are", column=key)
+            raise InputError(f"is not a svmlight feature: expected a whole number below {1 << self.bits:,}", column=key)
         return int(key)

@@ -1,4 +1,4 @@
-"""Errors about input, with their place."""
+"""Errors about input, with their location."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coterie.wording import nearest
 
 
 class FieldError(ValueError):
-    """An error about arguments that are out of range or do not go together; a face may use its own names for them.
+    """Arguments that are out of range or contradict each other; an interface may replace their names by its own.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FieldError(ValueError):
 
     @classmethod
     def from_error(cls, error: Exception, names: Mapping[str, str]) -> ValueError:
-        """Turn the error of a part, if it begins with an argument's name, into one of the field it came from.
+        """Convert an error that begins with an argument's name to one about the field that it came from.
 
         >>> FieldError.from_error(ValueError("bits must lie between 1 and 40, got 0"), {"bits": "storage_bits"}).fields
         ('storage_bits',)
@@ -53,9 +53,9 @@ class FieldError(ValueError):
 
 
 class InputError(ValueError):
-    """A record, a column or a file that cannot be read; the text begins with its place.
+    """A record, a column or a file that cannot be read; the message begins with its location.
 
-    The reader of a file adds the path, so that code inside need not know it.
+    The reader of a file adds the path.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class InputError(ValueError):
 
 
 def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
-    """Refuse a word that is not among those allowed, naming the nearest of them.
+    """Raise FieldError for a value that is not allowed, suggesting the nearest one.
 
     Examples
     --------

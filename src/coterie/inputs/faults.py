@@ -1,4 +1,4 @@
-"""The treatment of records that cannot be used: stop the stream, or leave them out and count them."""
+"""The treatment of invalid records: stop the stream, or skip and count them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_NUMBER, NO_TASK = "is not a number", "the task is missing"
 
 
 class Fault(NamedTuple):
-    """A fault in a row of a block: the row, the column, the sentence."""
+    """An error in a row of a block: the row, the column, the message."""
 
     row: int
     column: str | None
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
 
 class Faults:
-    """The policy of one reading on faulty records, and their count.
+    """The policy on invalid records, and their count.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Faults:
         self.path: str | None = None
 
     def report(self, message: str, line: int, column: str | None = None) -> None:
-        """Raise `InputError` with the argument that accepts such records, if any; or count one record left out."""
+        """Raise `InputError`, with the argument that accepts such records; or count a skipped record."""
         hint = None
         if self.stop and column in self.numeric and message.endswith(NO_NUMBER):
             hint = FieldError("if the column has names, add it to {}", "categorical")
@@ -79,7 +79,7 @@ class Faults:
             self.examples.append(str(error))
 
     def reject(self, faults: Iterable[Fault], place: Ints) -> Flags:
-        """Report the first fault of every row, in the order of the rows; return flags of the good rows."""
+        """Report the first error of every row, in row order; return flags of the good rows."""
         good = np.ones(len(place), dtype=bool)
         for fault in sorted(faults, key=lambda fault: fault.row):
             if good[fault.row]:
@@ -89,25 +89,25 @@ class Faults:
 
 
 def clipped(word: str | bytes) -> str:
-    """Shorten a word to a length that fits into a message."""
+    """Shorten a word for a message."""
     text = word.decode("utf-8", "replace") if isinstance(word, bytes) else word
     return text if len(text) <= _LONGEST_WORD else text[: _LONGEST_WORD - 1] + "…"
 
 
 def shown(word: str | bytes) -> str:
-    """Quote a word, shortened."""
+    """Quote and shorten a word."""
     return repr(clipped(word))
 
 
 def require_distinct(names: Sequence[str], line: int | None = None) -> None:
-    """Refuse columns of the same name."""
+    """Raise an error for duplicate column names."""
     for name, count in Counter(names).items():
         if count > 1:
-            raise InputError(f"two columns are called {name!r}", line=line)
+            raise InputError(f"two columns have the name {name!r}", line=line)
 
 
 def require_column(name: str, names: Collection[str]) -> None:
-    """Refuse a name that is not among the columns, and list them and similar ones.
+    """Raise an error for an unknown column, listing all and similar ones.
 
     Examples
     --------
@@ -119,6 +119,6 @@ def require_column(name: str, names: Collection[str]) -> None:
         return
     parts = [part.strip() for part in name.split(",")]
     if len(parts) > 1 and set(parts) <= set(names):
-        raise InputError(f"there is no column {name!r}: name each by itself, {' and '.join(map(repr, parts))}")
+        raise InputError(f"there is no column {name!r}; name them separately: {' and '.join(map(repr, parts))}")
     listed = ", ".join(map(repr, islice(names, _MOST_NAMES))) + (", …" if len(names) > _MOST_NAMES else "")
     raise InputError(f"there is no column {name!r} among {listed}{nearest(name, names, 2)}")

@@ -1,4 +1,4 @@
-"""The names of hashed features for explanations, in a table of bounded size."""
+"""Names of hashed features for explanations, in a table of bounded size."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """The first name in each column of features hashed to 2**bits, for the first 65,536 columns that have one.
+    """The first name in each column of features hashed to 2**bits, for the first 65,536 named columns.
 
-    Texts and rows of the first 10,000 records are searched for names, then those of every 16th; categories always. Code
-    that hashes passes ``table`` to compiled code, and then calls :meth:`copy_names` with the text that was hashed.
+    Names are collected from texts and rows of the first 10,000 records, then of every 16th; from categories always.
+    Code that hashes passes ``table`` to compiled code, and then calls :meth:`copy_names` with the hashed text.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Names:
 
     @property
     def collisions(self) -> int:
-        """The number of named columns that have features of other names, too."""
+        """The number of named columns that also have features of other names."""
         return int(self.table.shared.sum())
 
     @property
@@ -68,7 +68,7 @@ class Names:
         return int(self.table.counts[1])
 
     def find_name(self, column: int) -> str | None:
-        """Return the name in a column; None if it is not known."""
+        """Return the name in a column; None if unknown."""
         for n in range(len(self._numbers), len(self)):
             self._numbers[self._column(n)] = n
         n = self._numbers.get(column, -1)
@@ -78,20 +78,20 @@ class Names:
         return int(self.table.hashes[n] & bit_mask(self.bits))
 
     def columns(self) -> list[int]:
-        """Return the columns that have a name, in the order in which they got it."""
+        """Return the named columns, in the order of their names' first occurrence."""
         return [self._column(n) for n in range(len(self))]
 
     def copy_names(
         self, data: NDArray[np.uint8], prefix: bytes = b"", convert: Callable[[bytes], bytes] = bytes
     ) -> None:
-        """Copy the new names of ``table`` from a text: ``prefix`` and the words at their places, converted."""
+        """Copy the new names of ``table`` from a text: ``prefix`` and the converted words."""
         text: Any = memoryview(data)  # type: ignore[arg-type]
         for start, stop, first, last in self.table.place[len(self._keys) : len(self)].tolist():
             space = bytes(text[first:last]) + b"^" if first < last else prefix
             self._keys.append(space + convert(bytes(text[start:stop])))
 
     def add(self, keys: Iterable[str]) -> None:
-        """Note the names of features that were hashed one by one."""
+        """Store the names of features that were hashed one by one."""
         new = [key for key in keys if key not in self._known] if self.enabled else []
         if new:
             self._add_keys(list(map(encode_key, new)))
@@ -103,12 +103,12 @@ class Names:
         self.copy_names(data)
 
     def count(self, records: int) -> None:
-        """Count records: after many, not all texts are searched."""
+        """Count records; after many, names are collected from every 16th text only."""
         if self.enabled:
             self.table.counts[2] += records
 
     def copy(self) -> Names:
-        """Return a copy with a table of its own."""
+        """Return a copy with a separate table."""
         names = Names(self.bits, self.enabled)
         if self.enabled:
             for name in ("cells", "shared", "hashes", "counts"):
@@ -120,11 +120,11 @@ class Names:
         return Names.from_arrays, (self.bits, self.enabled, self.to_arrays())
 
     def mark(self) -> tuple[int, Array, Array]:
-        """Return a mark of the names known now, for :meth:`restore`."""
+        """Return a mark of the current names for :meth:`restore`."""
         return len(self), self.table.counts[1:].copy(), self.table.shared.copy()
 
     def restore(self, mark: tuple[int, Array, Array]) -> None:
-        """Forget the names that came after a mark."""
+        """Forget the names added after a mark."""
         n, counts, shared = mark
         if n < len(self):
             self._fill(self._keys[:n])
@@ -136,7 +136,7 @@ class Names:
         self._add_keys(keys)
 
     def to_arrays(self) -> Arrays:
-        """Return the names as named arrays, ordered by column; nothing if none are stored."""
+        """Return the names as named arrays, ordered by column; empty without names."""
         if not self.enabled:
             return {}
         columns = np.array(self.columns(), np.int64)
@@ -151,7 +151,7 @@ class Names:
 
     @classmethod
     def from_arrays(cls, bits: int, enabled: bool, arrays: Mapping[str, Array]) -> Names:
-        """Restore the names from the arrays of :meth:`to_arrays`; none if there are no such arrays.
+        """Restore the names from the arrays of :meth:`to_arrays`; empty without such arrays.
 
         Raises
         ------

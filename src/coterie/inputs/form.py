@@ -1,4 +1,4 @@
-"""Input encoders, one of which a model chooses at its first record: for arrays, dictionaries, or tables and files.
+"""Input encoders, chosen by a model's first record: for arrays, dictionaries, or tables and files.
 
 An encoder converts records to rows: dictionaries, frames and tables by the names of their features, arrays by position.
 Its :class:`~coterie.inputs.preprocessing.Preparation` then scales the numbers.
@@ -58,7 +58,7 @@ _NAMELESS = "the model learned from arrays without names: give an array, or fit 
 
 
 class PlainRecords(NamedTuple):
-    """The way to read dictionaries of plain values with known names: columns of names, types of values, preparation."""
+    """How to read plain dictionaries with known names: columns of names, types of values, preprocessing."""
 
     numbers: dict[Label, int]
     plain: frozenset[type] = PLAIN
@@ -66,7 +66,7 @@ class PlainRecords(NamedTuple):
 
 
 class InputEncoder:
-    """The state by which a model converts its records to rows.
+    """The fitted encoder from a model's records to rows.
 
     Attributes
     ----------
@@ -102,38 +102,38 @@ class InputEncoder:
         return X
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
-        """Read the rows and width of a :meth:`normalized_input` other than an array or a frame of numbers."""
+        """Return rows and width of a :meth:`normalized_input` other than an array or a numeric frame."""
         raise NotImplementedError
 
     def read_one(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
-        """Read the row of one dictionary, and the width."""
+        """Return the row of one dictionary, and the width."""
         return self.read(self.normalized_input([x]), learning)
 
     @property
     def of_arrays(self) -> Preparation | None:
-        """The preparation of rows of arrays; None for rows of an encoder, which are prepared."""
+        """The preprocessing of rows of arrays; None for encoded rows, which are already preprocessed."""
         return self.preparation if self.width is not None and self.encoder is None else None
 
     @property
     def constant_column(self) -> int | None:
-        """The column of the constant; None if it has none of its own."""
+        """The column of the constant; None without one."""
         prepared = self.preparation
         return None if prepared is None or self.bits is not None else prepared.constant_column
 
     @property
     def length_column(self) -> int:
-        """The column of the constant, by which entries are divided to become z-scores; -1 if there is none."""
+        """The column of the constant; z-scores are the other entries divided by its entry; -1 without it."""
         if self.encoder is not None:
             return self.encoder.length_column
         return -1 if self.preparation is None else self.preparation.length_column
 
     @property
     def feature_names(self) -> list[Label] | None:
-        """The names of all features; None if records have no names or these are hashed."""
+        """The names of all features; None if records have no names or names are hashed."""
         return None
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
-        """Return the names of the features of columns, for the record ``x`` if given; else the columns' numbers."""
+        """Return the names of the features in columns, for the record ``x`` if given; else column numbers."""
         if self.bits is None:  # columns of records that were refused afterwards have no names
             names: Sequence[Hashable] = self.feature_names or ()
             return [names[column] if column < len(names) else int(column) for column in columns]
@@ -143,12 +143,12 @@ class InputEncoder:
         return [" and ".join(named[column]) if column in named else int(column) for column in columns]
 
     def keys_of(self, x: Record | None) -> list[str]:
-        """Return the keys of a record's features that are hashed."""
+        """Return the keys of a record's hashed features."""
         return []
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """The way to read dictionaries with known names on the fast path; None if there is none."""
+        """How to read dictionaries with known names on the fast path; None if not possible."""
         words, prepared = self.vocabulary, self.preparation
         if words is None or (prepared is not None and prepared.log):
             return None
@@ -171,7 +171,7 @@ class InputEncoder:
         return undo
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form and named arrays."""
+        """Return the state as JSON data and named arrays."""
         data: Json = {"view": None if self.vocabulary is None else self.vocabulary.to_json()}
         name, learner = ("preparation", self.preparation) if self.encoder is None else ("encoder", self.encoder)
         if learner is None:
@@ -181,7 +181,7 @@ class InputEncoder:
 
 
 class ArrayEncoder(InputEncoder):
-    """Columns of numbers of arrays, sparse matrices, frames and blocks; dictionaries are read by the columns' names."""
+    """Numeric columns of arrays, sparse matrices, frames and blocks; dictionaries are read by column names."""
 
     def __init__(
         self, width: int | None = None, names: Array | None = None, preparation: Preparation | None = None
@@ -190,7 +190,7 @@ class ArrayEncoder(InputEncoder):
 
     @classmethod
     def for_columns(cls, width: int, names: Array | None, dense: bool, options: Preprocessing | None) -> ArrayEncoder:
-        """Make the encoder of arrays or frames of numbers, which are prepared if there are options."""
+        """Make the encoder of arrays or numeric frames, with preprocessing if there are options."""
         if options is None:
             return cls(width, names)
         scale, logs = (
@@ -200,15 +200,15 @@ class ArrayEncoder(InputEncoder):
         return cls(width, names, Preparation(options.intercept, scale, width, logs))
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
-        """Return records of numbers unchanged; ValueError for others."""
+        """Return numeric records unchanged; raise ValueError for others."""
         if self.names is None and (tabular.is_records(X) or tabular.has_words(X)):
             raise ValueError(_NAMELESS)
         if tabular.is_frame(X) and (text := tabular.text_column(X)) is not None:
-            raise ValueError(f"X has strings or dates in column {text!r}, and the model learned from numbers alone")
+            raise ValueError(f"X has strings or dates in column {text!r}, but the model learned from numbers only")
         return X
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
-        """Read rows and width of dictionaries."""
+        """Return rows and width of dictionaries."""
         if self.preparation is None:
             return self._named_columns(bool(np.any(learning))).records(X, resize=False), self.width or 1
         names = [] if self.names is None else self.names.tolist()
@@ -216,7 +216,7 @@ class ArrayEncoder(InputEncoder):
         return Dense(self.preparation.columns(values, learning)), self.preparation.features
 
     def read_one(self, x: Record, learning: bool) -> tuple[Csr, int]:
-        """Read the row of one dictionary, and the width."""
+        """Return the row of one dictionary, and the width."""
         words = self._named_columns(learning)
         if self.preparation is None:
             return words.record(x, resize=False), self.width or 1
@@ -224,7 +224,7 @@ class ArrayEncoder(InputEncoder):
         return Csr(rows.values[0], np.arange(width, dtype=np.int32), np.array([0, width])), width
 
     def _named_columns(self, learning: bool) -> Vocabulary:
-        """Return the columns by name; stored when a record is learned, for compiled code to read the next."""
+        """Return the columns by name, and store them for compiled code when a record is learned."""
         if self.vocabulary is not None:
             return self.vocabulary
         if self.names is None:
@@ -243,20 +243,20 @@ class ArrayEncoder(InputEncoder):
         return names if self.preparation is None else [*names, *self.preparation.names_behind(names)]
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
-        """Return the names of the features of columns; columns of arrays have numbers, the ones added to them names."""
+        """Return the names of the features in columns; columns of arrays have numbers, added columns names."""
         names = self.feature_names or self._all_names(list(range(self.width or 0)))
         return [names[column] if column < len(names) else int(column) for column in columns]
 
 
 class DictEncoder(InputEncoder):
-    """Dictionaries with a column for each new name; frames are read as dictionaries."""
+    """Dictionaries with a column for each new name; frames are converted to dictionaries."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary: Vocabulary = vocabulary
 
     @classmethod
     def with_options(cls, options: Preprocessing | None) -> DictEncoder:
-        """Make the encoder of dictionaries, which are prepared if there are options."""
+        """Make the encoder of dictionaries, with preprocessing if there are options."""
         if options is None:
             return cls(Vocabulary())
         return PreparedDictEncoder(Vocabulary(), Preparation(options.intercept, options.scale, log=options.log))
@@ -273,11 +273,11 @@ class DictEncoder(InputEncoder):
         return tabular.frame_records(X, self.preparation is not None) if tabular.is_frame(X) else X
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[Csr, int]:
-        """Read rows and width of dictionaries; new names get columns if learned."""
+        """Return rows and width of dictionaries; learned records add columns for new names."""
         return self._records(X, learning), len(self.vocabulary) or 1
 
     def read_one(self, x: Record, learning: bool) -> tuple[Csr, int]:
-        """Read the row of one dictionary, and the width."""
+        """Return the row of one dictionary, and the width."""
         return self._record(x, learning), len(self.vocabulary) or 1
 
     def _record(self, record: Record, learning: bool) -> Csr:
@@ -291,7 +291,7 @@ class DictEncoder(InputEncoder):
 
 
 class PreparedDictEncoder(DictEncoder):
-    """Dictionaries that are prepared; values may be missing, lists, and dates.
+    """Dictionaries with preprocessing; values may be missing, lists, and dates.
 
     Attributes
     ----------
@@ -309,11 +309,11 @@ class PreparedDictEncoder(DictEncoder):
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """The way to read dictionaries on the fast path; None if there is none."""
+        """How to read dictionaries on the fast path; None if not possible."""
         return None if self.dates else super().plain_records
 
     def _records(self, records: Sequence[Record], learning: Learning) -> Csr:
-        """Read the rows of dictionaries in order; errors name the record if there are several."""
+        """Return the rows of dictionaries in order; errors name the record if there are several."""
         flags = np.broadcast_to(learning, len(records)).tolist()
         if len(records) == 1:
             return self._record(records[0], flags[0])
@@ -328,10 +328,10 @@ class PreparedDictEncoder(DictEncoder):
         return concatenated(rows)
 
     def _record(self, record: Record, learning: bool) -> Csr:
-        """Prepare one dictionary; new names are added if it is learned, else left out."""
+        """Preprocess one dictionary; new names are added if it is learned, else ignored."""
         entries, missing, numbers = None, list[int](), self.vocabulary.numbers
         if CONSTANT_KEY in record and self.preparation.constant:
-            raise ValueError("a feature has the empty name, which is that of the constant: give it another")
+            raise ValueError("a feature has the empty name, which is reserved for the constant; rename it")
         if type(record) is dict and not self.dates and not self.preparation.log:
             entries = self._read_plain(record, learning)
         for name in self.preparation.log:
@@ -339,7 +339,7 @@ class PreparedDictEncoder(DictEncoder):
             if not is_missing(value) and (
                 isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal))
             ):
-                raise ValueError(f"feature {name!r} is {value!r}, and log takes numbers")
+                raise ValueError(f"feature {name!r} is {value!r}; log needs numbers")
         if entries is None:
             if self.dates or any(map(is_date, record.values())):
                 record = self._expand_dates(record, learning)
@@ -355,12 +355,12 @@ class PreparedDictEncoder(DictEncoder):
 
     @property
     def feature_names(self) -> list[Label] | None:
-        """The names of the columns; the presence of a number with two columns is ``"name is present"``."""
+        """The names of the columns; the presence of a number with two columns is named ``"name is present"``."""
         names = super().feature_names
         return None if names is None else self.name_second_columns(names)
 
     def name_second_columns(self, keys: Sequence[Label]) -> list[Label]:
-        """Return readable names of all columns, given their keys."""
+        """Return readable names of all columns for their keys."""
         names = list(keys)
         for feature, (second, holds_value) in self.preparation.second_columns.items():
             value, presence = (second, feature) if holds_value else (feature, second)
@@ -371,13 +371,13 @@ class PreparedDictEncoder(DictEncoder):
         """Replace dates by categories."""
         for name, value in record.items():
             if is_date(value) and name not in self.dates and name in self.vocabulary.numbers:
-                raise ValueError(f"feature {name!r} was a number so far, and is {value!r} now")
+                raise ValueError(f"feature {name!r} was a number so far, but is {value!r} now")
         dates = dict(self.dates)
         expanded, self.dates = expand_dates(record, dates, learning), dates
         return expanded
 
     def _read_plain(self, record: dict[Hashable, object], learning: bool) -> Entries | None:
-        """Read plain numbers and strings, with space for the constant; None if there are other values."""
+        """Return the row of plain numbers and strings, with space for the constant; None for other values."""
         entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
         if learning and entries is not None and len(entries[0]) < len(record):
             if str in map(type, record.values()):
@@ -387,7 +387,7 @@ class PreparedDictEncoder(DictEncoder):
         return None if entries is None else (*with_space(*entries), len(entries[0]), 0)
 
     def _read(self, record: Record, learning: bool) -> Entries:
-        """Read values of all kinds, with space for the constant before indicators of missing values."""
+        """Return the row of values of all kinds, with space for the constant before indicators of missing values."""
         constant = [CONSTANT_KEY] * self.preparation.constant
         keys, numbers, scaled, gaps = self._entries(record, learning)
         if learning:
@@ -405,7 +405,7 @@ class PreparedDictEncoder(DictEncoder):
     def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:
         """Return keys, values, the keys of numbers to scale, and the keys of missing values.
 
-        If the record is learned, a feature that was a number to scale may not become a new text.
+        In a learned record, a scaled numeric feature may not become a new text.
         """
         keys: list[Label] = []
         values: list[float] = []
@@ -419,7 +419,7 @@ class PreparedDictEncoder(DictEncoder):
                 continue
             is_category = isinstance(value, str) or (standardised and isinstance(value, (bool, np.bool_)))
             if is_category and standardised and learning and name in known and f"{name}={spell(value)}" not in known:
-                raise ValueError(f"feature {name!r} was a number so far, and is {value!r} now")
+                raise ValueError(f"feature {name!r} was a number so far, but is {value!r} now")
             if is_category or isinstance(value, (list, tuple, set, frozenset)):
                 items = [value] if is_category else [item for item in value if not is_missing(item)]
                 keys += [f"{name}={spell(item)}" for item in items]
@@ -432,18 +432,18 @@ class PreparedDictEncoder(DictEncoder):
         return keys, values, scaled, gaps
 
     def keys_of(self, x: Record | None) -> list[str]:
-        """Return the keys of a record's features, then that of the constant, then those of missing values."""
+        """Return the keys of a record's features, then the key of the constant, then those of missing values."""
         keys, _, _, gaps = self._entries(expand_dates(x or {}, dict(self.dates), False), False)
         return [*keys, *[CONSTANT_KEY] * self.preparation.constant, *gaps]
 
     def _add(self, names: Iterable[Hashable], scaled: Container[Hashable]) -> None:
-        """Give columns to new names; those ``scaled`` are numbers."""
+        """Add columns for new names; those in ``scaled`` are numbers."""
         new = self.vocabulary.add(names)
         missing_so_far = [k for k, name in enumerate(new) if missing_key(name) in self.vocabulary.numbers]
         self.preparation.resize([name in scaled for name in new], missing_so_far)
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form and named arrays."""
+        """Return the state as JSON data and named arrays."""
         data, arrays = super().to_saved()
         if self.dates:
             missing = data["preparation"].pop("missing")  # the order of the bytes in a file
@@ -452,7 +452,7 @@ class PreparedDictEncoder(DictEncoder):
 
     @classmethod
     def restore(cls, words: Vocabulary, data: Json, arrays: Arrays) -> PreparedDictEncoder:
-        """Restore an encoder of these words from the result of :meth:`to_saved`."""
+        """Restore an encoder with this vocabulary from the result of :meth:`to_saved`."""
         fields = msgspec.convert(data, Json)
         names = spec.labels_of(msgspec.convert(fields.pop("dates", []), list[Any]))
         if "columns" in arrays:
@@ -470,7 +470,7 @@ class PreparedDictEncoder(DictEncoder):
 
 
 class TableEncoder(InputEncoder):
-    """Records of files and tables, and dictionaries with their columns."""
+    """Records of files and tables, and dictionaries with the same columns."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder: Encoder = encoder
@@ -495,7 +495,7 @@ class TableEncoder(InputEncoder):
                 message = f"column {name!r} is left out: {reason}"
                 warnings.warn(message, UserWarning, stacklevel=stack_level())
         if not columns:
-            raise InputError("no column is left for features")
+            raise InputError("no columns are left for features")
         logs = list(map(str, options.log))
         return cls(Encoder(columns, constant=options.intercept, scale=options.scale, log=logs))
 
@@ -506,7 +506,7 @@ class TableEncoder(InputEncoder):
         return tabular.arrow_table(X) if self.encoder.source == "columns" else tabular.frame_records(X, True)
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
-        """Read rows and width of dictionaries and tables."""
+        """Return rows and width of dictionaries and tables."""
         if tabular.is_frame(X):
             return tabular.block_rows(self.encoder.encode(X, update=learning))
         return self.encoder.records(X, learning), self.encoder.n_features
@@ -517,7 +517,7 @@ class TableEncoder(InputEncoder):
         return None if self.bits is not None else list(self.encoder.feature_names or ())
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
-        """Return the names of the features of columns, for the record ``x`` if given; else the columns' numbers."""
+        """Return the names of the features in columns, for the record ``x`` if given; else column numbers."""
         if self.bits is None:
             return super().entry_names(columns, x)
         if x is None:
@@ -528,7 +528,7 @@ class TableEncoder(InputEncoder):
         return [name if isinstance(name, str) else self.encoder.name_of(k) or int(k) for k, name in pairs]
 
     def keys_of(self, x: Record | None) -> list[str]:
-        """Return the hashed keys of a record's features."""
+        """Return the keys of a record's hashed features."""
         return self.encoder.keys_of(x or {})
 
 
@@ -554,5 +554,5 @@ def restore_encoder(data: Fields, arrays: Arrays, width: int | None, names: Arra
         form.vocabulary = words
         return form
     if words is None:
-        raise ValueError("the data do not tell how to read records")
+        raise ValueError("the data have no input encoder")
     return DictEncoder(words) if prepared is None else PreparedDictEncoder.restore(words, prepared, own)

@@ -1,4 +1,4 @@
-"""Hints that a column might better be read in another way, or left out, drawn from the first records of a stream."""
+"""Hints for better reading or omission of a column, from the first records of a stream."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAIRS = 10
 
 
 class Hint(NamedTuple):
-    """The kind of values in a column, and the options of `coterie.io.readers.read` that may suit it better."""
+    """The kind of values in a column, and better options of `coterie.io.readers.read` for it."""
 
     column: str
     seen: str
@@ -43,12 +43,12 @@ class Hint(NamedTuple):
 
     @property
     def of_one_value(self) -> bool:
-        """True for a column that had the same value in all records so far, or none."""
+        """True for a column with one value in all records so far, or none."""
         return ONE in self.seen
 
 
 class ColumnProfiler:
-    """The first records of a stream, stored to draw hints from them."""
+    """The first records of a stream, from which hints are computed."""
 
     def __init__(self) -> None:
         self._parts: list[pa.RecordBatch] = []
@@ -73,7 +73,7 @@ class ColumnProfiler:
                 del self._constant[name]
 
     def hints(self, kinds: Mapping[str, str], label: str | None, chosen: Collection[str] = ()) -> list[Hint]:
-        """Return the hints about columns; ``label`` is that of the labels, and the kinds of ``chosen`` are fixed."""
+        """Return the hints about columns; ``label`` is the label column, and the kinds in ``chosen`` are fixed."""
         if self._rows < FEWEST:
             return []
         table, constant = _joined(self._parts), self._constant
@@ -125,7 +125,7 @@ def _joined_column(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
 
 
 def _has_one_value(array: pa.Array) -> bool:
-    """Return True if a column has the same value in all records, or none in any."""
+    """Return True if a column has a single value in all records, or no value."""
     has_value = filled(array)
     return not has_value.any() or bool(has_value.all() and pc.count_distinct(array).as_py() == 1)
 
@@ -137,7 +137,7 @@ def _finite(array: pa.Array) -> tuple[Floats, Flags]:
 
 
 def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
-    """Yield a hint if values are new in nearly every record, so that they tell nothing of later ones."""
+    """Yield a hint if nearly every record has a new value, so that values do not help to predict later ones."""
     if kind == "categorical" and is_string(array.type):
         texts = array.filter(pc.greater(pc.binary_length(array), 0))
         distinct = pc.count_distinct(texts).as_py()
@@ -164,7 +164,7 @@ def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
 
 
 def _to_leave_out(name: str, kind: str, array: pa.Array, y: Floats | None) -> Iterator[Hint]:
-    """Yield a hint if all records have the same value, or if values, or that there is one, are nearly the label."""
+    """Yield a hint if a column is constant, or if its values or its missing values nearly determine the label."""
     has_value = filled(array)
     if _has_one_value(array):
         yield Hint(name, f"{'the same' if has_value.any() else 'no'} {ONE} {len(array):,} records", ("ignore",))
@@ -182,9 +182,9 @@ def _to_leave_out(name: str, kind: str, array: pa.Array, y: Floats | None) -> It
 
 
 def _means_of_others(codes: pa.Array, y: Floats, has_value: Flags) -> Floats:
-    """Return for each record the mean label of the other records of its category; the mean of all if it is alone.
+    """Return for each record the mean label of the other records in its category; the overall mean if there are none.
 
-    Among records of a category, this falls with the label; so a useless category seems to fall with it.
+    Within a category this decreases with the label, so an irrelevant category seems to decrease with it.
     """
     category = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
     size = category.max(initial=0) + 1
@@ -194,10 +194,10 @@ def _means_of_others(codes: pa.Array, y: Floats, has_value: Flags) -> Floats:
 
 
 def nearness(values: Floats, y: Floats, falling: bool = True) -> tuple[float, str]:
-    """Return the nearness of values to the label, relative to that of a hint, and the measure in words.
+    """Return how closely values follow the label, relative to the threshold of a hint, and the name of the measure.
 
-    The area under the curve (for labels 0 and 1), or the rank correlation (for numbers); 0 for too few records. Values
-    that fall with the label are as near as those that rise if ``falling``.
+    The measure is the area under the curve (for labels 0 and 1), or the rank correlation (for numbers); 0 for too few
+    records. If ``falling``, decreasing values count as much as increasing ones.
     """
     if len(y) < FEWEST:
         return 0.0, ""
@@ -218,15 +218,15 @@ def nearness(values: Floats, y: Floats, falling: bool = True) -> tuple[float, st
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return the ranks from 1; equal values get their mean."""
+    """Return 1-based ranks; ties have their mean rank."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], np.float64)
 
 
 def _scored(labels: Sequence[object] | Floats) -> Floats:
-    """Return labels as numbers: more than two numbers as they are, else 1 for the most frequent label, NaN if missing.
+    """Return labels as numbers: more than two numbers unchanged, else 1 for the most frequent label, NaN if missing.
 
-    Numbers may be written as text, as in CSV, and be decimals.
+    Numbers may be text, as in CSV, and decimals.
     """
     array = np.asarray(labels)
     if array.dtype.kind in "iuf":

@@ -1,7 +1,7 @@
-"""Inputs: they convert arrays, frames, dictionaries and blocks of files to rows and tasks.
+"""Inputs convert arrays, frames, dictionaries and blocks of files to rows and tasks.
 
-There are three: :class:`Input` for records with one vector each, which an :class:`coterie.inputs.form.InputEncoder`
-converts, chosen at the first record; :class:`coterie.inputs.view_input.ViewInput` for records with several views; and
+There are three: :class:`Input` for records with one vector each, with an :class:`coterie.inputs.form.InputEncoder`
+chosen at the first record; :class:`coterie.inputs.view_input.ViewInput` for records with several views; and
 :class:`coterie.inputs.instances.InstancesInput` for rounds with an instance of every task.
 """
 
@@ -51,9 +51,9 @@ Undo = Callable[[], None]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """The parameters of an estimator for reading its records.
+    """The parameters of an estimator for reading records.
 
-    Options that are equal read records alike: those for messages alone are not compared.
+    Equal options read records equally; fields used only in messages are not compared.
 
     Attributes
     ----------
@@ -86,18 +86,18 @@ class InputOptions:
 
     @property
     def prepares(self) -> bool:
-        """True if records are prepared before they are learned."""
+        """True if records are preprocessed before they are learned."""
         return self.preprocessing is not None
 
     @property
     def preprocessing(self) -> Preprocessing | None:
-        """The options of the preparation; None if there is none."""
+        """The preprocessing options; None without preprocessing."""
         options = Preprocessing(self.intercept, self.scale or "none", self.log)
         return None if options == Preprocessing(False, "none", ()) else options
 
 
 class Records(NamedTuple):
-    """Records that have been read: rows for learners, their width, and the task of each; and labels to learn.
+    """Encoded records: rows, their width, the task of each, and labels.
 
     Attributes
     ----------
@@ -129,14 +129,14 @@ class Records(NamedTuple):
     values: Array | None = None
 
     def select(self, part: slice | Ints) -> Records:
-        """Return the records at some places, all of which are learned."""
+        """Return the records at these indices, all of which are learned."""
         rows, weights = self.rows, None if self.weights is None else self.weights[part]
         rows = rows.cut(part.start, part.stop) if isinstance(part, slice) else rows.take(part)
         return Records(rows, self.width, self.task[part], self.shape, self.constant, self.y[part], weights)
 
 
 class Input:
-    """Records that have one vector each: arrays, sparse matrices, frames, Arrow tables, dictionaries, blocks of files.
+    """Input of records with one vector each: arrays, sparse matrices, frames, tables, dictionaries, file blocks.
 
     Attributes
     ----------
@@ -151,12 +151,12 @@ class Input:
         self.form: InputEncoder | None = None
 
     def configure(self, options: InputOptions) -> None:
-        """Set the parameters by which records are read from now on."""
+        """Set the options of reading."""
         self.options = options
 
     @property
     def encoder(self) -> Encoder | None:
-        """The encoder of files, and of tables with text; None if the model learned from other records."""
+        """The encoder of files, and of tables with text; None for other records."""
         return self._known.encoder
 
     @encoder.setter
@@ -168,13 +168,13 @@ class Input:
 
     @property
     def _known(self) -> InputEncoder:
-        """The form; an empty one before the first record."""
+        """The encoder; an empty one before the first record."""
         return InputEncoder() if self.form is None else self.form
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
     def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
-        """Read records to predict, or, if ``learning``, to learn later; ``known`` are the tasks that were learned."""
+        """Read records to predict, or, if ``learning``, to learn later; ``known`` are the known tasks."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         X, task = tabular.split_task(X, task, self.options.task_column)
@@ -182,21 +182,21 @@ class Input:
         return Records(rows, width, tabular.task_labels(task, rows.n_records, known))
 
     def read_rows(self, X: AnyRecords, first: bool = False, learning: bool = False) -> tuple[tabular.Rows, int]:
-        """Read records without tasks, and their width; the ``first`` ones decide on the form of all."""
+        """Read records without tasks, and their width; the ``first`` ones determine the encoder."""
         rows, width, _ = self._read(X, "no_validation", first, first or learning, None)
         return rows, width
 
     def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
-        """Read the task of each record alone."""
+        """Read only the task of each record."""
         X, task = tabular.split_task(X, task, self.options.task_column)
         return tabular.task_labels(task, tabular.count(X))
 
     def read_labelled(
         self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
     ) -> Records:
-        """Read records to learn, and encode their labels; if none was learned before, they decide on the form.
+        """Read records to learn, and encode their labels; the first ones determine the encoder.
 
-        Records for which ``learning`` is False do not change how later records are read.
+        Records for which ``learning`` is False do not change the encoder.
         """
         first = known.state is None
         X, task = tabular.split_task(X, task, self.options.task_column)
@@ -214,7 +214,7 @@ class Input:
     def _read(
         self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
     ) -> tuple[tabular.Rows, int, AnyLabels]:
-        """Read rows, width and labels of records in any form; the ``first`` ones decide on it."""
+        """Read rows, width and labels of records of any form; the ``first`` ones determine the encoder."""
         is_frame = tabular.is_frame(X)
         names = tabular.distinct_names(X) if is_frame else ()
         form = self._chosen(X) if first or self.form is None else self.form
@@ -231,11 +231,11 @@ class Input:
             self.form = form
             form.frame = Shape(len(names) if is_frame else None, np.array(names, object) if are_texts else None)
         if labels is not None and len(y) != rows.n_records:
-            raise ValueError(f"y must hold one label per record: got {len(y)} for {rows.n_records} records")
+            raise ValueError(f"y must have one label per record: got {len(y)} for {rows.n_records} records")
         return rows, width, y
 
     def _chosen(self, X: AnyRecords) -> InputEncoder | None:
-        """Choose the form of all records by the first ones; None for columns of numbers, which are validated first."""
+        """Choose the encoder by the first records; None for numeric columns, which are validated first."""
         preprocessing, frame, records = self.options.preprocessing, tabular.is_frame(X), tabular.is_records(X)
         if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
             return self.form
@@ -247,12 +247,12 @@ class Input:
     def _validated(
         self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
     ) -> tuple[tabular.Rows, int, AnyLabels]:
-        """Read rows, width and labels of arrays, and of frames of numbers alone."""
+        """Read rows, width and labels of arrays and numeric frames."""
         form, options = self.form or InputEncoder(), self.options
         if not first and form.width is None:
             if tabular.count(X) == 0:
-                raise ValueError("X holds no records")
-            raise ValueError("the model learned features by name: give a list of dictionaries or a frame, not an array")
+                raise ValueError("X has no records")
+            raise ValueError("the model learned features by name; pass a list of dictionaries or a frame, not an array")
         shape, prepared = Shape(form.width, form.names), None if first else form.of_arrays
         gaps = (options.preprocessing if first else prepared) is not None
         rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
@@ -267,7 +267,7 @@ class Input:
     # -- blocks ---------------------------------------------------------------------------------------------------
 
     def read_block(self, block: Block, first: bool) -> Records:
-        """Read the records of a validated block, and note their width."""
+        """Read the records of a validated block, and store their width."""
         rows, width = tabular.block_rows(block.X)
         form = self.form = ArrayEncoder() if self.form is None else self.form
         prepared, own = form.of_arrays, width - block.indicators
@@ -280,7 +280,7 @@ class Input:
         return Records(rows, width, block.tasks, constant=block.constant)
 
     def raw_records(self, X: AnyRecords) -> RawRecords | None:
-        """Return the records of ``X`` before their preparation; None if reading learns nothing from records."""
+        """Return the records before preprocessing; None if preprocessing does not depend on earlier records."""
         form = self._known
         X = form.normalized_input(tabular.split_task(X, None, self.options.task_column)[0])
         if tabular.is_records(X):
@@ -294,7 +294,7 @@ class Input:
         return RawRecords.from_all(rows.values) if rows.dense else None
 
     def read_raw(self, record: AnyRecords, task: Array, learning: bool) -> Records:
-        """Prepare one of :meth:`raw_records`."""
+        """Preprocess one of :meth:`raw_records`."""
         form = self._known
         if isinstance(record, np.ndarray) and form.of_arrays is not None:
             rows, width = form.of_arrays.rows(Dense(record[None]), learning), form.of_arrays.features
@@ -314,14 +314,16 @@ class Input:
     # -- one record -----------------------------------------------------------------------------------------------
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
-        """Split a record, a dictionary, into its features and its task."""
+        """Split a dictionary into its features and its task."""
         if type(x) is not dict and not isinstance(x, Mapping):
-            raise TypeError(f"one record is a dictionary of features, got {type(x).__name__}; arrays hold several")
+            raise TypeError(
+                f"one record must be a dictionary of features, got {type(x).__name__}; arrays are for several"
+            )
         column = self.options.task_column
         if column is None:
             return x, tabular.only_task(known) if task is None else tabular.one_task(task)
         if task is not None:
-            raise ValueError(f"the task is given twice: as task= and as task_column={column!r}")
+            raise ValueError(f"the task is given twice, as task= and as task_column={column!r}")
         if column not in x:
             raise ValueError(f"the record has no task_column {column!r}; it has {list(x)[:10]}")
         return {name: value for name, value in x.items() if name != column}, tabular.one_task(x[column])
@@ -329,12 +331,12 @@ class Input:
     def read_one(
         self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[AnyRows, int, Hashable]:
-        """Read one record, a dictionary: its row, the width, its task."""
+        """Read one dictionary: its row, the width, its task."""
         x, task = self.split_one(x, task, known)
         return *self._row(x, learning), task
 
     def _row(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
-        """Read the row of a dictionary without its task, and the width."""
+        """Return the row of a dictionary without its task, and the width."""
         form = DictEncoder.with_options(self.options.preprocessing) if self.form is None else self.form
         if learning:
             self.form = form
@@ -342,13 +344,13 @@ class Input:
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """The way to read dictionaries on the fast path; None if there is none."""
+        """How to read dictionaries on the fast path; None if not possible."""
         return None if self.options.task_column is not None else self._known.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """Return a function that restores the current state, for records that are refused."""
+        """Return a function that restores the current state, for records with errors."""
         form = self.form if fitted or isinstance(self.form, TableEncoder) else None
         undo_form = None if self.form is None else self.form.snapshot()
 
@@ -360,7 +362,7 @@ class Input:
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks that a new state begins with; others are registered with their records."""
+        """Return the tasks of a new state; others are registered with their records."""
         return tasks
 
     def size(self, records: Records) -> InputShape:
@@ -382,34 +384,34 @@ class Input:
 
     @property
     def seen(self) -> Shape:
-        """The columns of the arrays or frames learned from."""
+        """The columns of the arrays or frames in training."""
         form = self._known
         return form.frame if form.width is None else Shape(form.width, form.names)
 
     @property
     def bits(self) -> int | None:
-        """The bits of hashed features, ``2**bits`` columns; None if each feature has a column of its own."""
+        """The bits of hashed features, ``2**bits`` columns; None without hashing."""
         return self._known.bits
 
     @property
     def grows(self) -> bool:
-        """True if records are dictionaries, and new names get columns."""
+        """True for dictionaries: new names get columns."""
         return isinstance(self.form, DictEncoder)
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the features of tables, and of dictionaries that are not hashed; else None."""
+        """The names of the features of tables, and of dictionaries without hashing; else None."""
         return self._known.feature_names
 
     @property
     def constant(self) -> int | None:
-        """The column of the constant; None if it has none of its own."""
+        """The column of the constant; None without one."""
         return self._known.constant_column
 
     def entry_names(self, columns: Sequence[int], x: Record | None = None) -> list[Hashable]:
-        """Return the names of the features of columns, for the record ``x`` if given; else the columns' numbers.
+        """Return the names of the features in columns, for the record ``x`` if given; else column numbers.
 
-        Several features of a record that are hashed to one column are named together.
+        Features of a record that are hashed to one column are named together.
         """
         task = self.options.task_column
         if x is not None and task is not None:
@@ -419,7 +421,7 @@ class Input:
     # -- files ----------------------------------------------------------------------------------------------------
 
     def is_like(self, other: Input) -> bool:
-        """Return True if both read dictionaries, with the same state and options."""
+        """Return True if both read dictionaries with equal states and options."""
         if not (isinstance(self.form, DictEncoder) and isinstance(other.form, DictEncoder)):
             return False
         (own, arrays), (data, others) = self.to_saved(), other.to_saved()
@@ -428,7 +430,7 @@ class Input:
         )
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state of the input as data with a JSON form and named arrays."""
+        """Return the state of the input as JSON data and named arrays."""
         form = self._known
         columns = {"n_features_in_": form.width, "feature_names_in_": form.names}
         columns |= {"n_columns": form.frame.width, "columns": form.frame.names}
@@ -436,18 +438,18 @@ class Input:
         return {"kept": {name: value for name, value in columns.items() if value is not None}} | data, arrays
 
     def index_of(self, data: Fields) -> Index:
-        """Return the index of the tasks in the data of a file; ValueError for a repeated task."""
+        """Return the index of tasks in saved data; raise ValueError for a duplicate task."""
         labels = spec.labels_of(data["tasks"])
         index = Index(labels)
         require(len(index) == len(labels), "a task occurs twice")
         return index
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
-        """Restore the result of :meth:`to_saved`; ValueError if it does not fit the state."""
+        """Restore the result of :meth:`to_saved`; raise ValueError if it does not fit the state."""
         self.restore_form(data, arrays, state.features)
 
     def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
-        """Restore the form of the records of a model with this number of features; ValueError if it does not fit."""
+        """Restore the encoder of a model with this number of features; raise ValueError if it does not fit."""
         noted = msgspec.convert(data["kept"], Json)
         self.form = form = restore_encoder(data, arrays, noted.get("n_features_in_"), noted.get("feature_names_in_"))
         form.frame = Shape(noted.get("n_columns"), noted.get("columns"))

@@ -1,4 +1,4 @@
-"""The input of rounds with an instance of every task, converted to rows of all instances."""
+"""Input of rounds with an instance of every task, which are converted to rows of all instances."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class Spaces(NamedTuple):
-    """The tasks, and the sizes of their feature spaces; None if features have names, so that new ones may come."""
+    """The tasks and the sizes of their feature spaces; None for named features, which may grow."""
 
     tasks: tuple[Hashable, ...]
     sizes: tuple[int, ...] | None
 
     @property
     def only(self) -> Hashable:
-        """The only task, for rounds that name none; ValueError if there are several."""
+        """Return the only task, for rounds without one; raise ValueError if there are several."""
         if len(self.tasks) > 1:
-            raise ValueError(f"task is missing: say which of {_shown(self.tasks)} is active")
+            raise ValueError(f"task is missing; pass the active one of {_shown(self.tasks)}")
         return self.tasks[0]
 
 
@@ -41,14 +41,14 @@ ALONE = Spaces((0,), ())
 
 
 class InstanceRounds(NamedTuple):
-    """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their spaces."""
+    """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their feature spaces."""
 
     rows: AnyRecords
     spaces: Spaces
 
 
 class InstancesInput(Input):
-    """The input of rounds with an instance of every task: K arrays, or dictionaries of dictionaries.
+    """Input of rounds with an instance of every task: K arrays, or dictionaries of dictionaries.
 
     The instances of a round become one row.
     """
@@ -65,11 +65,11 @@ class InstancesInput(Input):
 
     @property
     def plain_records(self) -> None:
-        """None: dictionaries of dictionaries are not read on the fast path."""
+        """None: the fast path does not support nested dictionaries."""
         return None
 
     def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
-        """Read rounds to predict: of the active tasks, or of all if none is named, shape (n, K); or a block."""
+        """Read rounds to predict: for the active tasks, or for all if ``task`` is None, shape (n, K); or a block."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         rounds = _read(X, self._spaces)
@@ -87,7 +87,7 @@ class InstancesInput(Input):
     def read_labelled(
         self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
     ) -> Records:
-        """Read rounds to learn, with one label each, or with one for every task, which makes K rounds of each."""
+        """Read rounds and labels to learn; with one label for every task, each round counts K times."""
         rounds = _read(X, self._spaces)
         if len(rounds.spaces.tasks) > 1 and np.ndim(y) == 2:
             rows, y, task = _every_task(rounds, np.asarray(y), task)
@@ -112,7 +112,7 @@ class InstancesInput(Input):
         return *self._row(x, learning), task
 
     def snapshot(self, fitted: bool) -> Undo:
-        """Return a function that restores the current state, for rounds that are refused."""
+        """Return a function that restores the current state, for rounds with errors."""
         undo_rows, spaces = super().snapshot(fitted), self._spaces
 
         def undo() -> None:
@@ -122,16 +122,16 @@ class InstancesInput(Input):
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks of the instances, to which all active ones must belong."""
+        """Return the tasks of the instances; every active task must be one of them."""
         active = [*tasks, *coming]
         known = tuple(active[:1]) if self._latest is ALONE else self._latest.tasks
         for task in active:
             if task not in known:
-                raise ValueError(f"task {task!r} has no instances: those of {_shown(known)} are given")
+                raise ValueError(f"task {task!r} has no instances; the tasks with instances are {_shown(known)}")
         return known
 
     def size(self, records: Records) -> InputShape:
-        """Return the width of rounds, and the task of each feature at first and if features have names."""
+        """Return the width of rounds, and, for first or named features, the task of each feature."""
         spaces, owner = self._spaces or self._latest, None
         if self.vocabulary is not None and spaces is not ALONE:
             owner = self._owner(spaces.tasks, records.width)
@@ -140,7 +140,7 @@ class InstancesInput(Input):
         return InputShape(records.width, dense=True, owner=owner)
 
     def began(self, state: Any) -> None:
-        """Store the tasks of a state, and the sizes of their spaces unless features have names."""
+        """Store the tasks of a state, and the sizes of their feature spaces for unnamed features."""
         tasks = state.tasks.labels
         sizes = np.bincount(owner_of(state), minlength=len(tasks))
         named = self.vocabulary is not None
@@ -155,7 +155,7 @@ class InstancesInput(Input):
         return owner
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
-        """Restore the result of :meth:`to_saved`; ValueError if a feature's name does not fit its task in the state."""
+        """Restore the result of :meth:`to_saved`; raise ValueError if a feature's name does not fit its task."""
         super().from_saved(data, arrays, state)
         named = self.vocabulary
         if named is not None:
@@ -171,7 +171,7 @@ class InstancesInput(Input):
 
 
 def _read(X: AnyRecords, known: Spaces | None) -> InstanceRounds:
-    """Read rounds in any form.
+    """Read rounds of any form.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def _read_arrays(arrays: dict[Hashable, AnyRecords], known: Spaces | None) -> In
         if known.sizes is not None and spaces.sizes != known.sizes:
             raise ValueError(f"instances must have {known.sizes} features, by task, got {spaces.sizes}")
         if known.sizes is None:
-            raise ValueError("the model learned from dictionaries: give a list of dictionaries, not arrays")
+            raise ValueError("the model learned from dictionaries; pass a list of dictionaries, not arrays")
     return InstanceRounds(np.concatenate(list(arrays.values()), axis=1), spaces)
 
 
@@ -220,7 +220,7 @@ def _read_records(records: Sequence[Record], known: Spaces | None) -> InstanceRo
         records = [{task: record} for record in records]
     tasks = tuple(records[0]) if known is None else known.tasks
     if known is not None and known.sizes is not None:
-        raise ValueError("the model learned from arrays: give an array a task, not dictionaries")
+        raise ValueError("the model learned from arrays; pass one array per task, not dictionaries")
     return InstanceRounds([_flat(record, tasks) for record in records], Spaces(tasks, None))
 
 
@@ -238,20 +238,20 @@ def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str
 
 
 def _active(rounds: InstanceRounds, task: AnyTasks, column: Hashable | None) -> AnyTasks:
-    """Return the active task of each round; the only one if none is named."""
+    """Return the active task of each round, by default the only task."""
     if task is None and column is None and rounds.spaces.tasks != ALONE.tasks:
         return [rounds.spaces.only] * tabular.count(rounds.rows)
     return task
 
 
 def _every_task(rounds: InstanceRounds, y: Array, task: AnyTasks) -> tuple[AnyRecords, Array, list[Hashable]]:
-    """Repeat each round K times, the tasks active in turn; ValueError for another shape of y or named active tasks."""
+    """Repeat each round for each of K tasks; raise ValueError for another shape of y, or if active tasks are given."""
     n, tasks = tabular.count(rounds.rows), rounds.spaces.tasks
     if task is not None:
-        raise ValueError(f"y holds a label of every task, shape {y.shape}: task= must not name active ones")
+        raise ValueError(f"y has a label for every task, shape {y.shape}; leave out task=")
     if y.shape != (n, len(tasks)):
         raise ValueError(
-            f"y must hold one label per round, or one for each task, shape {(n, len(tasks))}, got {y.shape}"
+            f"y must have one label per round, or one for each task, shape {(n, len(tasks))}, got {y.shape}"
         )
     K = len(tasks)
     rows = rounds.rows
@@ -264,6 +264,6 @@ def _shown(tasks: Sequence[Hashable]) -> str:
 
 
 def owner_of(state: LearnerState) -> Ints:
-    """Return the task of each feature; learners for several b have the same."""
+    """Return the task of each feature, from the first learner if there are several b."""
     member = state.members[0] if isinstance(state, EnsembleState) else state
     return np.asarray(member.model.owner)

@@ -1,4 +1,4 @@
-"""Keys and values of features: the rule that columns of a file and dictionaries share."""
+"""Keys and values of features, the same for columns of a file and dictionaries."""
 
 from __future__ import annotations
 
@@ -54,29 +54,29 @@ MISSING_WORDS = ("", "NA", "N/A", "#N/A", "<NA>", "n/a", "null", "NULL", "None",
 
 
 def is_missing_word(value: object) -> bool:
-    """Return True for text that stands for a missing number or date."""
+    """Return True for words for a missing number or date, such as "NA"."""
     return isinstance(value, str) and value.strip() in MISSING_WORDS
 
 
 def missing_key(name: object) -> str:
-    """Return the key of the feature that indicates a missing value of a column."""
+    """Return the key of a column's missing-value indicator."""
     return f"{name}="
 
 
 def presence_name(name: object) -> str:
-    """Return the name of the presence of a number, if the number has a column of its own."""
+    """Return the name of a number's presence indicator, if it has a separate column."""
     return f"{name} is present"
 
 
 @lru_cache(maxsize=1 << 16)
 def presence_column(name: str, bits: int) -> int:
-    """Hash the presence of a number to its column: the key is the name and a byte that no text in UTF-8 has."""
+    """Hash the presence indicator of a number to its column; its key ends with a byte that UTF-8 does not use."""
     state = np.uint64(fnv1a(prefix_state(name), as_bytes(b"\xff"), 0, 1))
     return int(slot(state, bit_mask(bits)))
 
 
 def spell(value: object) -> str:
-    """Spell a category in a key: a number without zeros at its end, a truth value as ``True`` or ``False``.
+    """Format a category for a key: a number without trailing zeros, a boolean as ``True`` or ``False``.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _items(name: str, value: Label) -> Iterator[tuple[str, float]]:
 
 def _text(name: str, value: object) -> Iterator[tuple[str, float]]:
     if value is not None and not isinstance(value, str):
-        raise InputError(f"{clipped(repr(value))} is not a text", column=name)
+        raise InputError(f"{clipped(repr(value))} is not text", column=name)
     tokens = _TOKEN.findall(encode_key(value or "").lower())
     for token, count in Counter(tokens).items():
         yield f"{name}^{token.decode('utf-8', 'surrogatepass')}", math.log(1.0 + count)
@@ -124,7 +124,7 @@ _KEYED = {"numeric": _number, "categorical": _category, "items": _items, "text":
 
 
 def keyed(name: str, kind: str, value: object) -> list[tuple[str, float]]:
-    """Return the keys and values of the features of a value in a column of some kind; none for None.
+    """Return the keys and values of the features of a column's value; none for None.
 
     Raises
     ------

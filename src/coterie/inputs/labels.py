@@ -1,8 +1,8 @@
-"""Label encoders: from the labels of users to those of learners, and from margins to predictions.
+"""Label encoders: from users' labels to learners' labels, and from margins to predictions.
 
-For learners two classes are -1 and +1, many classes are memberships, and numbers are standardised differences from the
-mean so far. Each kind of labels decodes learners' margins into labels and probabilities.
-:mod:`coterie.evaluation.tracing` makes traces of rows, in which predictions are stored until their labels come.
+Learners get -1 and +1 for two classes, class indicators for many classes, and standardised numbers. A label encoder
+decodes margins into labels and probabilities. :mod:`coterie.evaluation.tracing` makes traces of the rows in which
+predictions are stored until their labels arrive.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Label
 
 
 class Labels(ABC):
-    """The labels of a stream, in order of appearance.
+    """The labels of a stream, in order of first appearance.
 
-    A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` of the methods is the factor that makes
-    log-odds of decoded margins, None if they are not log-odds.
+    A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` is the factor from decoded margins to
+    log-odds, None if they are not log-odds.
 
     Attributes
     ----------
@@ -55,21 +55,21 @@ class Labels(ABC):
 
     @property
     def ordered(self) -> Sequence[Hashable]:
-        """The labels known, in the order of the columns of probabilities; numbers have none."""
+        """The known labels, in the order of the columns of probabilities; empty for numbers."""
         return ()
 
     @property
     def classes(self) -> Array:
-        """The labels known as an array, in their order."""
+        """The known labels as an array, in order."""
         return as_labels(self.ordered)
 
     def array(self, y: AnyLabels) -> Array:
-        """Convert labels in any form to an array of one entry per record."""
+        """Convert labels of any form to an array with one entry per record."""
         labels = np.asarray(exact_labels(y))
         return as_labels(y) if labels.dtype.kind == "U" and isinstance(y, list) else labels  # numbers keep their type
 
     def check(self, y: AnyLabels) -> None:
-        """Refuse values that cannot be labels."""
+        """Raise ValueError for values that cannot be labels."""
         from sklearn.utils.multiclass import check_classification_targets
 
         if getattr(getattr(y, "dtype", None), "kind", "") == "O" and all(type(label) is int for label in y):
@@ -77,20 +77,20 @@ class Labels(ABC):
         check_classification_targets(y)
 
     def require_whole(self) -> None:
-        """Refuse a finished stream that had too few labels."""
+        """Raise ValueError for a finished stream with too few labels."""
         if len(self.ordered) < 2:
             more = "two classes" if self.most == 2 else "two classes or more"
-            raise ValueError(f"y must hold {more}, got one class only: {self.ordered[0]!r}")
+            raise ValueError(f"y must have {more}, got only one class: {self.ordered[0]!r}")
 
     @abstractmethod
     def require_sound(self, models: int) -> None:
-        """Refuse impossible labels from a file, given the number of two-class models: ValueError."""
+        """Raise ValueError for invalid labels from a file with this number of binary models."""
 
     # -- labels of learners
 
     @abstractmethod
     def values(self, y: AnyLabels) -> Array:
-        """Encode labels for learners and add new ones; ValueError, with nothing added, for invalid ones."""
+        """Encode labels for learners and add new ones; raise ValueError, and add none, for invalid ones."""
 
     def with_one(self, y: AnyLabels) -> Labels:
         """Return a copy with one more label; the same object if the label is known."""
@@ -111,7 +111,7 @@ class Labels(ABC):
     def learn(self, values: Array, last: int, weights: Floats | None = None) -> Any:
         """Learn the first ``last`` labels, and return the encoded labels (``.y``), for :meth:`predictions`.
 
-        The others have not been seen yet. The ``weights`` of records tell how much each number counts.
+        The other labels have not arrived yet. The ``weights`` of records are the weights of numbers.
         """
 
     def predictions(self, margins: Floats, inside: Any) -> Floats:
@@ -119,11 +119,11 @@ class Labels(ABC):
         return np.asarray(inside.shift + inside.factor * margins)
 
     def empty_rows(self, n: int) -> Array:
-        """Return the rows of n predictions before anything is learned."""
+        """Return the rows of n predictions before the first update."""
         return np.zeros(n)
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
-        """Convert margins to rows that are stored until their labels come; ``y`` are the labels if known, else None."""
+        """Convert margins to rows that are stored until labels arrive; ``y`` are the labels if known, else None."""
         return np.asarray(margins)
 
     # -- predictions
@@ -137,11 +137,11 @@ class Labels(ABC):
         """Return the prediction for each decoded margin."""
 
     def strength(self, margins: Floats) -> Array | None:
-        """Return the certainty of each prediction; None for numbers."""
+        """Return the confidence of each prediction; None for numbers."""
         return margins
 
     def decision(self, margins: Floats) -> Floats:
-        """Return margins as those of ``decision_function``."""
+        """Return margins in the form of ``decision_function``."""
         return margins
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
@@ -149,11 +149,11 @@ class Labels(ABC):
         return np.zeros((len(margins), 0))
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """Return the probability of each record's positive label or predicted class; None if there is none."""
+        """Return the probability of each record's positive label or predicted class; None without probabilities."""
         return None
 
     def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
-        """Return scikit-learn's ``score`` of predictions: the share of the right ones."""
+        """Return scikit-learn's ``score`` of predictions: the accuracy."""
         return float(np.average(predicted == np.asarray(y), weights=None if weight is None else np.asarray(weight)))
 
 
@@ -170,10 +170,10 @@ def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
 
 
 class TwoLabels(Labels):
-    """The two labels of a stream, in order of appearance.
+    """The two labels of a stream, in order of first appearance.
 
-    For learners a label keeps the sign that it got first; for users the larger label is the positive one.
-    ``orientation`` is -1 if these differ, since the stream began with a label whose sign could only be guessed.
+    For learners a label keeps its first sign; for users the larger label is the positive one. ``orientation`` is -1 if
+    these differ, because the first label of a stream had an unknown sign.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class TwoLabels(Labels):
         self._set_inside(dict(inside or {}))
 
     def _set_inside(self, inside: dict[Hashable, float]) -> None:
-        """Set the known labels, and compute once the facts that each single record needs."""
+        """Set the known labels, and cache values for single records."""
         self.inside = inside
         self._ordered = _in_order(list(inside))
         #: +1 if learners see the positive label, or the only one, as +1, else -1.
@@ -200,11 +200,11 @@ class TwoLabels(Labels):
 
     @property
     def ordered(self) -> list[Hashable]:
-        """The labels known, the negative one first."""
+        """The known labels, the negative one first."""
         return self._ordered
 
     def require_sound(self, models: int) -> None:
-        """Refuse labels from a file unless they are one or two of different signs: ValueError."""
+        """Raise ValueError for labels from a file unless they are one or two of different signs."""
         spec.labels_of(list(self.inside))
         signs = list(self.inside.values())
         if sorted(signs) not in ([-1.0], [1.0], [-1.0, 1.0]):
@@ -251,7 +251,7 @@ class TwoLabels(Labels):
         self._set_inside(known)
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
-        """Return learners' margins: labels may yet change their signs."""
+        """Return learners' margins, because the signs of labels may still change."""
         return np.asarray(margins * self.orientation)
 
     def label(self, margin: float) -> Hashable:
@@ -266,12 +266,12 @@ class TwoLabels(Labels):
         return classes[(margins >= 0).astype(np.int64)]
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """Return the probability of both labels, shape (n, 2); one column of ones while a single label is known."""
+        """Return the probability of both labels, shape (n, 2); one column of ones if only one label is known."""
         factor = 1.0 if log_odds is None else log_odds
         return self.columns(np.exp(_log_probabilities(-margins, factor)), np.exp(_log_probabilities(margins, factor)))
 
     def columns(self, negative: Floats, positive: Floats) -> Floats:
-        """Stack the probabilities of both labels; one column of ones while a single label is known."""
+        """Stack the probabilities of both labels; one column of ones if only one label is known."""
         return np.ones((len(positive), 1)) if len(self.ordered) == 1 else np.column_stack([negative, positive])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
@@ -287,17 +287,17 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
 
 
 class Membership(NamedTuple):
-    """Memberships of records in classes, (n, classes), and the numbers of classes known at their predictions."""
+    """Class indicators of records, (n, classes), and the numbers of known classes at their predictions."""
 
     y: Flags
     known: Ints
 
 
 class ManyLabels(Labels):
-    """Any number of labels, one for each record, numbered in order of appearance.
+    """Any number of classes, numbered in order of first appearance.
 
-    For users classes are sorted if possible; of equal margins that of the class seen first wins. A class that was not
-    seen yet cannot be predicted.
+    For users classes are sorted if possible; ties go to the class seen first. A class without a label so far cannot be
+    predicted.
 
     Examples
     --------
@@ -314,27 +314,27 @@ class ManyLabels(Labels):
 
     @property
     def seen(self) -> list[Hashable]:
-        """The labels in order of appearance."""
+        """The labels in order of first appearance."""
         return list(self.inside)
 
     @property
     def ordered(self) -> list[Hashable]:
-        """The labels in their order."""
+        """The labels in sorted order."""
         return _in_order(self.seen)
 
     @property
     def columns(self) -> list[int]:
-        """The numbers of the labels, in their order."""
+        """The numbers of the labels, in sorted order."""
         return [self.inside[label] for label in self.ordered]
 
     def require_sound(self, models: int) -> None:
-        """Refuse labels from a file unless they are numbered in their order, one for each model: ValueError."""
+        """Raise ValueError for labels from a file unless they are numbered in order, one for each model."""
         spec.labels_of(self.seen)
         if list(self.inside.values()) != list(range(models)):
             raise ValueError(f"{len(self.inside)} labels do not match {models} two-class models")
 
     def value(self, y: Hashable) -> Flags:
-        """Encode one label as memberships of all classes."""
+        """Encode one label as class indicators."""
         return np.asarray(np.arange(len(self.inside)) == self.inside[y])
 
     def values(self, y: AnyLabels) -> Ints:
@@ -347,17 +347,17 @@ class ManyLabels(Labels):
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
 
     def learn(self, values: Ints, last: int, weights: Floats | None = None) -> Membership:
-        """Learn the first ``last`` labels; the others have not been seen yet."""
+        """Learn the first ``last`` labels; the others have not arrived yet."""
         counts = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
         self.inside = dict(list(self.inside.items())[: counts[-1]])
         return Membership(values[:, None] == np.arange(counts[-1]), counts[_learned_before(len(values), last)])
 
     def empty_rows(self, n: int) -> Floats:
-        """Return the rows of n predictions of no class."""
+        """Return the rows of n predictions without a class."""
         return np.full((n, 3), (-1.0, 0.0, np.nan))
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Floats:
-        """Return the number of the predicted class, its lead over the second, and the probability of the true label."""
+        """Return the predicted class number, its lead over the second, and the probability of the true label."""
         rows = self.empty_rows(len(margins))
         if margins.shape[1]:
             rows[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
@@ -371,7 +371,7 @@ class ManyLabels(Labels):
         return rows
 
     def labels(self, margins: Floats) -> Array:
-        """Return the label of the largest margin of each record, and the class seen first of equal ones."""
+        """Return the label with the largest margin of each record; ties go to the class seen first."""
         return np.asarray(as_labels(self.seen)[np.argmax(margins, axis=1)])
 
     def label(self, margins: Floats) -> Hashable:
@@ -386,7 +386,7 @@ class ManyLabels(Labels):
         return np.where(np.isfinite(second), first - np.where(np.isfinite(second), second, 0.0), 0.0)
 
     def predictions(self, margins: Floats, inside: Membership) -> Floats:
-        """Return the margins, with minus infinity for classes that had not been seen at the prediction."""
+        """Return the margins, with -inf for classes unknown at the time of the prediction."""
         return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
 
     def decision(self, margins: Floats) -> Floats:
@@ -417,14 +417,14 @@ class ManyLabels(Labels):
 
 
 def as_labels(labels: Sequence[Hashable]) -> Array:
-    """Convert labels to an array of one entry each, also if they are of several types."""
+    """Convert labels to an array with one entry each, also for mixed types."""
     if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), tuple):
         return np.array(exact_labels(labels))
     return np.fromiter(labels, object, len(labels))
 
 
 def exact_labels(y: AnyLabels) -> AnyLabels:
-    """Convert a list of labels to an array of objects if NumPy would round its whole numbers to floats.
+    """Convert a list of labels to an object array if NumPy would round its integers to floats.
 
     Examples
     --------
@@ -441,12 +441,12 @@ _ROUNDED = 1 << 53
 
 
 def _learned_before(n: int, last: int) -> Ints:
-    """Return how many of the first ``last`` labels of n records had come when each record was predicted."""
+    """Return how many of the first ``last`` labels of n records had arrived before each prediction."""
     return np.maximum(np.arange(n) - (n - last), 0)
 
 
 def _restore_moments(saved: Sequence[float]) -> Moments:
-    """Restore the moments of numbers from a file; ValueError if they are impossible."""
+    """Restore the moments of numbers from a file; raise ValueError for impossible ones."""
     message = f"the moments of numbers are {saved!r}"
     if not all(type(number) in (int, float) for number in saved):
         raise ValueError(message)
@@ -460,12 +460,12 @@ def _restore_moments(saved: Sequence[float]) -> Moments:
 
 
 class Targets(Labels):
-    """The numbers of a stream, by their moments so far.
+    """The numeric labels of a stream, by their moments so far.
 
-    With the mean m and the standard deviation s of the labels that have been learned, a learner's margin f is the
-    prediction m + s f, and a label y is encoded as (y - m) / s, with m and s after y itself, and clipped to ± 12. All
-    tasks have the same m and s: so rules need not know the unit of labels, and the weights learn how tasks differ. No
-    single label ruins m and s: :mod:`coterie.numeric.core.moments`.
+    With the mean m and the standard deviation s of the learned labels, a margin f is the prediction m + s f, and a
+    label y is encoded as (y - m) / s, clipped to ± 12, with m and s after y itself. All tasks have the same m and s, so
+    that rules do not depend on the unit of labels, and the weights learn how tasks differ. Single outliers have a
+    limited effect on m and s: :mod:`coterie.numeric.core.moments`.
 
     Parameters
     ----------
@@ -510,7 +510,7 @@ class Targets(Labels):
         self.factor = self._deviation or 1.0
 
     def array(self, y: AnyLabels) -> Floats:
-        """Convert labels in any form to an array of numbers."""
+        """Convert labels of any form to an array of numbers."""
         return np.asarray(y, np.float64)
 
     @staticmethod
@@ -522,14 +522,14 @@ class Targets(Labels):
             return False
 
     def check(self, y: AnyLabels) -> None:
-        """Refuse values that cannot be labels."""
+        """Raise ValueError for values that cannot be labels."""
         self.values(y)
 
     def require_whole(self) -> None:
         """Accept any number of different labels."""
 
     def require_sound(self, models: int) -> None:
-        """Accept moments: they were checked when they came."""
+        """Do nothing: moments were checked when they were set."""
 
     def values(self, y: AnyLabels) -> Floats:
         """Convert labels to numbers.
@@ -562,7 +562,7 @@ class Targets(Labels):
         return float(scored(float(y), self.shift, self._deviation, FAR)) if self._standardised else float(y)
 
     def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
-        """Learn the first ``last`` labels; the others come later, after the predictions of these rounds."""
+        """Learn the first ``last`` labels; the others arrive after the predictions of these rounds."""
         n = len(values)
         inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
         counted = np.ones(last) if weights is None else weights[:last]
@@ -579,7 +579,7 @@ class Targets(Labels):
         return margins
 
     def strength(self, margins: Floats) -> None:
-        """Return None: numbers are predicted without a certainty."""
+        """Return None: numbers are predicted without a confidence."""
 
     def label(self, margin: float) -> float:
         """Return the decoded margin, which is the prediction."""

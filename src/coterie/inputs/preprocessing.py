@@ -1,4 +1,4 @@
-"""The preparation of records of all forms: logarithms, scales, a constant, and indicators of missing values."""
+"""Preprocessing of all input forms: logarithms, scaling, a constant, and missing-value indicators."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Preparation:
 
     @property
     def length_column(self) -> int:
-        """The column of the constant, by which entries are divided to become z-scores; -1 if there is none."""
+        """The column of the constant; z-scores are the other entries divided by its entry; -1 without it."""
         return -1 if not self.constant or (self.unit and not self.standardised) else int(self.constant_column or 0)
 
     def place_constant(self, column: int) -> None:
@@ -130,30 +130,30 @@ class Preparation:
 
     @property
     def features(self) -> int:
-        """The number of features of a prepared row of a table: its columns, the constant and the indicators."""
+        """The number of features of a preprocessed table row: columns, constant and indicators."""
         return (self.width or 0) + self.constant + len(self.missing)
 
     def names_behind(self, names: Sequence[Hashable]) -> list[str]:
-        """Return the names of the added features of tables with these columns: constant and indicators."""
+        """Return the names of the features added to tables with these columns: constant and indicators."""
         return [CONSTANT] * self.constant + [
             presence_name(names[~j]) if j < 0 else missing_key(names[j]) for j in self.missing
         ]
 
     @property
     def plain(self) -> frozenset[type]:
-        """The types of values that compiled code takes: without bool if numbers are scaled, as in files."""
+        """The value types that compiled code supports: without bool if numbers are scaled, as in files."""
         return WITHOUT_TRUTH_VALUES if self.standardised else PLAIN
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def rows(self, rows: Dense | Csr, learning: Learning) -> Dense | Csr:
-        """Prepare rows of numbers; sparse ones become dense if they become z-scores."""
+        """Preprocess numeric rows; standardised sparse rows become dense."""
         if self.standardised and isinstance(rows, Csr):
             rows = rows.to_dense(self.width or 0)
         return self._sparse(rows) if isinstance(rows, Csr) else Dense(self.columns(rows.values, learning))
 
     def columns(self, values: Floats, learning: Learning) -> Floats:
-        """Prepare rows of numbers, shape (n, width), and update the scales by learned rows.
+        """Preprocess numeric rows, shape (n, width), and update the scales with learned rows.
 
         NaN is missing, and infinity absent.
         """
@@ -187,7 +187,7 @@ class Preparation:
         return out
 
     def scale(self, values: Floats, first: int, learning: Learning) -> tuple[Floats, Floats]:
-        """Return values and presences, shape (n, k), of numbers of the features from ``first`` on, possibly absent."""
+        """Return values and presence indicators, shape (n, k), of the features from ``first`` on, possibly absent."""
         if not self.standardised:
             return np.where(np.isinf(values), 0.0, values), np.zeros(values.shape)
         scaled = np.array(values.T, np.float64, order="C")
@@ -200,12 +200,12 @@ class Preparation:
         self.compiled.records[0] += np.count_nonzero(np.broadcast_to(learning, n))
 
     def note_missing(self, first: Mapping[int, int]) -> None:
-        """Add columns with gaps in the order of their first records with one, which ``first`` has."""
+        """Add columns with missing values, in the order of their first records with one (``first``)."""
         if self.indicators:
             self.missing += sorted(first.keys() - set(self.missing), key=lambda j: (first[j], j))
 
     def _sparse(self, rows: Csr) -> Csr:
-        """Prepare sparse rows, with 0 for absent entries: add the constant, and scale to unit length."""
+        """Preprocess sparse rows, with 0 for absent entries: add the constant, and scale to unit length."""
         values, features, starts = rows.values, rows.features, rows.starts
         if self.log:
             values = np.array(values, np.float64)
@@ -233,7 +233,7 @@ class Preparation:
         learning: bool,
         missing: Sequence[int] = (),
     ) -> Csr | None:
-        """Prepare the n entries of a record in place, followed by space for the constant and ``behind`` unscaled ones.
+        """Preprocess the n entries of a record in place, followed by space for the constant and ``behind`` others.
 
         There must be space for n more, those of second columns. The record counts neither as present nor as absent for
         the features whose values are ``missing``. Returns None, and changes nothing, if :meth:`without_second_column`
@@ -256,12 +256,12 @@ class Preparation:
         _compiled(take_back)(self.compiled, features, n)
 
     def without_second_column(self, values: Floats, features: NDArray[np.int32]) -> list[int]:
-        """Return the features without a second column that need one to be learned with these values."""
+        """Return the features that need a second column before these values can be learned."""
         pairs = zip(features.tolist(), values.tolist(), strict=True)
         return [j for j, x in pairs if needs_second_column(self.compiled, j, x)]
 
     def set_second_column(self, feature: int, column: int) -> None:
-        """Set the second column of a feature: for its value if that has been constant so far, else for its presence."""
+        """Set the second column of a feature: for its value if that was constant so far, else for its presence."""
         self.compiled.columns[feature, SECOND:] = column, is_constant(self.compiled.moments[feature])
 
     @property
@@ -272,9 +272,9 @@ class Preparation:
         return {j: (int(columns[j, SECOND]), bool(columns[j, SWAPPED])) for j in features}
 
     def resize(self, numbers: Sequence[bool], missing_so_far: Iterable[int] = ()) -> None:
-        """Add features, with a flag for each that is a number to be standardised.
+        """Add features, with flags of the numbers to standardise.
 
-        A number that comes after the first record was absent before, unless its value was missing in all records.
+        A number that is new after the first record was absent before, unless its value was missing in all records.
         """
         if self.standardised:
             first, self._noted = self._noted, self._noted + len(numbers)
@@ -295,7 +295,7 @@ class Preparation:
     # -- refused records, and files -------------------------------------------------------------------------------
 
     def __getstate__(self) -> Json:
-        """Return the state without the undo function of the last records: copies are made between records."""
+        """Return the state without the undo function of the last records."""
         return self.__dict__ | {"_undo": _do_nothing}
 
     def __setstate__(self, state: Json) -> None:
@@ -318,7 +318,7 @@ class Preparation:
 
     @contextmanager
     def as_one(self) -> Iterator[None]:
-        """Undo records that are read inside together."""
+        """Undo all records read in this context together."""
         undo = self.restoring()
         try:
             yield
@@ -340,7 +340,7 @@ class Preparation:
         return undo
 
     def to_state(self) -> tuple[Json, Arrays]:
-        """Return the state as data with a JSON form, and named arrays."""
+        """Return the state as JSON data and named arrays."""
         data: Json = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
         logs = {"log": list(self.log)} if self.log else {}
         arrays: Arrays = {"moments": self.moments.copy()} if self.standardised else {}
@@ -350,12 +350,12 @@ class Preparation:
 
     @property
     def records(self) -> int:
-        """The number of records that were learned, if absences are counted."""
+        """The number of learned records, if absences are counted."""
         return int(self.compiled.records[0])
 
     @property
     def absence_counts(self) -> Ints:
-        """A copy of the counts of absences of each feature."""
+        """A copy of the absence counts of each feature."""
         return cast("Ints", self.compiled.columns[: self._noted].copy())
 
     @property
@@ -365,7 +365,7 @@ class Preparation:
 
     @classmethod
     def from_state(cls, data: Json, arrays: Arrays, width: int | None, names: int) -> Preparation:
-        """Restore the result of :meth:`to_state`, for tables of a width or a vocabulary with a number of names.
+        """Restore the result of :meth:`to_state`, for a table width or a vocabulary size.
 
         Raises
         ------
@@ -393,7 +393,7 @@ class Preparation:
         self._compile(np.concatenate([moments, np.zeros((16, WIDTH))]), _uncounted(n, 0), self.compiled.records)
 
     def restore_columns(self, columns: Array, records: int) -> None:
-        """Restore the counts of absences from a file, after the moments; ValueError if they do not fit."""
+        """Restore the absence counts from a file, after the moments; raise ValueError if they do not fit."""
         n, moments = self._noted, self.moments
         fits = columns.dtype == np.int64 and columns.shape == (n, 3)
         require(fits, f"columns is not an array of int64 of shape {(n, 3)}")
@@ -408,12 +408,12 @@ class Preparation:
 
 
 def _uncounted(n: int, records: int) -> Ints:
-    """Return rows of ``Preparing.columns`` for n features without second columns that come after some records."""
+    """Return rows of ``Preparing.columns`` for n features without second columns, added after some records."""
     return np.full((n, 3), (records, -1, 0), np.int64)
 
 
 def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield the runs of n records that are all learned or not: first, last (not included), and the flag.
+    """Yield the runs of n records that are all learned or not: first, last (excluded), and the flag.
 
     >>> list(runs_of(np.array([True, True, False]), 3)), list(runs_of(False, 3))
     ([(0, 2, True), (2, 3, False)], [(0, 3, False)])
@@ -428,19 +428,19 @@ def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def sparse_scale(scale: str) -> str:
-    """Return the scale of sparse features, which are not centred; ValueError for ``"standard"``."""
+    """Return the scale of sparse features, which are not centred; raise ValueError for ``"standard"``."""
     if scale == "standard":
-        raise ValueError("scale='standard' needs columns of numbers: sparse and hashed features have 'unit'")
+        raise ValueError("scale='standard' needs numeric columns; use 'unit' for sparse and hashed features")
     return "unit" if scale == "auto" else scale
 
 
 def _do_nothing() -> None:
-    """Undo nothing."""
+    """Do nothing, as the undo of no records."""
 
 
 @cache
 def _compiled(function: Any) -> Any:
-    """Return a compiled function of dictionaries' entries that does not check its arguments' types."""
+    """Return a compiled function of dictionaries' entries without type checks."""
     like = (UNPREPARED, np.zeros(0), np.zeros(0, np.int32), 0, 0, True)
     chosen = like if function is prepare_entries else (UNPREPARED, np.zeros(0, np.int32), 0)
     return function.compile(tuple(map(typeof, chosen)))

@@ -1,4 +1,4 @@
-"""Arrays, sparse matrices and frames as records: validated by scikit-learn, handed to compiled code."""
+"""Arrays, sparse matrices and frames: validated by scikit-learn, converted for compiled code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ONLY_TASK = 0
 
 
 def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[AnyRecords, AnyTasks]:
-    """Return the features and the tasks; these are the argument or a column of X.
+    """Return the features and the tasks, from the argument or a column of X.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[
     if column is None:
         return X, task
     if task is not None:
-        raise ValueError(f"tasks are given twice: as task= and as task_column={column!r}")
+        raise ValueError(f"tasks are given twice, as task= and as task_column={column!r}")
     if is_records(X):
         for t, record in enumerate(X):
             if column not in record:
@@ -74,7 +74,7 @@ def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[
 
 
 def warn_of_task(X: AnyRecords, task: AnyTasks) -> None:
-    """Warn if the column of tasks is also a feature of a frame; in files it is not."""
+    """Warn if the task column is also a feature of a frame; in files it is not."""
     name = getattr(task, "name", None)
     if isinstance(name, Hashable) and name is not None and name in list(getattr(X, "columns", ())):
         warnings.warn(
@@ -86,7 +86,7 @@ def warn_of_task(X: AnyRecords, task: AnyTasks) -> None:
 
 
 def warn_of_one_task(owner: str) -> None:
-    """Warn of records without a task: it may have been forgotten."""
+    """Warn of records without a task, which may have been forgotten."""
     warnings.warn(
         f"records without a task are learned as one task, and {owner} learns how much tasks share: name each record's "
         "task with task=, or its column in X with task_column=; task=np.zeros(len(X)) says that there is one task",
@@ -111,7 +111,7 @@ def has_words(X: AnyRecords) -> bool:
 
 
 def text_column(X: AnyRecords) -> Hashable | None:
-    """Return the first column of a frame that has strings or dates."""
+    """Return the first column of a frame with strings or dates."""
     names: Sequence[Hashable] = getattr(X, "column_names", X.columns)
     for name in names:
         values = np.asarray(X[name])
@@ -128,7 +128,7 @@ def _columns(X: AnyRecords) -> dict[Hashable, AnyRecords]:
 
 
 def _is_category(column: AnyRecords) -> bool:
-    """Return True for a column of categories of pandas, Polars or Arrow."""
+    """Return True for a categorical column of pandas, Polars or Arrow."""
     kind = getattr(column, "dtype", None) or column.type
     return type(kind).__name__ in ("CategoricalDtype", "Categorical", "Enum", "DictionaryType")
 
@@ -146,7 +146,7 @@ def frame_records(X: AnyRecords, gaps: bool) -> list[dict[Hashable, AnyRecords]]
 
 
 def has_numbers_only(X: AnyRecords) -> bool:
-    """Return True for a frame of numbers only; booleans are not numbers."""
+    """Return True for a numeric frame; booleans are not numbers."""
     if hasattr(X, "iloc"):
         return all(getattr(kind, "kind", "O") in "iuf" for kind in X.dtypes)
     if not hasattr(X, "column_names"):
@@ -171,11 +171,11 @@ def arrow_table(X: AnyRecords) -> AnyRecords:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         reason = "; ".join(map(str, reversed(error.args))).partition("\n")[0]
         advice = "make it numbers by pandas.to_numeric, or text by astype(str)"
-        raise ValueError(f"X has a column of values of several types: {reason}: {advice}") from error
+        raise ValueError(f"X has a column of mixed types ({reason}); {advice}") from error
 
 
 def _with_offsets(X: AnyRecords) -> AnyRecords:
-    """Convert times of several UTC offsets to text: Arrow would use the offset of the first row for all."""
+    """Convert times with several UTC offsets to text; Arrow would apply the first offset to all."""
     converted = {}
     for j, kind in enumerate(X.dtypes):
         values = [value for value in X.iloc[:, j] if not is_missing(value)] if getattr(kind, "kind", "") == "O" else []
@@ -185,7 +185,7 @@ def _with_offsets(X: AnyRecords) -> AnyRecords:
 
 
 def column_indices(log: Iterable[Hashable], width: int, names: Array | None) -> list[int]:
-    """Return the indices of the columns of an array, from their numbers, or of a frame of numbers, from their names.
+    """Return the column indices of ``log``: numbers for an array, names for a numeric frame.
 
     Raises
     ------
@@ -195,12 +195,12 @@ def column_indices(log: Iterable[Hashable], width: int, names: Array | None) -> 
     known: list[Hashable] = list(range(width)) if names is None else names.tolist()
     for name in log:
         if name not in known:
-            raise ValueError(f"log takes columns of numbers; {name!r} is not among {known[:10]}")
+            raise ValueError(f"log needs numeric columns; {name!r} is not among {known[:10]}")
     return [known.index(name) for name in log]
 
 
 def warn_of_columns(X: AnyRecords, y: AnyLabels) -> None:
-    """Warn of columns of a frame that may have to be left out: ids, single values, nearly the label."""
+    """Warn of columns of a frame that may be better left out: ids, constants, near copies of the label."""
     if not hasattr(X, "columns") or count(X) < ENOUGH_TO_WARN:
         return
     from .columns import kinds_of
@@ -224,19 +224,19 @@ ENOUGH_TO_WARN = 100
 
 
 def values_by_name(record: Record, names: Sequence[Hashable]) -> list[float]:
-    """Return the numbers of a dictionary in the order of the columns' names, NaN for missing ones."""
+    """Return the numbers of a dictionary in column order, NaN for missing ones."""
     numbers = []
     for name in names:
         value = record.get(name)
         if isinstance(value, str) and value:
-            raise ValueError(f"feature {name!r} is {value!r}; the model learned numbers there")
+            raise ValueError(f"feature {name!r} is {value!r}; the model expects a number")
         numbers.append(math.nan if is_missing(value) else usable_number(name, value))
     return numbers
 
 
 def _split_array(X: AnyRecords, column: Hashable) -> tuple[AnyRecords, AnyTasks]:
     if not isinstance(column, (int, np.integer)):
-        raise ValueError(f"task_column {column!r} is a name, and X has no names of columns: give a frame, or an index")
+        raise ValueError(f"task_column {column!r} is a name, but X has no column names; pass a frame, or an index")
     X = X if hasattr(X, "shape") else np.asarray(X)
     others = np.delete(np.arange(X.shape[1]), _checked(int(column), X.shape[1]))
     if hasattr(X, "tocsc"):
@@ -259,17 +259,17 @@ class Shape:
 
 
 def distinct_names(X: AnyRecords) -> list[Hashable]:
-    """Return the names of the columns of a pandas or Polars frame or an Arrow table: ValueError for twins."""
+    """Return the column names of a pandas or Polars frame or an Arrow table; raise ValueError for duplicates."""
     names = list(getattr(X, "column_names", X.columns))
     if len(set(names)) < len(names):
         twin = next(name for j, name in enumerate(names) if name in names[:j])
-        raise ValueError(f"X has two columns named {twin!r}: give each a name of its own")
+        raise ValueError(f"X has two columns named {twin!r}; rename one of them")
     return names
 
 
 @cache
 def _expecting(owner: str) -> type:
-    """Return a class that scikit-learn's validation names in its messages as if it were the estimator."""
+    """Return a class for scikit-learn's validation that has the estimator's name in messages."""
     from sklearn.utils import Tags, TargetTags
 
     tags = partial(Tags, estimator_type=None, target_tags=TargetTags(required=True))
@@ -285,7 +285,7 @@ def validated(
     labels: Labels | None = None,
     gaps: bool = False,
 ) -> tuple[Rows, int, AnyLabels]:
-    """Return X as rows for compiled code, its width, and y, checked by scikit-learn against the columns learned from.
+    """Return X as rows for compiled code, its width, and y, checked by scikit-learn against the training columns.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def validated(
 
 
 def require_labels(y: AnyLabels) -> AnyLabels:
-    """Refuse missing labels: scikit-learn would read some of them as text, sort others, and count none.
+    """Raise ValueError for missing labels, which scikit-learn would read as text, sort, or ignore.
 
     Returns the labels, which NumPy will not round.
 
@@ -359,8 +359,8 @@ def require_labels(y: AnyLabels) -> AnyLabels:
         t = int(missing.reshape(len(values), -1).any(axis=1).argmax())
         first = "nan" if kind == "f" else repr(values[t])
         raise ValueError(
-            f"label of record {t} (from 0) is missing: {first}; {missing.sum():,} of {missing.size:,} labels are: "
-            "leave such records out, or predict them"
+            f"label of record {t} (from 0) is missing: {first}; {missing.sum():,} of {missing.size:,} labels are "
+            "missing; leave out such records, or predict them"
         )
     for t, label in enumerate(labels):
         if spec.ends_with_null(label):
@@ -375,7 +375,7 @@ def require_usable(
     dtype: str = "float64",
     gaps: bool = False,
 ) -> None:
-    """Refuse NaN (unless ``gaps``), infinity and numbers with overflowing squares, in an array or CSR matrix.
+    """Raise ValueError for NaN (unless ``gaps``), infinity and too large numbers in an array or CSR matrix.
 
     Raises
     ------
@@ -396,7 +396,7 @@ def require_usable(
     place = int(column) if names is None else names[column]
     raise ValueError(
         f"{what} contains {_named(float(values.flat[wrong]), dtype)}, in column {place!r} "
-        f"of record {row} (from 0): leave such records out, or put another number there (0 says nothing)"
+        f"of record {row} (from 0); leave out such records, or replace the number (0 has no effect)"
     )
 
 
@@ -425,14 +425,14 @@ def as_array(rows: Rows, features: int) -> AnyRows:
 
 
 def count(X: AnyRecords) -> int:
-    """Return the number of records in any form."""
+    """Return the number of records of any form."""
     if hasattr(X, "shape"):
         return int(X.shape[0])
     return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
 
 
 def one_row(x: AnyRecords) -> AnyRecords:
-    """Convert one record in any form but a dictionary to a frame, an array or a list of one row.
+    """Convert one record, other than a dictionary, to a frame, an array or a list of one row.
 
     Raises
     ------
@@ -445,7 +445,7 @@ def one_row(x: AnyRecords) -> AnyRecords:
     has_rows = isinstance(x, Block) or hasattr(x, "columns") or is_records(x) or np.ndim(x) == 2
     row = x if has_rows else np.asarray(x)[None]
     if count(row) != 1:
-        raise ValueError(f"one record is explained at a time, got {count(row)}")
+        raise ValueError(f"explain takes one record, got {count(row)}")
     return row
 
 
@@ -468,7 +468,7 @@ def entries_of(X: AnyRecords) -> tuple[list[int], list[float]]:
 
 
 def indexed_as(X: AnyRecords, values: Array, columns: ArrayLike | None = None) -> AnyRecords:
-    """Convert the values of records to a pandas series or frame with X's index if X is a pandas frame."""
+    """Convert values of records to a pandas series or frame with X's index if X is a pandas frame."""
     if not hasattr(X, "iloc"):
         return values
     import pandas as pd
@@ -477,7 +477,7 @@ def indexed_as(X: AnyRecords, values: Array, columns: ArrayLike | None = None) -
 
 
 def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Array:
-    """Return one task label per record; ``known`` are the tasks learned so far.
+    """Return one task label per record; ``known`` are the known tasks.
 
     Raises
     ------
@@ -490,25 +490,25 @@ def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Arr
     labels = objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if labels.ndim == 0:
         raise ValueError(
-            f"task must name one task per record: got {task!r} for {n} records; task_column= names a column"
+            f"task must have one task per record: got {task!r} for {n} records; use task_column= for a column"
         )
     if labels.shape != (n,):
-        raise ValueError(f"task must name one task per record: got shape {labels.shape} for {n} records")
+        raise ValueError(f"task must have one task per record: got shape {labels.shape} for {n} records")
     return labels
 
 
 def only_task(known: Collection[Hashable]) -> int:
-    """Return the task of records without a task; ValueError if the tasks learned so far have names."""
+    """Return the task of records without one; raise ValueError if the known tasks have names."""
     if known and (len(known) > 1 or ONLY_TASK not in known):
         raise ValueError(
-            f"task is missing: the tasks learned have names, such as {next(iter(known))!r}; give task=, or name their "
-            "column of X with task_column="
+            f"task is missing: the known tasks have names such as {next(iter(known))!r}; pass task=, or the column of "
+            "X as task_column="
         )
     return ONLY_TASK
 
 
 def one_task(task: Hashable) -> Hashable:
-    """Return the label of one task, NumPy's numbers and strings converted to Python's.
+    """Convert the label of one task from NumPy's types to Python's.
 
     Raises
     ------
@@ -529,5 +529,5 @@ def one_task(task: Hashable) -> Hashable:
 
 
 def objects(labels: Sequence[Hashable]) -> Array:
-    """Convert labels, which may be tuples, to an array of one entry each, without changing their types."""
+    """Convert labels, which may be tuples, to an object array without changing their types."""
     return np.fromiter(labels, object, len(labels))

@@ -1,4 +1,4 @@
-"""Tasks of a model by the names that people type."""
+"""Tasks of a model by the names that users type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMPARED = 10_000
 
 
 def find_tasks(model: Estimator, names: Sequence[str], path: str) -> list[Hashable]:
-    """Return the tasks of a model by their names, exact or as they are printed.
+    """Return the tasks of a model by their names, exact or as printed.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ def find_tasks(model: Estimator, names: Sequence[str], path: str) -> list[Hashab
             raise InputError(f"task {name!r} was never seen: the model knows {len(tasks)} tasks{hint}", path)
         if len(matches) > 1:
             words = " and ".join(map(repr, matches))
-            raise InputError(f"{name!r} is how {words} are printed: only Python can tell them apart", path)
+            raise InputError(f"{name!r} is ambiguous: {words} are both printed so; use Python to select one", path)
         result.append(matches[0] if matches else name)
     return result
 
 
 def forget_tasks_by_name(model: Estimator, names: Sequence[str], path: str) -> list[str]:
-    """Let a model forget tasks, and return the names of those that stay in ``tasks_`` because its relation names them.
+    """Forget tasks of a model; return the names that stay in ``tasks_`` because its relation lists them.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def forget_tasks_by_name(model: Estimator, names: Sequence[str], path: str) -> l
     """
     if not hasattr(model, "forget_tasks"):
         kind = type(model).__name__
-        raise InputError(f"holds a batch model ({kind}), which is refitted without the records of a task", path)
+        raise InputError(f"contains a batch model ({kind}); refit it without the records of the task", path)
     tasks = find_tasks(model, names, path)
     model.forget_tasks(tasks)
     known = set(getattr(model, "tasks_", ()))

@@ -1,4 +1,4 @@
-"""The input of records with several views: validation and conversion for learners."""
+"""Input of multi-view records: validation and conversion for learners."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .labels import Labels
 
 @dataclass(frozen=True, eq=False)
 class PartialBlock:
-    """A view's block of records of which some are without this view.
+    """A view's block of records, some of which lack this view.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PartialBlock:
 
 
 def pad_views(X: AnyRecords, how: Literal["zeros", "repeat"] = "zeros", width: int | None = None) -> AnyRecords:
-    """Bring views of different sizes to one length, for a :class:`coterie.views.MultiviewPerceptron` (FOR09 chapter 5).
+    """Pad views of different sizes to one length, for a :class:`coterie.views.MultiviewPerceptron` (FOR09 chapter 5).
 
     Parameters
     ----------
@@ -83,20 +83,20 @@ def pad_views(X: AnyRecords, how: Literal["zeros", "repeat"] = "zeros", width: i
         raise ValueError(f"how must be 'zeros' or 'repeat', got {how!r}")
     names = names_of(X, None)
     if tabular.is_records(X):
-        raise TypeError("records that are dictionaries need no padding: features of one name are the same in all views")
+        raise TypeError("dictionaries need no padding: features with equal names are the same in all views")
     blocks = [X[name] for name in names]
     checked = [_check_block(block, name) for block, name in zip(blocks, names, strict=True)]
     widths = [block[0].shape[1] for block in checked if block is not None]
     longest = max(widths, default=0) if width is None else width
     for name, block in zip(names, checked, strict=True):
         if block is not None and block[0].shape[1] > longest:
-            raise ValueError(f"view {name!r} has {block[0].shape[1]} features, which is more than width={width!r}")
+            raise ValueError(f"view {name!r} has {block[0].shape[1]} features, more than width={width!r}")
     padded = [None if block is None else _pad(*block, how, longest) for block in checked]
     return dict(zip(names, padded, strict=True)) if isinstance(X, Mapping) else padded
 
 
 def _pad(block: AnyRecords, present: Flags, how: str, width: int) -> AnyRecords:
-    """Widen a block."""
+    """Pad a block."""
     n, d = block.shape
     if how == "repeat":
         padded = block[:, np.arange(width) % d]
@@ -109,7 +109,7 @@ def _pad(block: AnyRecords, present: Flags, how: str, width: int) -> AnyRecords:
 
 
 def names_of(X: AnyRecords, chosen: Sequence[Hashable] | None) -> list[Hashable]:
-    """Return the names of the views of a model's first records: those ``chosen`` by the user, or those of X.
+    """Return the names of the views of the first records: those ``chosen`` by the user, or those of X.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def names_of(X: AnyRecords, chosen: Sequence[Hashable] | None) -> list[Hashable]
         return list(X)
     if not isinstance(X, (list, tuple)):
         raise TypeError(
-            "X must be a list of blocks, one a view, a dictionary name -> block, or a list of records that are "
+            "X must be a list of blocks, one per view, a dictionary name -> block, or a list of "
             f"dictionaries name -> features; got {type(X).__name__}"
         )
     return (
@@ -131,7 +131,7 @@ def names_of(X: AnyRecords, chosen: Sequence[Hashable] | None) -> list[Hashable]
 
 
 def present_in(X: AnyRecords, names: Sequence[Hashable]) -> list[Hashable]:
-    """Return the views that have a block; all of them if records are dictionaries."""
+    """Return the views that have a block; all of them for dictionaries."""
     if isinstance(X, Mapping):
         return [name for name in names if X.get(name) is not None]
     if hasattr(X, "views") or tabular.is_records(X):
@@ -140,7 +140,7 @@ def present_in(X: AnyRecords, names: Sequence[Hashable]) -> list[Hashable]:
 
 
 class ViewInput(Input):
-    """The input of records with several views: one block per view, or dictionaries of dictionaries of features.
+    """Input of multi-view records: one block per view, or dictionaries of dictionaries of features.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class ViewInput(Input):
         self.views: Views | None = None
 
     def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
-        """Read records to predict; unknown features of dictionaries are left out."""
+        """Read records to predict; ignore unknown features of dictionaries."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         self._refuse_tasks(task)
@@ -175,11 +175,11 @@ class ViewInput(Input):
     def read_labelled(
         self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
     ) -> Records:
-        """Read records to learn and their labels; the views of the ``first`` ones are those of all."""
+        """Read records to learn and their labels; the ``first`` ones determine the views."""
         self._refuse_tasks(task)
         records, views = self._read_views(X, None if known.state is None else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
-            raise ValueError(f"y must hold one label per record: got shape {np.shape(y)} for {len(records)} records")
+            raise ValueError(f"y must have one label per record: got shape {np.shape(y)} for {len(records)} records")
         labels.check(y)
         self.views = views
         return self._records(records)._replace(y=y, labels=labels, values=labels.values(y))
@@ -188,7 +188,7 @@ class ViewInput(Input):
         """Read the records of a validated block."""
         if not isinstance(block.X, ViewRecords):
             owner = self.options.owner
-            raise ValueError(f"{owner} does not learn from files: give a dictionary of arrays or frames, one per view")
+            raise ValueError(f"{owner} does not support files; pass a dictionary of arrays or frames, one per view")
         return self._records(block.X)
 
     def as_block(self, records: Records, y: Array) -> Block:
@@ -199,13 +199,15 @@ class ViewInput(Input):
         """Return a record, a dictionary of dictionaries, and the only task."""
         self._refuse_tasks(task)
         if not isinstance(x, Mapping):
-            raise TypeError(f"one record is a dictionary view -> features, got {type(x).__name__}; lists hold several")
+            raise TypeError(
+                f"one record must be a dictionary view -> features, got {type(x).__name__}; lists are for several"
+            )
         return x, tabular.ONLY_TASK
 
     def read_one(
         self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[ViewRecords, int, Hashable]:
-        """Read one record, a dictionary name of a view -> dictionary of its features without absent views."""
+        """Read one record, a dictionary from view to features, without absent views."""
         x, task = self.split_one(x, task, known)
         if not learning:
             return self._views.records([x], resize=False), 0, task
@@ -223,7 +225,7 @@ class ViewInput(Input):
 
     def _refuse_tasks(self, task: AnyTasks) -> None:
         if task is not None:
-            raise ValueError(f"{self.options.owner} has no tasks: leave task out")
+            raise ValueError(f"{self.options.owner} has no tasks; leave out task")
 
     def _records(self, records: ViewRecords) -> Records:
         return Records(records, 0, np.zeros(len(records), np.int64))
@@ -231,7 +233,7 @@ class ViewInput(Input):
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """Return a function that restores the current state, for records that are refused."""
+        """Return a function that restores the current state, for records with errors."""
         before = self.views if fitted else None
         sizes = [] if before is None else before.sizes()
 
@@ -250,15 +252,15 @@ class ViewInput(Input):
     # -- files ----------------------------------------------------------------------------------------------------
 
     def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state of the input as data with a JSON form and named arrays."""
+        """Return the state of the input as JSON data and named arrays."""
         return {"view": self._views.to_json()}, {}
 
     def index_of(self, data: Fields) -> Index:
-        """Return the index of the views in the data of a file."""
+        """Return the index of the views in saved data."""
         return Index(views_from_json(data["view"]).names)
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
-        """Restore the result of :meth:`to_saved`; ValueError if the views are not those of the state."""
+        """Restore the result of :meth:`to_saved`; raise ValueError for other views than those of the state."""
         self.views = views_from_json(data["view"])
         widths = tuple(self.views.widths)
         require(widths == tuple(state.widths), f"the views are {widths} wide, and the model {tuple(state.widths)}")
@@ -267,10 +269,10 @@ class ViewInput(Input):
 def read_views(
     X: AnyRecords, views: Views | None, chosen: Sequence[Hashable] | None, one_space: bool, any_sizes: bool = False
 ) -> tuple[ViewRecords, Views]:
-    """Read records, and the views including them; ``views`` are those learned so far, if any.
+    """Return records, and the views including them; ``views`` are the known ones, if any.
 
-    New feature names of dictionaries are added to the views in place: the same ones to all views of ``one_space``,
-    whose blocks must have one size unless ``any_sizes``.
+    New feature names of dictionaries are added to the views in place: to all views in ``one_space``, whose blocks must
+    have one size unless ``any_sizes``.
 
     Raises
     ------
@@ -286,7 +288,7 @@ def read_views(
     if tabular.is_records(X):
         return views.records(X, resize=True), views
     if views.words is not None:
-        raise ValueError("the model learned from dictionaries of features: give a list of such records, not blocks")
+        raise ValueError("the model learned from dictionaries of features; pass a list of such records, not blocks")
     return _blocks(X, views, one_space and not any_sizes)
 
 
@@ -302,7 +304,7 @@ def _blocks(X: AnyRecords, views: Views, one_size: bool) -> tuple[ViewRecords, V
     blocks = [_check_block(block, name) for block, name in zip(by_view, views.names, strict=True)]
     lengths = {name: len(block[1]) for name, block in zip(views.names, blocks, strict=True) if block is not None}
     if not lengths:
-        raise ValueError("no view has a block: one at least is needed")
+        raise ValueError("no view has a block; at least one is needed")
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
         raise ValueError(f"the views must have the same records, row by row: {shown}")
@@ -320,7 +322,7 @@ def _check_block(block: AnyRecords, name: Hashable) -> tuple[AnyRows, Flags] | N
 
     part = block if hasattr(block, "present") else PartialBlock(block, None)  # type: ignore[arg-type]
     if tabular.is_records(part.block):
-        raise TypeError(f"the block of view {name!r} holds dictionaries: give records as dictionaries of dictionaries")
+        raise TypeError(f"the block of view {name!r} has dictionaries; pass records as dictionaries of dictionaries")
     array = np.column_stack(part.block.columns) if hasattr(part.block, "column_names") else part.block
     n = tabular.count(array)
     present = np.ones(n, bool) if part.present is None else np.asarray(part.present)
@@ -336,7 +338,7 @@ def _check_block(block: AnyRecords, name: Hashable) -> tuple[AnyRows, Flags] | N
 
 
 def _widths(blocks: Sequence[tuple[AnyRows, Flags] | None], views: Views, one_size: bool) -> list[int]:
-    """Return the widths of the views, 0 if not known yet; ValueError if they changed or must be equal and are not."""
+    """Return the widths of the views, 0 if unknown; raise ValueError if they changed, or differ if ``one_size``."""
     new = [0 if block is None else block[0].shape[1] for block in blocks]
     known = [now or before for now, before in zip(new, views.widths, strict=True)]
     if one_size and len({width for width in known if width}) > 1:

@@ -1,4 +1,4 @@
-"""Views: records as one vector or as several vectors of one thing, and learners of several."""
+"""Multi-view records, with several vectors per record, and their learners."""
 
 import lazy_loader
 

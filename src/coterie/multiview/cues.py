@@ -1,4 +1,4 @@
-"""The round of the multi-cue learner: a Projectron++ a view, and a passive-aggressive learner of their margins."""
+"""The multi-cue learner: one Projectron++ per view, and a passive-aggressive learner of their margins."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CueState(ViewMembersState):
 
 
 class CueLearner(MembersRound):
-    """A kernel learner a view, and a linear learner of their margins above them."""
+    """One kernel learner per view, and a linear learner of their margins."""
 
     def __init__(self, kernels: Part, eta: float, rule: PassiveAggressive) -> None:
         hinge = compiled_rule(rule)
@@ -53,14 +53,14 @@ class CueLearner(MembersRound):
         self.traits = replace(self.traits, can_refuse=True)
 
     def rebind(self, state: CueState) -> None:
-        """Check that a state learned under other parameters can be continued: only the rule may differ."""
+        """Raise ValueError if other parameters than the rule changed."""
         if [learner.hypothesis for learner in self._learners(state.names)] != [
             learner.hypothesis for learner in state.learners
         ]:
             raise ValueError("kernels and eta cannot change after the first update; fit a new model")
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CueState:
-        """The state before the first round: ValueError if views have not a kernel each."""
+        """Return the state before the first round; raise ValueError unless each view has a kernel."""
         learners = self._learners(size.names)
         widths = zip(learners, size.widths, strict=True)
         members = [learner.init(Index([0]), InputShape(width, size.dense)) for learner, width in widths]
@@ -124,17 +124,17 @@ class CueLearner(MembersRound):
         return list(zip(state.learners, state.members, strict=True))
 
     def skip(self, state: CueState, rounds: int) -> None:
-        """End rounds that have no labels."""
+        """End rounds without labels."""
         super().skip(state, rounds)
         state.rounds += rounds
 
     def dump(self, state: CueState) -> tuple[Json, Arrays]:
-        """The state as plain JSON data and named arrays."""
+        """Return the state as plain JSON data and named arrays."""
         data, arrays = super().dump(state)
         return data, {"weights": state.weights.copy()} | arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> CueState:
-        """Restore the result of :meth:`dump`; the index is of the names of the views."""
+        """Restore the result of :meth:`dump`; ``index`` has the names of the views."""
         learners = self._learners(tasks.labels)
         saved, members = self.restored(data, arrays, learners, [Index([0]) for _ in learners])
         require(all(member.dense == saved.dense for member in members), "views are kept in several forms")

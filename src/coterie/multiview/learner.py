@@ -1,7 +1,7 @@
-"""The round for records of several views: a norm over the views, a rule, and weights or support vectors.
+"""Multi-view learners: a norm over the views, a rule, and weights or support vectors.
 
-The learners are those of :mod:`coterie.models.contract`, of records that all belong to one task. A view that is absent
-has no part in the round: it adds nothing to the margin and learns nothing.
+They implement :mod:`coterie.models.contract` for records that all belong to one task. An absent view adds nothing to
+the margin and is not updated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ STRETCH, POINTS = 1024, 64
 
 @dataclass
 class ViewState:
-    """The state of a learner of views: a tree of named arrays, the views, and how wide each is."""
+    """The state of a multi-view learner: a tree of named arrays, the views, and their widths."""
 
     model: Tree
     names: list[Hashable]
@@ -81,7 +81,7 @@ class ViewState:
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`_NormLearner.dump` returns beside the arrays."""
+    """The data that :meth:`_NormLearner.dump` returns in addition to the arrays."""
 
     shape: Json
     widths: list[Features]
@@ -90,7 +90,7 @@ class _Saved(msgspec.Struct):
 
 
 class ViewMoves(NamedTuple):
-    """The outcome of a batch; ``lengths[i]`` are those of the weights of K views after ``ends[i]`` of the records."""
+    """The result of a batch; ``lengths[i]`` are the norms of the weights of K views after ``ends[i]`` records."""
 
     moves: Moves
     ends: ArrayLike
@@ -98,7 +98,7 @@ class ViewMoves(NamedTuple):
 
 
 class ViewRound(BaseLearner):
-    """A learner of records of several views, which all belong to the same task; a subclass says how it learns.
+    """Base of multi-view learners, in which all records belong to one task.
 
     Rows are :class:`~coterie.multiview.ViewRecords`, and in files the names of the views take the place of tasks.
     """
@@ -118,10 +118,10 @@ class ViewRound(BaseLearner):
         """Predict and learn records, as many as there are labels."""
 
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
-        """Accept any task: there is one."""
+        """Do nothing: there is only one task."""
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop nothing: there are no tasks."""
+        """Do nothing: there are no tasks."""
 
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
         """Predict records without changing the state."""
@@ -140,42 +140,40 @@ class ViewRound(BaseLearner):
         return result_of(moves, run, len(y))._replace(views=views)
 
     def weights(self, state: LearnerState) -> list[NDArray[np.float64]]:
-        """The weights that learn, view by view.
+        """Return the current weights, view by view.
 
         Raises
         ------
         AttributeError
             With kernels, whose features have none.
         """
-        raise AttributeError("a model with kernels has support vectors, not a weight for every feature")
+        raise AttributeError("a kernel model has support vectors and no weights of features")
 
     def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """A⁻¹ of the one task, 1."""
+        """Return A⁻¹ of the one task, 1."""
         return np.ones((1, 1))
 
     def share(self, state: LearnerState) -> NDArray[np.float64]:
-        """The share of the one task, which has no other to share with: 0."""
+        """Return the share of the one task, 0."""
         return np.zeros(1)
 
 
 class _NormLearner(ViewRound):
-    """Base of the learners under a norm: the rule, and states in files."""
+    """Base of the learners with a norm: the rule, and saved states."""
 
     def __init__(self, norm: Norm, rule: Part, average: bool) -> None:
         self.norm = norm
         self._rule, self._mean = compiled_rule(rule), int(average)
         if not norm.compiled and not isinstance(self._rule, MistakeStep):
-            raise ValueError(
-                f"a gauge needs the rule Perceptron(), got {rule!r}: other steps are known for p-norms only"
-            )
+            raise ValueError(f"a gauge requires rule=Perceptron(), got {rule!r}")
         self.traits = replace(self.traits, can_refuse=not norm.compiled)  # the gradient of a gauge may be refused
 
     def _rank(self, widths: Sequence[int]) -> int:
-        """The number of singular values of V, for views of these widths."""
+        """Return the number of singular values of V for views of these widths."""
         return self.norm.rank(tuple(widths))
 
     def _reshape(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Reshape the state for new features, because V has more singular values then; all or nothing."""
+        """Reshape the state for new features, with which V has more singular values; unchanged on an error."""
         r, potential = self._rank(widths), state.model.potential
         if r == self._rank(state.widths):
             return
@@ -191,18 +189,18 @@ class _NormLearner(ViewRound):
         state.model = state.model._replace(potential=potential)
 
     def skip(self, state: ViewState, rounds: int) -> None:
-        """End rounds that have no labels: they count for the mean of the weights."""
+        """End rounds without labels, which count for the mean of the weights."""
         state.model.potential.clock[0] += rounds
         state.rounds += rounds
 
     def dump(self, state: ViewState) -> tuple[Json, Arrays]:
-        """The state as plain JSON data and named arrays."""
+        """Return the state as plain JSON data and named arrays."""
         shape, arrays = flatten(require_held(state.model.to_saved(state.widths)))
         saved = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
         return saved | {"rounds": state.rounds}, arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ViewState:
-        """Restore the result of :meth:`dump`; the index is of the names of the views.
+        """Restore the result of :meth:`dump`; ``index`` has the names of the views.
 
         Raises
         ------
@@ -222,7 +220,7 @@ class _NormLearner(ViewRound):
 
 
 class ViewLearner(_NormLearner):
-    """A norm over views, weights and a rule joined into one round.
+    """A norm over views, weights and a rule combined into one learner.
 
     Parameters
     ----------
@@ -240,11 +238,11 @@ class ViewLearner(_NormLearner):
     """
 
     def rebind(self, state: ViewState) -> None:
-        """Check that a state learned under other parameters can be continued: only rule and average may differ."""
+        """Raise ValueError if other parameters than rule and average changed."""
         _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
-        """The state before the first round."""
+        """Return the state before the first round."""
         store, potential = self.norm.start(size.widths, size.dense)
         return ViewState(primal.Primal(store, potential, self._mean), list(size.names), size.widths, size.dense)
 
@@ -278,7 +276,7 @@ class ViewLearner(_NormLearner):
         return ViewMoves(moves, ends, lengths)
 
     def lengths(self, state: ViewState) -> Margins:
-        """The length of the weights of each view."""
+        """Return the norm of the weights of each view."""
         return np.asarray(state.model.store.lengths(state.model.potential))
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
@@ -288,12 +286,12 @@ class ViewLearner(_NormLearner):
         return margins
 
     def weights(self, state: ViewState) -> list[NDArray[np.float64]]:
-        """The weights that learn, view by view."""
+        """Return the current weights, view by view."""
         return list(state.model.store.by_view(state.model.potential, state.widths))
 
 
 class KernelViewLearner(_NormLearner):
-    """A norm over views and a rule joined into one round in the dual form: support vectors, and products by kernels.
+    """A norm over views and a rule in the dual form, with support vectors and kernels.
 
     Parameters
     ----------
@@ -314,29 +312,29 @@ class KernelViewLearner(_NormLearner):
 
     def __init__(self, norm: Norm, kernels: Part, rule: Part, average: bool) -> None:
         if norm.inner != 2.0:
-            raise ValueError(f"kernels need inner=2, because they give only products, got inner={norm.inner!r}")
+            raise ValueError(f"kernels require inner=2, got inner={norm.inner!r}")
         super().__init__(norm, rule, average)
         self.kernels = kernels
         self.traits = replace(self.traits, can_refuse=True)
 
     def _rank(self, widths: Sequence[int]) -> int:
-        """The number of singular values of V: of K views in a kernel's space, which may have any dimension, K."""
+        """Return K, the number of singular values of V for K views in a kernel's space of any dimension."""
         linear = isinstance(self.kernels, PlainProduct) and self.kernels.plain
         return super()._rank(widths) if linear else len(widths)
 
     def _kernels_for(self, names: Sequence[Hashable]) -> list[Part]:
-        """The kernels as the norm takes them: one a view, or one a pair of views of one space."""
+        """Return the kernels for the norm: one per view, or one per pair of views of one space."""
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
         return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
 
     def rebind(self, state: ViewState) -> None:
-        """Check that a state learned under other parameters can be continued: only rule and average may differ."""
+        """Raise ValueError if other parameters than rule and average changed."""
         _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
         if list(state.kernels) != self._kernels_for(state.names):
-            raise ValueError(f"kernels cannot change once learned, from {state.kernels!r}: fit a new model")
+            raise ValueError(f"kernels cannot change after the first update, from {state.kernels!r}; fit a new model")
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
-        """The state before the first round: ValueError if views have not a kernel each, or pairs of them."""
+        """Return the state before the first round; raise ValueError for missing kernels of views or pairs."""
         kernels, widths = self._kernels_for(size.names), size.widths
         potential = self.norm.potential(len(widths), self._rank(widths))
         require_sizes(kernels, size.names, widths)
@@ -365,7 +363,7 @@ class KernelViewLearner(_NormLearner):
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves
     ) -> int:
-        """Learn the records of a block from ``first`` on, as many as memory allows; returns the first that is left."""
+        """Learn a block's records from ``first`` on, as many as memory allows; return the first unlearned index."""
         supports, potential = state.model.supports, state.model.potential
         most = self._at_once(state, len(supports.coefficients) + MOST) if self.norm.compiled else 1
         n = min(last - first, most)
@@ -390,18 +388,18 @@ class KernelViewLearner(_NormLearner):
         return first + n
 
     def _at_once(self, state: ViewState, supports: int) -> int:
-        """Return the number of records in a block, given the number of support vectors."""
+        """Return the number of records in a block for this number of support vectors."""
         return max(FEWEST, min(MOST, VALUES // (len(state.model.potential.factor) * supports)))
 
     def _with_all(self, state: ViewState, records: FeatureSet, block: FeatureSet) -> NDArray[np.float64]:
-        """Products of records with the supports, then with those of the block."""
+        """Return products of records with the support vectors and with the block."""
         supports = state.model.supports.seen
         return np.concatenate([self._products(state, records, supports), self._products(state, records, block)], axis=1)
 
     def _products(self, state: ViewState, X: FeatureSet, Z: FeatureSet) -> NDArray[np.float64]:
         values: NDArray[np.float64] = state.model.potential.products(state.kernels, X, Z, state.widths)
         if not np.isfinite(values).all():
-            raise ValueError(f"the values of the kernels {state.kernels!r} must be finite, and some are not")
+            raise ValueError(f"the values of the kernels {state.kernels!r} are not all finite")
         return values
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
@@ -416,7 +414,7 @@ class KernelViewLearner(_NormLearner):
 
 
 def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
-    """The kernel of each view, of one for all, a list in their order, or a mapping by name.
+    """Return the kernel of each view, from one kernel for all, a list in order, or a mapping by name.
 
     Raises
     ------
@@ -428,13 +426,13 @@ def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
         return [kernels[name] for name in names]
     if isinstance(kernels, list):
         if len(kernels) != len(names):
-            raise ValueError(f"kernels must be one a view: got {len(kernels)} for {len(names)} views")
+            raise ValueError(f"kernels must have one kernel per view: got {len(kernels)} for {len(names)} views")
         return kernels
     return [kernels] * len(names)
 
 
 def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[Hashable]) -> list[Part]:
-    """The kernel of each pair of views, (0, 0), (0, 1), ..., (1, 1), ..., of a mapping by pairs of names.
+    """Return the kernel of each pair of views, (0, 0), (0, 1), ..., (1, 1), ..., from a mapping by pairs of names.
 
     Raises
     ------
@@ -448,17 +446,17 @@ def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[H
         if not (isinstance(key, tuple) and len(key) == 2 and frozenset(key) in known):
             raise ValueError(f"kernel has the key {key!r}; expected pairs of the views {', '.join(map(repr, names))}")
         if frozenset(key) in by_names:
-            raise ValueError(f"kernel has two for the views {key[0]!r} and {key[1]!r}")
+            raise ValueError(f"duplicate kernels for the views {key[0]!r} and {key[1]!r}")
         by_names[frozenset(key)] = kernel if key in pairs else Turned(kernel)
     for a, b in pairs:
         if frozenset((a, b)) not in by_names:
-            raise ValueError(f"kernel has none for the views {a!r} and {b!r}")
+            raise ValueError(f"no kernel given for the views {a!r} and {b!r}")
     return [by_names[frozenset(pair)] for pair in pairs]
 
 
 @dataclass(frozen=True)
 class Turned:
-    """The kernel of two views in the other order: k(z, x) for k(x, z)."""
+    """The kernel of two views in reverse order: k(z, x) for k(x, z)."""
 
     kernel: Part
 
@@ -473,12 +471,12 @@ class Turned:
         out[:] = turned.T
 
     def diagonal(self, X: Points) -> NDArray[np.float64]:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.asarray(self.kernel.diagonal(X))
 
 
 def require_sizes(kernels: Sequence[Part], names: Sequence[Hashable], widths: Sequence[int]) -> None:
-    """Refuse kernels of pairs of views of different sizes, unless they are functions of two arrays: ValueError."""
+    """Raise ValueError for kernels of views of different sizes, unless they are functions of two arrays."""
     K = len(names)
     for a, b in itertools.combinations(range(K if len(kernels) > K else 0), 2):
         kernel = kernels[pair(a, b, K)]
@@ -491,19 +489,19 @@ def require_sizes(kernels: Sequence[Part], names: Sequence[Hashable], widths: Se
 
 
 def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
-    """Refuse kernels of pairs that together are not positive semidefinite on ``own``, each record's own products."""
+    """Raise ValueError for pairwise kernels that are jointly not positive semidefinite for a record."""
     K = block.present.shape[1]
     values = np.linalg.eigvalsh(own.reshape(-1, K, K))
     wrong = values[:, 0] < -SLACK * np.maximum(values[:, -1], 0.0) - SLACK**2
     if wrong.any():
         t = int(block.rounds[np.argmax(wrong)])
         raise ValueError(
-            f"the kernels of pairs of views are none together: the record of round {t} (from 0) has no length"
+            f"the kernels of pairs of views are jointly not positive semidefinite, see the record of round {t} (from 0)"
         )
 
 
 def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
-    """The rule as compiled code takes it: a step at a mistake, or one that reaches a margin.
+    """Return the compiled form of the rule: a step at a mistake, or one that reaches a margin.
 
     Raises
     ------
@@ -515,7 +513,7 @@ def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
     if not isinstance(compiled, (MistakeStep, ShortestStep)) or (
         isinstance(compiled, ShortestStep) and compiled.numbers == 1
     ):
-        raise TypeError(f"views cannot move by {rule!r}: give Perceptron() or PassiveAggressive()")
+        raise TypeError(f"{rule!r} is not supported for views; choose Perceptron() or PassiveAggressive()")
     return compiled
 
 
@@ -534,24 +532,24 @@ def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
 
 
 def _is_shaped_by(norm: Part, potential: Tree, r: int) -> bool:
-    """Return True if this norm computes the factor from the products learned."""
+    """Return True if this norm computes the factor from the learned products."""
     return np.allclose(potential.shaped(norm.gradient, r), potential.factor)
 
 
 def _same_views(views: Sequence[Hashable], names: Sequence[Hashable]) -> None:
     for name in views:
         if name not in names:
-            raise ValueError(f"kernels names the view {name!r}: the views are {', '.join(map(repr, names))}")
+            raise ValueError(f"kernels has the unknown view {name!r}; the views are {', '.join(map(repr, names))}")
     for name in names:
         if name not in views:
-            raise ValueError(f"kernels has none for the view {name!r}")
+            raise ValueError(f"no kernel given for view {name!r}")
 
 
 def _form(state: ViewState, records: ViewRecords) -> ViewRows:
-    """The records as the model keeps them, views that are absent being empty."""
+    """Return the records in the form of the model, with absent views empty."""
     return cut(as_form(records.rows, state.dense, state.widths), len(state.names), 0, len(records))
 
 
 def _seen(state: ViewState, records: ViewRecords, first: int) -> FeatureSet:
-    """Records as kernels need them, the first of them coming ``first`` rounds from now."""
+    """Return records in the form that kernels need; the first comes ``first`` rounds from now."""
     return FeatureSet(_form(state, records), records.present, state.rounds + first + np.arange(len(records)))

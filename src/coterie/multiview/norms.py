@@ -1,4 +1,4 @@
-"""Norms of several views together, which turn sums of moves into weights: W = ∇ ½‖V‖²."""
+"""Norms over several views, which turn sums of updates into weights: W = ∇ ½‖V‖²."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPONENT = spec.Setting(at_least=1, words=("auto",))
 
 
 def exponent_of(p: float | Literal["auto"], r: int) -> float:
-    """Return p, which for "auto" is ln r of r singular values, at least 1: the 2p-norm is near the largest of them."""
+    """Return p; "auto" is ln r for r singular values, at least 1, so that the 2p-norm is close to the largest one."""
     return max(1.0, math.log(r)) if p == "auto" else float(p)
 
 
@@ -38,11 +38,11 @@ class _OfOneSpace(ABC):
         """Return the initial state for n views, or for n features if those are fewer; r values."""
 
     def rank(self, widths: Widths) -> int:
-        """The number of singular values of K views with d features: min(d, K), at least 1."""
+        """Return the number of singular values of K views with d features: min(d, K), at least 1."""
         return max(min(max(widths), len(widths)), 1)
 
     def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | SparseMatrix, Schatten]:
-        """Weights before the first move, and the norm's state for them."""
+        """Return weights before the first update, and the norm's state for them."""
         store = empty_matrix(widths, dense)
         return store, self.potential(store.order, self.rank(widths))
 
@@ -121,7 +121,7 @@ class SpectralNorm(_OfOneSpace):
             )
 
     def gradient(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """∇Φ* of singular values."""
+        """Return ∇Φ* of singular values."""
         return checked(self.gauge, sizes)
 
     def potential(self, n: int, r: int) -> Spectral:
@@ -171,18 +171,18 @@ class GroupNorm:
             raise ValueError(f"beyond_span needs inner=2, got inner={self.inner!r}")
 
     def rank(self, widths: Widths) -> int:
-        """The number of singular values of views at right angles, their lengths: that of views."""
+        """Return the number of singular values of orthogonal views, the number of views."""
         return len(widths)
 
     def potential(self, n: int, r: int) -> Group:
-        """The norm's state before the first move, of n views."""
+        """Return the norm's state for n views before the first update."""
         p = exponent_of(self.p, r)
         if self.beyond_span > 0:
             return Beyond.with_part(n, p, float(self.inner), float(self.beyond_span))
         return Group.empty(n, p, float(self.inner))
 
     def start(self, widths: Widths, dense: bool) -> tuple[Flat, Group]:
-        """Weights before the first move, and the norm's state for them."""
+        """Return weights before the first update, and the norm's state for them."""
         return Flat.empty(widths), self.potential(len(widths), self.rank(widths))
 
 

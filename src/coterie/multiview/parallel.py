@@ -1,4 +1,4 @@
-"""The round of Perceptrons in parallel: one for each view, each moving by its own margin, their margins added up."""
+"""Parallel Perceptrons: one for each view, each updated by its own margin, with the sum of margins as prediction."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from .view_records import ViewRecords
 
 @dataclass
 class ParallelState(ViewMembersState):
-    """A state for every view."""
+    """One state per view."""
 
     members: list[ViewState]
 
     @property
     def rounds(self) -> int:
-        """The number of rounds, which is that of each."""
+        """The number of rounds, which all views share."""
         return self.members[0].rounds
 
 
 class ParallelLearner(MembersRound):
-    """A Perceptron a view, linear or with a kernel, by the same rule."""
+    """One Perceptron per view, linear or with a kernel, with the same rule."""
 
     def __init__(self, kernels: Part, rule: Part, average: bool) -> None:
         compiled_rule(rule)
@@ -56,12 +56,12 @@ class ParallelLearner(MembersRound):
         return list(zip(self._learners(state.names), state.members, strict=True))
 
     def rebind(self, state: ParallelState) -> None:
-        """Check that a state learned under other parameters can be continued: only rule and average may differ."""
+        """Raise ValueError if other parameters than rule and average changed."""
         for learner, member in self.pairs(state):
             learner.rebind(member)
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ParallelState:
-        """The state before the first round: ValueError if views have not a kernel each."""
+        """Return the state before the first round; raise ValueError unless each view has a kernel."""
         learners = zip(self._learners(size.names), size.names, size.widths, strict=True)
         members = [learner.init(tasks, _size_of(width, size.dense, name)) for learner, name, width in learners]
         return ParallelState(members, list(size.names), size.dense)
@@ -93,7 +93,7 @@ class ParallelLearner(MembersRound):
     def _by_view(
         self, state: ParallelState, records: ViewRecords
     ) -> list[tuple[ViewLearner | KernelViewLearner, ViewState, ViewRecords]]:
-        """The learner, state and records of each view."""
+        """Return the learner, state and records of each view."""
         K = len(state.names)
         return [
             (learner, member, ViewRecords(alone(records.rows, K, k), records.present[:, k : k + 1]))
@@ -101,11 +101,11 @@ class ParallelLearner(MembersRound):
         ]
 
     def weights(self, state: ParallelState) -> list[NDArray[np.float64]]:
-        """The weights that learn, view by view."""
+        """Return the current weights, view by view."""
         return [learner.weights(member)[0] for learner, member in self.pairs(state)]
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ParallelState:
-        """Restore the result of :meth:`dump`; the index is of the names of the views.
+        """Restore the result of :meth:`dump`; ``index`` has the names of the views.
 
         Raises
         ------
@@ -120,5 +120,5 @@ class ParallelLearner(MembersRound):
 
 
 def _size_of(width: int, dense: bool, *names: Hashable) -> InputShape:
-    """The size of the records of one view."""
+    """Return the shape of the records of one view."""
     return InputShape(width, dense, names, (width,))

@@ -1,4 +1,4 @@
-"""Learners of records of several views that have a learner in each view."""
+"""Multi-view learners with one learner per view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .learner import ViewRound
 
 @dataclass
 class ViewMembersState:
-    """A state for every view."""
+    """One state per view."""
 
     members: list[LearnerState]
     names: list[Hashable]
@@ -41,7 +41,7 @@ class ViewMembersState:
 
 
 class Saved(msgspec.Struct):
-    """The data that :meth:`MembersRound.dump` returns beside the arrays."""
+    """The data that :meth:`MembersRound.dump` returns in addition to the arrays."""
 
     members: list[Json]
     dense: bool
@@ -52,7 +52,7 @@ class MembersRound(ViewRound, MetaLearner):
     """Base of learners with one learner per view, which are its pairs."""
 
     def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
-        """The state as plain JSON data and named arrays."""
+        """Return the state as plain JSON data and named arrays."""
         data, arrays_of_members = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
         arrays = {f"view{k}.{name}": array for k, own in enumerate(arrays_of_members) for name, array in own.items()}
         return {"members": list(data), "dense": state.dense, "rounds": state.rounds}, arrays
@@ -61,7 +61,7 @@ class MembersRound(ViewRound, MetaLearner):
     def restored(
         data: Json, arrays: Arrays, learners: Sequence[BaseLearner], indices: Sequence[Index]
     ) -> tuple[Saved, list[LearnerState]]:
-        """Restore the learners' states, each with the index of its tasks; return them after the saved data."""
+        """Restore the learners' states, each with its task index; return them after the saved data."""
         saved, own = msgspec.convert(data, Saved), group_by_prefix(arrays)
         require(len(saved.members) == len(learners), f"{len(saved.members)} learners are kept of {len(learners)} views")
         parts = enumerate(zip(learners, saved.members, indices, strict=True))

@@ -1,4 +1,4 @@
-"""Records of several views of one thing, and the views by name."""
+"""Multi-view records, and the views by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .vocabularies import Vocabulary, concatenated
 
 @dataclass(frozen=True)
 class ViewRecords:
-    """Records of several views, checked: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``."""
+    """Validated multi-view records: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``."""
 
     rows: AnyRows
     present: NDArray[np.bool_]
@@ -35,7 +35,7 @@ class ViewRecords:
         return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last])
 
     def joined(self, below: ViewRecords) -> ViewRecords:
-        """These records and those after them."""
+        """Return these records followed by those of ``below``."""
         from coterie.numeric.views.forms import stack
 
         return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]))
@@ -73,7 +73,7 @@ class Views:
         return len(self.names)
 
     def place(self, name: Hashable) -> int:
-        """The number of the view of this name.
+        """Return the index of the view with this name.
 
         Raises
         ------
@@ -82,15 +82,17 @@ class Views:
         """
         if name not in self._places:
             shown = ", ".join(map(repr, self.names))
-            raise ValueError(f"view {name!r} is unknown: the views are {shown} (views= names them from the start)")
+            raise ValueError(
+                f"view {name!r} is unknown; the views are {shown} (pass views= to name all from the start)"
+            )
         return self._places[name]
 
     def sizes(self) -> list[int]:
-        """The number of feature names of each view, for :meth:`shorten`."""
+        """Return the number of feature names of each view, for :meth:`shorten`."""
         return [len(words) for words in self.words or ()]
 
     def shorten(self, sizes: Sequence[int]) -> None:
-        """Forget the feature names that came after these."""
+        """Forget the feature names added after these."""
         for words, size in zip(self.words or (), sizes, strict=True):
             words.shorten(size)
         if self.words is not None:
@@ -104,7 +106,7 @@ class Views:
         return view_records
 
     def read(self, records: Sequence[Record], row: Callable[[int, Any], Csr]) -> ViewRecords:
-        """Dictionaries of dictionaries, ``row`` reading those of a view; one without a key, or None, is absent."""
+        """Read dictionaries of dictionaries, with ``row`` for each view; a missing key or None is an absent view."""
         K = len(self)
         present = np.zeros((len(records), K), bool)
         parts = [_NOTHING] * (len(records) * K)
@@ -113,17 +115,17 @@ class Views:
                 k = self.place(name)
                 if features is not None:
                     if not isinstance(features, Mapping):
-                        raise TypeError(f"view {name!r} of a record is a dictionary of features, got {features!r}")
+                        raise TypeError(f"view {name!r} of a record must be a dictionary of features, got {features!r}")
                     present[t, k], parts[t * K + k] = True, _in_order_of_features(row(k, features))
         return ViewRecords(concatenated(parts), present)
 
     def _encode(self, k: int, features: Record, resize: bool) -> Csr:
         if self.words is None:
-            raise ValueError("the model learned from arrays: give blocks, not dictionaries of features")
+            raise ValueError("the model learned from arrays; pass blocks, not dictionaries of features")
         return self.words[k].record(features, resize)
 
     def to_json(self) -> Json:
-        """The views as data for :func:`views_from_json`."""
+        """Return the views as data for :func:`views_from_json`."""
         words = self.words or []
         shared = len(words) > 1 and all(vocabulary is words[0] for vocabulary in words)
         names = [list(vocabulary.numbers) for vocabulary in (words[:1] if shared else words)]
@@ -140,7 +142,7 @@ class _Saved(msgspec.Struct):
 
 
 def views_from_json(data: Json) -> Views:
-    """The views that gave these data.
+    """Restore the views from the result of :meth:`Views.to_json`.
 
     Raises
     ------
@@ -154,12 +156,10 @@ def views_from_json(data: Json) -> Views:
         raise ValueError("a feature name occurs twice")
     words = words * len(saved.views) if saved.shared else words
     if len(saved.widths) != len(saved.views) or len(words) not in (0, len(saved.views)):
-        raise ValueError(
-            f"{len(saved.widths)} widths are given for {len(saved.views)} views, and {len(words)} lists of names"
-        )
+        raise ValueError(f"{len(saved.widths)} widths for {len(saved.views)} views and {len(words)} lists of names")
     for names, width in zip(words, saved.widths, strict=False):
         if len(names) != width:
-            raise ValueError(f"{len(names)} features have a name, in a view of {width}")
+            raise ValueError(f"{len(names)} features have a name in a view of width {width}")
     return Views(saved.views, saved.widths, words or None)
 
 

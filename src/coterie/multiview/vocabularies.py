@@ -1,4 +1,4 @@
-"""Vocabularies, which make vectors of dictionaries of features: by their names, or by hashes of these."""
+"""Vocabularies from feature names to columns, directly or by hashes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from coterie.types import Json, Record
 
 @dataclass(frozen=True)
 class SecondColumn:
-    """The key of the second column of a feature, given by its first. It is no label, so no user's name equals it."""
+    """The key of a feature's second column, given by its first. It differs from every user's name."""
 
     feature: int
 
 
 class Vocabulary:
-    """Turns dictionaries into records: every feature name gets a column of its own, in order of first appearance.
+    """A vocabulary of feature names: every new name gets the next column.
 
-    Numbers and booleans are taken as they are under their name; a string is the feature ``name=value`` with value 1.
+    Numbers and booleans are values of their name; a string is the feature ``name=value`` with value 1.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Vocabulary:
             self.numbers.popitem()
 
     def record(self, features: Record, resize: bool) -> Csr:
-        """One record as a block of one; new names are added if it may grow, else left out."""
+        """Return one record as a block; new names are added with ``resize``, else ignored."""
         plain = self._plain(features, resize) if type(features) is dict else None
         if plain is not None:
             return plain
@@ -65,11 +65,11 @@ class Vocabulary:
         return Csr(values[places >= 0], columns, one_record(len(columns)))
 
     def columns(self, names: Iterable[Hashable]) -> NDArray[np.int32]:
-        """The columns of names, -1 of those that have none."""
+        """Return the columns of names, -1 for unknown names."""
         return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
     def _plain(self, features: Json, resize: bool) -> Csr | None:
-        """One record of plain numbers and strings as a block of one; None if there is anything else."""
+        """Return one record of plain numbers and strings as a block; None for other values."""
         entries = read_dictionary(features, self.numbers)
         if resize and entries is not None and len(entries[0]) < len(features):
             self.add(f"{name}={value}" if type(value) is str else name for name, value in features.items())
@@ -77,7 +77,7 @@ class Vocabulary:
         return None if entries is None else Csr(*entries, one_record(len(entries[0])))
 
     def add(self, names: Iterable[Hashable]) -> list[Hashable]:
-        """Give columns to the names that have none, which are returned."""
+        """Add columns for unknown names, and return these names."""
         known, new = self.numbers, []
         for name in names:
             if name not in known:
@@ -88,15 +88,15 @@ class Vocabulary:
         return new
 
     def records(self, features: Sequence[Record], resize: bool) -> Csr:
-        """Several records, in order."""
+        """Return several records, in order."""
         return concatenated([self.record(record, resize) for record in features])
 
     def to_json(self) -> Json:
-        """The vocabulary as data for :func:`vocabulary_from_json`, which does not restore second columns."""
+        """Return the vocabulary as data for :func:`vocabulary_from_json`, which does not restore second columns."""
         return {"names": [name for name in self.numbers if type(name) is not SecondColumn]}
 
     def with_second_columns(self, second: Mapping[int, int]) -> Vocabulary:
-        """Return a vocabulary with second columns inserted, given as a feature for each.
+        """Return a vocabulary with second columns inserted, one feature number for each.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class _Named(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def vocabulary_from_json(data: Json) -> Vocabulary:
-    """The vocabulary that gave these data.
+    """Restore the vocabulary from the result of :meth:`Vocabulary.to_json`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def vocabulary_from_json(data: Json) -> Vocabulary:
 
 
 def concatenated(parts: Sequence[Csr]) -> Csr:
-    """Several blocks of records as one."""
+    """Concatenate several blocks of records."""
     if len(parts) == 1:
         return parts[0]
     values, features = [part.values for part in parts], [part.features for part in parts]
@@ -137,12 +137,12 @@ def concatenated(parts: Sequence[Csr]) -> Csr:
 
 @lru_cache(4096)
 def one_record(entries: int) -> NDArray[np.int64]:
-    """The beginning and the end of the only record; never written to."""
+    """Return the start and the end of the only record; never written to."""
     return np.array([0, entries], np.int64)
 
 
 def _numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]]:
-    """Names and finite values of a dictionary's features."""
+    """Return names and finite values of a dictionary's features."""
     values = features.values()
     try:
         if NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST_VALUE:
@@ -161,7 +161,7 @@ def _mixed_numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]
 
 
 def usable_number(name: Hashable, value: Any) -> float:
-    """Convert a feature's value to a number: ValueError if it is none, not finite or too large."""
+    """Convert a feature's value to a number; raise ValueError unless it is finite and not too large."""
     if not _is_usable(value):
         raise ValueError(f"feature {name!r} must be a finite number or a string, got {value!r}")
     if not abs(value) <= LARGEST_VALUE:
@@ -170,7 +170,7 @@ def usable_number(name: Hashable, value: Any) -> float:
 
 
 def unusable(number: float) -> str:
-    """The reason why a number cannot be learned from: it is not finite, or its square may overflow."""
+    """Return the reason why a number cannot be learned: it is not finite, or its square may overflow."""
     reason = f"beyond the limit of {LARGEST_VALUE:g}" if math.isfinite(number) else "not a finite number"
     return f"{number!r} is {reason}"
 
