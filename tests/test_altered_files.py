@@ -412,9 +412,9 @@ REFUSED = [
     # the document
     ("perceptron-dense", set_document(["fr/b", "fr/b", "fr/a"], "tasks"), "a task occurs twice"),
     ("perceptron-dense", set_document(["fr/b", "it/c"], "tasks"), "members are not those of paths"),
-    ("perceptron-dense", set_document(["fr/b", None, "fr/a"], "tasks"), "None can be no label"),
-    ("ridge", set_document(["fr/b", ct.Pooled(), "fr/a"], "tasks"), "can be no label"),
-    ("SVC", set_document(np.array(["no", None], object), "labels"), "None can be no label"),
+    ("perceptron-dense", set_document(["fr/b", None, "fr/a"], "tasks"), "None is not a valid label"),
+    ("ridge", set_document(["fr/b", ct.Pooled(), "fr/a"], "tasks"), "is not a valid label"),
+    ("SVC", set_document(np.array(["no", None], object), "labels"), "None is not a valid label"),
     ("perceptron-dense", parameter("new_task", 5), "new_task=5 is not a parameter of MultitaskPerceptron"),
     ("perceptron-dense", parameter("task_column", [5]), "is not a parameter of MultitaskPerceptron"),
     ("perceptron-dense", set_document(2**40, "state", "features"), "Expected `int` <= 2147483647"),
@@ -452,11 +452,11 @@ REFUSED = [
     # arrays
     ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),
     ("perceptron-dense", array("tasks.values", lambda values: values.astype("i8")), "'tasks.values' is of type int64"),
-    ("perceptron-dense", in_parts([], [], [2**40, 2**20]), "has no room in the memory of this machine"),
-    ("perceptron-dense", in_parts([9], [1.0], [5]), "has entries beyond its shape"),
-    (MOSTLY_ZERO, array("model.tasks.values|shape", lambda values: values // 2), "has entries beyond|shifts by"),
+    ("perceptron-dense", in_parts([], [], [2**40, 2**20]), "does not fit in the memory of this machine"),
+    ("perceptron-dense", in_parts([9], [1.0], [5]), "has entries outside its shape"),
+    (MOSTLY_ZERO, array("model.tasks.values|shape", lambda values: values // 2), "has entries outside|shifts by"),
     # groups
-    ("perceptron-dense", number("levels.paths", (1, 0), 3), "the tasks are in other groups than"),
+    ("perceptron-dense", number("levels.paths", (1, 0), 3), "the saved groups of the tasks differ from those of"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
     ("perceptron-dense", number("levels.weight", 0, np.nan), "'levels.weight' holds numbers that are not finite"),
     ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' holds .* or beyond 1e.150"),
@@ -600,7 +600,7 @@ def test_a_shape_has_room_in_the_container_too(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(persistence, "LIMITS", limits)
     ct.load(path)
     limits[2].write_text("1000\n")
-    with pytest.raises(ValueError, match="has no room in the memory of this machine"):
+    with pytest.raises(ValueError, match="does not fit in the memory of this machine"):
         ct.load(path)
 
 

@@ -238,7 +238,7 @@ def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
 @pytest.mark.parametrize(("names", "other"), [(["ann", "7"], 7), ([6, 7], "7")])
 def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, other):
     X, y = [[1.0], [-1.0]], ["no", "yes"]
-    message = f"task {other!r} is not known, but {names[1]!r} is: did you mean that type"
+    message = f"task {other!r} is unknown, but {names[1]!r} is known; did you mean that type"
     models = ct.MultitaskPerceptron(), ct.geometries.MultitaskKernelPerceptron(), ct.batch.MultitaskKernelRidge()
     for model in models:
         fitted = model.fit(X, y if model is not models[-1] else [0.0, 1.0], task=names)
@@ -270,7 +270,7 @@ SLIPS = {
     ),
     "a class along a stream": (
         lambda: ct.progressive_validation(ct.MultitaskPerceptron, X, Y),
-        r"model is the class MultitaskPerceptron; give one made of it: MultitaskPerceptron\(...\)",
+        r"model is the class MultitaskPerceptron; pass an instance: MultitaskPerceptron\(...\)",
     ),
     "a class beside others": (lambda: ct.compare({"a": ct.MultitaskPerceptron}, X, Y), r"models\['a'\] is the class"),
     "a class that asks": (lambda: ct.SelectiveSampling(ct.MultitaskLogistic).partial_fit(A, B), "model is the class"),

@@ -118,12 +118,12 @@ def test_nothing_is_evaluated(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("Pooled()", {}, "Pooled is not a model that learns from a stream; write MultitaskLogistic(relation=...)"),
-        ("12", {}, "int is not a model that learns from a stream"),
-        ("MultitaskLogistic(MeanRegularized())", {"regression": True}, "--regression needs a model of numbers"),
+        ("Pooled()", {}, "Pooled is not an online model; write MultitaskLogistic(relation=...)"),
+        ("12", {}, "int is not an online model"),
+        ("MultitaskLogistic(MeanRegularized())", {"regression": True}, "--regression requires a regressor"),
         ("MultitaskLogistic()", {"many_classes": True}, "write OneVsRest(MultitaskLogistic(...))"),
         ("MultitaskPerceptron(average=True, half_life=9)", {}, "average"),
-        (None, {"many_classes": True, "regression": True}, "--regression and --many-classes exclude each other"),
+        (None, {"many_classes": True, "regression": True}, "--regression and --many-classes cannot be combined"),
     ],
 )
 def test_a_learner_that_does_not_fit_is_refused(text, options, message):

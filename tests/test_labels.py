@@ -131,7 +131,7 @@ def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name, 
                 ("task", model.partial_fit, ([record, record], ["yes", "yes"], tasks, ["yes", "no"])),
                 ("label", model.learn_one, (record, label, "ann")),
             ):
-                with pytest.raises(ValueError, match=f"(?s){what} .* cannot be kept in a file: .*{reason}"):
+                with pytest.raises(ValueError, match=f"(?s){what} .* cannot be saved to a file: .*{reason}"):
                     call(*value)
             assert not again or repr(model.__dump__()) == before
             if not again:
@@ -180,9 +180,9 @@ def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name, path):
     for model in models():
         model.learn_one({"page": "home", "a": 1.0}, True, task="ann")
         before = repr(model.__dump__())
-        with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file"):
+        with pytest.raises(ValueError, match=r"feature .* cannot be saved to a file"):
             model.learn_one({"a": 1.0, name: 1.0}, False, task="bob")
-        with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file"):
+        with pytest.raises(ValueError, match=r"feature .* cannot be saved to a file"):
             model.partial_fit([{"a": 1.0}, {"b": 1.0, name: 1.0}], [True, False], ["ann", "bob"])
         assert repr(model.__dump__()) == before
         model.save(path)

@@ -418,8 +418,8 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
 @pytest.mark.parametrize(
     ("epoch", "refused", "accepted", "message"),
     [
-        (500, "whole", "partial_fit", "epoch=500 lies beyond the stream, which has 120 rounds"),
-        (0.5, "partial_fit", "fit", "the length of this stream is unknown: give a number of rounds or epoch='auto'"),
+        (500, "whole", "partial_fit", "epoch=500 is beyond the end of the stream, which has 120 rounds"),
+        (0.5, "partial_fit", "fit", "the length of the stream is unknown; pass a number of rounds or epoch='auto'"),
     ],
 )
 def test_an_epoch_that_no_stream_has_is_refused_where_its_length_tells(epoch, refused, accepted, message):

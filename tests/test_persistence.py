@@ -145,21 +145,21 @@ def rewritten(path, tensors=None, **changes):
 @pytest.mark.parametrize(("version", "shown"), [(f"{persistence.VERSION + 1}",) * 2, ("9" * 5000, "999999999")])
 def test_a_newer_format(saved, version, shown):
     rewritten(saved, version=version)
-    refused(saved, f"has format {shown}, and this version of coterie reads up to {persistence.VERSION}$")
+    refused(saved, f"has format {shown}, but this version of coterie reads only up to {persistence.VERSION}$")
 
 
 def test_files_of_before_the_first_format_are_refused(saved):
     rewritten(saved, format="coterie", version="3")
-    refused(saved, "was written before coterie 1.0, which does not read such files: learn the model again$")
+    refused(saved, "was written before coterie 1.0, which cannot read such files; fit the model again$")
 
 
 def test_truncations(saved):
     whole = saved.read_bytes()
     for size in [*range(64), *range(64, len(whole), 5), len(whole) - 1]:
         saved.write_bytes(whole[:size])
-        refused(saved, "is not a whole coterie model")
+        refused(saved, "is not a complete coterie model")
     saved.write_bytes(whole + b"\0")
-    refused(saved, "is not a whole coterie model")
+    refused(saved, "is not a complete coterie model")
 
 
 def test_every_altered_byte(saved):
@@ -174,7 +174,7 @@ def test_every_altered_byte(saved):
 
 def test_files_that_are_something_else(tmp_path):
     other, arrays = tmp_path / "other", {"weights": np.zeros(3)}
-    foreign = "is not a coterie model: it is a safetensors file of another kind"
+    foreign = "is not a coterie model: it is another kind of safetensors file"
     for metadata, message in (
         (None, foreign),
         ({"format": "pt"}, foreign),
@@ -184,7 +184,7 @@ def test_files_that_are_something_else(tmp_path):
         refused(other, message)
     for blob in (b"", b"PAR1", b"\xff" * 100, json.dumps({"a": 1}).encode(), pickle.dumps([1, 2, 3])):
         other.write_bytes(blob)
-        refused(other, "is not a whole coterie model")
+        refused(other, "is not a complete coterie model")
     refused(tmp_path / "nowhere" / "model", "there is no file", FileNotFoundError)
     with pytest.raises(FileNotFoundError, match=r"directory: '.*nowhere'$"):
         ct.MultitaskPerceptron().fit([[1.0], [2.0]], [0, 1]).save(tmp_path / "nowhere" / "model")
@@ -197,9 +197,9 @@ def test_files_that_are_something_else(tmp_path):
 def test_a_class_or_part_that_is_not_known(saved):
     spec = msgspec.json.decode(persistence._read(saved)[0]["spec"])
     rewritten(saved, spec=json.dumps(spec | {"class": "os.system"}))
-    refused(saved, "holds a os.system, which this version of coterie does not know")
+    refused(saved, "contains a os.system, which this version of coterie does not support")
     for relation, message in (
-        ({"$part": "Quantum", "fields": {}}, "unknown part 'Quantum': this version knows"),
+        ({"$part": "Quantum", "fields": {}}, "unknown part 'Quantum': this version supports"),
         ({"$eval": "1"}, r"unknown JSON tag '\$eval'"),
     ):
         rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", relation]]}}))

@@ -157,7 +157,7 @@ class Endless:
 
 
 def test_refusals():
-    message = r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of"
+    message = r"the gradient of Whole\(\) must be one finite number per weight, shape \(2, 3\), got numbers of"
     with pytest.raises(ValueError, match=message):
         Potential(Whole()).fit(STREAM.X, STREAM.y)
     trace = ct.progressive_validation(Potential(), STREAM.X, STREAM.y)

@@ -523,7 +523,7 @@ def test_a_snapshot_of_a_newer_version_is_refused(tmp_path, monkeypatch):
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     newest = service.snapshots()[-1]
     monkeypatch.setattr("coterie.persistence.VERSION", VERSION - 1)
-    message = f"{newest} has format {VERSION}, and this version of coterie reads up to {VERSION - 1}"
+    message = f"{newest} has format {VERSION}, but this version of coterie reads only up to {VERSION - 1}"
     with pytest.raises(ValueError, match=re.escape(message)):
         Service(tmp_path, make)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

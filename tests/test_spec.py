@@ -122,7 +122,7 @@ def test_what_has_no_json_form_is_refused(value):
     [
         (
             {"$part": "Quantum", "fields": {}},
-            "unknown part 'Quantum': this version knows AROW, Absolute, AdaptiveGradient",
+            "unknown part 'Quantum': this version supports AROW, Absolute, AdaptiveGradient",
         ),
         ({"$eval": "1"}, r"unknown JSON tag '\$eval': expected one of \$part, \$model, \$array"),
         ({"plain": 1}, "unknown JSON tag None"),

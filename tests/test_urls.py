@@ -180,7 +180,7 @@ def test_commands_read_urls_as_they_read_files(memory, tmp_path):
 def test_only_records_are_read_from_a_store_and_nothing_is_written_there(tmp_path, monkeypatch, command, message):
     monkeypatch.chdir(tmp_path)
     write_csv(Path("a.csv"), rows(20))
-    why = "is a URL, from which only records are read: name a path of this machine, and copy it to or from the store"
+    why = "is a URL, which is supported only for records; use a local path, and copy it to or from the store"
     assert refused(*command).endswith(f"{message} {why}")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
@@ -190,7 +190,9 @@ def test_models_and_services_are_kept_here():
 
     model = ct.MultitaskPerceptron()
     for use in (model.save, ct.load, lambda folder: Service(folder, model)):
-        with pytest.raises(ValueError, match=r"^'s3://models/m\.coterie' is a URL, from which only records are read: "):
+        with pytest.raises(
+            ValueError, match=r"^'s3://models/m\.coterie' is a URL, which is supported only for records; "
+        ):
             use(Path("s3://models/m.coterie"))
 
 

@@ -6,8 +6,8 @@ import lazy_loader
 
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     raise ImportError(
-        "coterie is not tested on a free-threaded build of Python yet, whose threads could change a model in compiled "
-        "code that runs under the interpreter lock: take the build with the lock"
+        "coterie does not support free-threaded builds of Python yet, because compiled code relies on the interpreter "
+        "lock; use a build with the lock"
     )
 
 __version__ = "0.3.0"

@@ -1,4 +1,4 @@
-"""Probabilities of asking for a label: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
+"""Query strategies: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _BaseProbability:
 
 @spec.part
 class Always(_BaseProbability):
-    """Ask for every label: selective sampling then equals its model alone, bit for bit.
+    """Query every label; the results then equal those of the model alone, bit for bit.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Always(_BaseProbability):
 
 @spec.part
 class Randomly(_BaseProbability):
-    """Ask for every label with the same probability: the baseline of all other strategies.
+    """Query every label with the same probability: the baseline of all other strategies.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Randomly(_BaseProbability):
 
 @spec.part
 class Margin(_BaseProbability):
-    """Ask with probability c / (c + |margin|): always at a margin of zero, seldom at a large one.
+    """Query with probability c / (c + |margin|): always at margin zero, rarely at large margins.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ class Margin(_BaseProbability):
 
 @spec.part
 class Below(_BaseProbability):
-    """Ask if |margin| < threshold, and never otherwise.
+    """Query if |margin| < threshold, and never otherwise.
 
-    What a model is wrongly sure of it never learns, which :class:`~coterie.asking.Margin` avoids.
+    The model never learns labels of which it is wrongly certain; :class:`~coterie.asking.Margin` avoids this.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Below(_BaseProbability):
 
 @spec.part
 class RelationRow:
-    """Ask with probability b / (b + |margin|), b = scale · Σ_j |A_ij| over the whole row of the task (SRDV11 §4).
+    """Query with probability b / (b + |margin|), b = scale · Σ_j |A_ij| over the row of the task (SRDV11 §4).
 
     A is the interaction matrix of a learned relation as it stands in that round, the inverse of ``relation_matrix_``;
     under fixed relations the paper takes a constant, which is ``Margin``. The row sums shrink as A⁻¹ grows,

@@ -1,8 +1,8 @@
-"""Budgets: which support vectors stay when their number is limited.
+"""Budgets: the choice of support vectors to remove when their number is limited.
 
-A budget keeps a memory of its own beside the support vectors: a queue's sums, an inverse Gram matrix, coefficients for
-every task. It is a named tuple of arrays in :mod:`coterie.numeric.dual`, so it is saved and copied with everything else
-that is learned. The protocol ``Budget`` lists what a budget must declare.
+A budget has its own state in addition to the support vectors: the sums of a queue, an inverse Gram matrix, or
+coefficients for every task. It is a named tuple of arrays in :mod:`coterie.numeric.dual`, which is saved and copied
+with the model. The protocol ``Budget`` lists what a budget must declare.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _ETA = spec.Setting(above=0)
 
 
 class _BaseBudget:
-    """Defaults of budgets: no inverse Gram matrix, and a memory of constant size."""
+    """Defaults of budgets: no inverse Gram matrix, and a state of constant size."""
 
     gram: ClassVar[Gram | None] = None
     uses_diagonal: ClassVar[bool] = False
 
     def fit(self, memory: Any, capacity: int, paths: Paths, tasks: int) -> Any:
-        """Return the memory with room for this many support vectors and tasks."""
+        """Resize the state to this many support vectors and tasks."""
         return memory
 
 
 @spec.part
 class Unbounded(_BaseBudget):
-    """Every mistake becomes a support vector (CCG08 §3): memory and time grow with the mistakes.
+    """Every mistake becomes a support vector (CCG08 §3): memory and time grow with the number of mistakes.
 
     Examples
     --------
@@ -54,13 +54,13 @@ class Unbounded(_BaseBudget):
     size: ClassVar[int | None] = None
 
     def memory(self, form: str) -> eviction.UnboundedBudget:
-        """Return the memory before the first mistake."""
+        """Return the state before the first mistake."""
         return eviction.UnboundedBudget(NO_LIMIT)
 
 
 @spec.part
 class RandomRemoval(_BaseBudget):
-    """A full budget loses a support vector drawn uniformly, never the new one (mtrbp; CC12 Algorithm 3).
+    """A full budget removes a random support vector, never the new one (mtrbp; CC12 Algorithm 3).
 
     O(1) a mistake. The draw of an eviction depends on the seed and on how many there were before, on nothing else: the
     new vector takes slot floor(u · size) of one uniform number u.
@@ -87,13 +87,13 @@ class RandomRemoval(_BaseBudget):
     seed: int = spec.field(default=0, kind="whole")
 
     def memory(self, form: str) -> eviction.RandomSlots:
-        """Return the memory before the first mistake."""
+        """Return the state before the first mistake."""
         return eviction.RandomSlots(int(self.size), int(self.seed) % 2**63)
 
 
 @spec.part
 class Forgetron(_BaseBudget):
-    """The oldest support vector leaves once all coefficients have shrunk by as much as that needs (mtforg; CC12 §4.3).
+    """The oldest support vector is removed after all coefficients have shrunk enough (mtforg; CC12 §4.3).
 
     With sigma = |beta_r| of the oldest, mu = y_r f(x_r) with the new one in and c² = max_i M_ii max k(x, x),
 
@@ -126,17 +126,17 @@ class Forgetron(_BaseBudget):
     variant: Literal["corrected", "printed"] = spec.field(default="corrected", choices=("corrected", "printed"))
 
     def memory(self, form: str) -> eviction.EvictionQueue:
-        """Return the memory before the first mistake."""
+        """Return the state before the first mistake."""
         return eviction.EvictionQueue.empty(int(self.size), int(self.variant == "printed"))
 
     def fit(self, memory: eviction.EvictionQueue, capacity: int, paths: Paths, tasks: int) -> eviction.EvictionQueue:
-        """Return the memory with room for this many support vectors and tasks."""
+        """Resize the state to this many support vectors and tasks."""
         return memory.with_room(capacity, paths.shape[1])
 
 
 @spec.part
 class ShiftingForgetron(_BaseBudget):
-    """The oldest support vector leaves, and coefficients shrink by one factor at every mistake, for shifting truths.
+    """The oldest support vector is removed, and coefficients shrink by a fixed factor at every mistake.
 
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that what leaves has shrunk to 1 / (4 sqrt(B + 1)),
     wherever the comparator is. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I. Sutskever ("A
@@ -168,13 +168,13 @@ class ShiftingForgetron(_BaseBudget):
         return float((16.0 * (self.size + 1)) ** (-0.5 / (self.size + 1)))
 
     def memory(self, form: str) -> eviction.DecayBudget:
-        """Return the memory before the first mistake."""
+        """Return the state before the first mistake."""
         return eviction.DecayBudget.empty(int(self.size), self.phi)
 
 
 @spec.part
 class Projection(_BaseBudget):
-    """A support vector that leaves is projected on those that stay (mtbprj; CC12 Algorithm 1).
+    """The removed support vector is projected on the others (mtbprj; CC12 Algorithm 1).
 
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them. Else it
     is added; in a full budget the vector j leaves with the least |beta_j| · ‖x_j less its projection on the others‖,
@@ -204,11 +204,11 @@ class Projection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> projections.Projected:
-        """Return the memory before the first mistake."""
+        """Return the state before the first mistake."""
         return projections.Projected.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Return the memory with room for this many support vectors and tasks."""
+        """Resize the state to this many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
@@ -249,17 +249,17 @@ class Projectron(_BaseBudget):
     plus: bool = spec.field(default=False)
 
     def memory(self, form: str) -> projections.Projected:
-        """Return the memory before the first mistake."""
+        """Return the state before the first mistake."""
         return projections.Projected.empty(NO_LIMIT, float(self.eta) ** 2, int(self.plus))
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Return the memory with room for this many support vectors and tasks."""
+        """Resize the state to this many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
 @spec.part
 class SharedProjection(_BaseBudget):
-    """Projections as in ``Projection``, all tasks sharing the support vectors (mtbprj-2; CC12 Algorithm 2).
+    """Projections as in ``Projection``, with support vectors shared by all tasks (mtbprj-2; CC12 Algorithm 2).
 
     Projections take no notice of tasks; every task has coefficients of its own, beta = M raw, and the vector goes for
     which ‖column j of beta‖ · ‖what is left of j‖ is least. Tasks that share nothing can so share the memory. With
@@ -288,12 +288,12 @@ class SharedProjection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> SharedMemory:
-        """Return the memory before the first mistake."""
+        """Return the state before the first mistake."""
         kind = projections.SharedByTasks if form == "columns" else projections.SharedByGroups
         return kind.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: SharedMemory, capacity: int, paths: Paths, tasks: int) -> SharedMemory:
-        """Return the memory with room for this many support vectors and tasks."""
+        """Resize the state to this many support vectors and tasks."""
         return memory.with_room(capacity, paths, tasks)
 
 
@@ -306,9 +306,9 @@ def budget_of_fraction(
     task: AnyTasks = None,
     **options: Any,
 ) -> Any:
-    """Make a budget of a fraction of the support vectors that one unbounded Perceptron a task keeps.
+    """Make a budget of a fraction of the support vectors of one unbounded Perceptron per task.
 
-    CC12 §5 takes 25, 10 and 5 % of them.
+    CC12 §5 uses 25, 10 and 5 %.
 
     Parameters
     ----------

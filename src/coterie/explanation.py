@@ -1,6 +1,6 @@
-"""Explanations of a learned model: the parts of a margin, the tasks that share, and the features in which tasks differ.
+"""Explanations of a fitted model: the parts of a margin, the nearest tasks, and the features in which tasks differ.
 
-Every function takes a fitted model; matrices are of all tasks unless some are named.
+Matrices are for all tasks unless some are named.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ IN_NOTEBOOKS = 20
 
 
 class Contribution(NamedTuple):
-    """The part of a margin that one feature has: its weight times its value.
+    """The contribution of one feature to a margin: its weight times its value.
 
-    ``name`` is what the input calls it, or the number of its column where no name is known. Where a record has several
-    features in one column of a hashed model, they are named together. ``value`` is as the model sees it, ``given`` as
-    the record has it, before scaling; None where there is no such number or date: ``column=value`` says it all.
+    ``name`` is the feature's name, or its column number if it has no name. Several features of a record in one column
+    of a hashed model are named together. ``value`` is the value after scaling, ``given`` the one in the record; it is
+    None for categories, which ``column=value`` describes completely.
     """
 
     name: Hashable
@@ -51,9 +51,9 @@ class Contribution(NamedTuple):
 class Weight(NamedTuple):
     """A feature's weight in the margins of a task: the shared weight, and the task's difference from it.
 
-    ``shared`` is the weight for a task that nobody has seen, if that would not change those of known tasks; else
-    the mean over the tasks. ``own`` is the task's weight less that; 0.0 where no task is asked for. ``spread`` is the
-    standard deviation of the feature, where it was given: the weight times it is by how much it moves margins.
+    ``shared`` is the weight of an unseen task, or the mean over tasks if a new task would change other tasks. ``own``
+    is the task's weight minus that; 0.0 without a task. ``spread`` is the standard deviation of the feature, if known:
+    weight times spread is the feature's effect on margins.
     """
 
     name: Hashable
@@ -63,7 +63,7 @@ class Weight(NamedTuple):
 
     @property
     def moves(self) -> tuple[float, float]:
-        """By how much a standard deviation of the feature moves margins: of all tasks, and more of the task's own."""
+        """Return the effect of one standard deviation of the feature on margins: shared, and own in addition."""
         by = 1.0 if self.spread is None else self.spread
         return self.shared * by, self.own * by
 
@@ -93,9 +93,9 @@ class Explanation:
     rest_of: str = ""
 
     def lines(self, most: int | None = None) -> Iterator[str]:
-        """Format the sum as lines of a table, with the largest ``most`` parts one by one, or all.
+        """Format the sum as table rows, with the largest ``most`` parts one by one, or all.
 
-        Values as they were given have a column of their own where scaling has changed one.
+        Original values have a separate column if scaling changed any.
         """
         return table(*self._table(most))
 
@@ -116,7 +116,7 @@ class Explanation:
         return heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]]
 
     def giving(self, record: Record) -> Explanation:
-        """Return a copy with the record's values before scaling."""
+        """Return a copy with the record's original values."""
         return replace(self, parts=[part._replace(given=record.get(part.name)) for part in self.parts])
 
     def __str__(self) -> str:
@@ -130,7 +130,7 @@ class Explanation:
 class Weights(list[Weight]):
     """The largest weights of a model, the largest first: a list with a table for notebooks.
 
-    ``of_task`` is True for the weights of a task, next to the shared ones.
+    ``of_task`` is True for the weights of a task, in addition to the shared ones.
     """
 
     def __init__(self, weights: Iterable[Weight], of_task: bool) -> None:
@@ -149,7 +149,7 @@ class Weights(list[Weight]):
 
 
 def _format_given(value: object) -> str:
-    """Format a value of the record, empty for None."""
+    """Format an original value of the record, empty for None."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
@@ -164,7 +164,7 @@ def largest(
 ) -> Weights:
     """Select the n features with the largest own (else shared) weights, without zeros.
 
-    Weights are multiplied by the ``spread`` of features, if it is given, before they are compared.
+    Weights are multiplied by the ``spread`` of features, if known, before comparison.
     """
     by = None if spread is None else np.append(spread, np.zeros(max(len(shared) - len(spread), 0)))[: len(shared)]
     key = np.abs(shared if own is None else own) * (1.0 if by is None else by)
@@ -178,7 +178,7 @@ def largest(
 
 
 def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
-    """Select the first n weights, at most five of them of values of one column.
+    """Select the first n weights, with at most five for values of the same column.
 
     Examples
     --------
@@ -199,10 +199,10 @@ def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
 def listed_weights(
     model: Estimator, task: Hashable = None, n: int = 10, spread: Floats | None = None
 ) -> Weights | dict[Hashable, Weights]:
-    """Select the largest weights of a model, at most five of them of values of one column.
+    """Select the largest weights of a model, with at most five for values of the same column.
 
-    They are ordered by how far they move margins if the ``spread`` of features is known. The intercept comes last: it
-    is as large as labels are frequent, and says nothing about features.
+    They are ordered by their effect on margins if the ``spread`` of features is known. The intercept comes last,
+    because it depends only on the frequency of labels.
     """
 
     def select(weights: Weights) -> Weights:
@@ -217,7 +217,7 @@ def listed_weights(
 
 
 def shown(name: Hashable) -> str:
-    """Format a feature's name for tables, with the indicator of a column's missing values in words.
+    """Format a feature's name for tables; missing-value indicators are described in words.
 
     Examples
     --------
@@ -229,9 +229,10 @@ def shown(name: Hashable) -> str:
 
 
 def explanation_of(names: Sequence[Hashable], values: Sequence[float], margins: Floats, rest_of: str) -> Explanation:
-    """Explain a record by the margins of it, of one without features, and of each feature by itself.
+    """Explain a margin by the margins of records with one feature each, and of a record without features.
 
-    If the parts do not add up to the margin, the remainder is attributed to ``rest_of``, which is not a weighted sum.
+    If the parts do not add up to the margin, because it is not a weighted sum, the remainder is attributed to
+    ``rest_of``.
     """
     margin, base = margins[:2].tolist()
     contributions = (margins[2:] - margins[1]).tolist()
@@ -243,22 +244,22 @@ def explanation_of(names: Sequence[Hashable], values: Sequence[float], margins: 
 
 
 class SharingModel(Protocol):
-    """A fitted model of many tasks, online or batch."""
+    """Interface of a fitted multitask model, online or batch."""
 
     @property
     def tasks_(self) -> list[Hashable]:
-        """The tasks learned from."""
+        """The known tasks."""
 
     @property
     def relation_matrix_(self) -> Matrix:
-        """M = A⁻¹ among all of them."""
+        """M = A⁻¹ for all known tasks."""
 
 
 class LinearModel(SharingModel, Protocol):
-    """A fitted online model with a weight for each feature and task."""
+    """Interface of a fitted online model with a weight for each feature and task."""
 
     def __stream_model__(self) -> Any:
-        """Return the inner model, which has the names of features."""
+        """Return the inner model, which has the feature names."""
 
     @property
     def state_(self) -> Any:
@@ -281,13 +282,13 @@ def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
     known = {task: i for i, task in enumerate(model.tasks_)}
     for task in tasks:
         if task not in known:
-            raise ValueError(f"task {task!r} was never fitted: the model knows {len(known)} tasks, see tasks_")
+            raise ValueError(f"task {task!r} was never fitted; tasks_ lists the {len(known)} known tasks")
     places = [known[task] for task in tasks]
     return np.asarray(model.relation_matrix_[np.ix_(places, places)])
 
 
 def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -> Matrix:
-    """M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
+    """Return M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
     M = model.relation_matrix_ if tasks is None else relation_among(model, tasks)
     own = np.diag(M)
     length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
@@ -295,9 +296,9 @@ def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -
 
 
 def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
-    """Return the tasks that share most with a task, and M_ij / sqrt(M_ii M_jj); of equal ones the oldest first.
+    """Return the tasks that share most with a task, and M_ij / sqrt(M_ii M_jj); ties go to the oldest.
 
-    A mirrored task comes last of all, with a value near -1. Of more than 2000 tasks the first 2000 are looked at.
+    Negative values, of tasks with opposite weights, come last. Only the first 2000 tasks are compared.
 
     Raises
     ------
@@ -357,9 +358,9 @@ def differing_features(
 
 
 def _weights(model: LinearModel, task: Hashable) -> Floats:
-    """Compute the weights of one task, shape (d,), as its margins for unit records.
+    """Return the weights of one task, shape (d,), as its margins for unit records.
 
-    Less the margin of a record of zeros, which predictions of numbers have.
+    The margin of a record of zeros, which regression adds, is subtracted.
     """
     from scipy.sparse import eye_array
 
@@ -375,7 +376,5 @@ def _number(model: SharingModel, task: Hashable) -> int:
     tasks = model.tasks_
     if task not in tasks:
         shown = ", ".join(map(repr, tasks[:5]))
-        raise ValueError(
-            f"task {task!r} is not known to the model, which has {shown}{' ...' if len(tasks) > 5 else ''}"
-        )
+        raise ValueError(f"task {task!r} is unknown; the model has {shown}{' ...' if len(tasks) > 5 else ''}")
     return int(tasks.index(task))

@@ -1,4 +1,4 @@
-"""Models and parts as text: the Python expression that makes them, read without running any code.
+"""Models and parts as text: the Python expression that makes them, parsed without running any code.
 
 ``repr`` of a model or a part is such a text. Commands take it as ``--learner``, and `read_expression` is its inverse.
 """
@@ -48,7 +48,7 @@ class ExpressionError(ValueError):
         self.shown = (text, f"{' ' * column}^")
 
     def in_option(self, option: str) -> ExpressionError:
-        """Return the same error with the name of the option that has the expression."""
+        """Return the same error with the name of the command-line option."""
         return ExpressionError(f"{option}: {self}", self._text, self._column)
 
 
@@ -81,7 +81,7 @@ def read_expression(text: str) -> Any:
 
 
 class Expression:
-    """A parsed expression, which can be evaluated several times.
+    """A parsed expression, which can be evaluated repeatedly.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Expression:
             raise ExpressionError(f"not a Python expression: {error or 'nested too deeply'}", self.text, 0) from None
 
     def value(self, task_type: TaskType | None = None) -> Estimator:
-        """Evaluate the expression; ``task_type`` is the type of tasks in files that it names, None to infer it."""
+        """Evaluate the expression; ``task_type`` is the type of tasks in its files, None to infer it."""
         try:
             return self._value(self.tree, task_type)
         except RecursionError:
@@ -111,7 +111,7 @@ class Expression:
 
     @cached_property
     def files(self) -> list[str]:
-        """The files that the expression names."""
+        """The files named in the expression."""
         first = [call.args[0] for call in self._reading() if call.args]
         return [str(argument.value) for argument in first if isinstance(argument, ast.Constant)]
 
@@ -120,12 +120,12 @@ class Expression:
         return (call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "read")
 
     def error(self, message: str, node: ast.AST) -> ExpressionError:
-        """Return an error at the position of a node."""
+        """Return an error with the position of a node."""
         offset = getattr(node, "col_offset", 0)
         return ExpressionError(message, self.text, len(self.text.encode()[:offset].decode(errors="ignore")))
 
     def argument_error(self, error: Exception, node: ast.AST) -> ExpressionError:
-        """Return the error of a call at the argument that its message begins with."""
+        """Return the error of a call with the position of the argument that its message names."""
         first = str(error).split(" ", 1)[0].rstrip(",:").partition("=")[0]
         keywords = node.keywords if isinstance(node, ast.Call) else []
         return self.error(str(error), next((keyword.value for keyword in keywords if keyword.arg == first), node))
@@ -203,7 +203,7 @@ _SERVICES = "coterie.serve."
 
 
 def registered_class(name: str) -> type | None:
-    """Return the estimator or part of a name; None if there is none, and for the states of services."""
+    """Return the estimator or part with a name; None if there is none, and for the states of services."""
     cls = spec.find_class(spec.ESTIMATORS, name) or spec.find_class(spec.PARTS, name)
     return None if cls is None or cls.__module__.startswith(_SERVICES) else cls
 
@@ -222,7 +222,7 @@ def class_names() -> list[str]:
 
 
 class LearnerExpression:
-    """The online model that a command is asked for, made when the type of its tasks is known.
+    """The online model for a command, made when the type of its tasks is known.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class LearnerExpression:
         self, text: str | None, regression: bool = False, many_classes: bool = False, model: Estimator = None
     ) -> None:
         if regression and many_classes:
-            raise ExpressionError("--regression and --many-classes exclude each other", text or "", 0)
+            raise ExpressionError("--regression and --many-classes cannot be combined", text or "", 0)
         default = "AdaptiveSharingRegressor()" if regression else "AdaptiveSharingClassifier()"
         self.text = text or (f"OneVsRest({default})" if many_classes else default)
         self._expression = Expression(self.text, **({} if model is None else {"model": model}))
@@ -261,21 +261,21 @@ class LearnerExpression:
         expression, name = self._expression, type(self.model).__name__
         if not (isinstance(self.model, type) or hasattr(self.model, "__stream_model__")):
             hint = "; write MultitaskLogistic(relation=...)" if hasattr(self.model, "form") else ""
-            raise expression.error(f"{name} is not a model that learns from a stream{hint}", expression.tree)
+            raise expression.error(f"{name} is not an online model{hint}", expression.tree)
         try:
             kind = self.model.__stream_model__().label_encoder
         except (TypeError, ValueError) as error:
             raise expression.argument_error(error, expression.tree) from None
         if regression and not kind.numeric:
-            raise expression.error(f"--regression needs a model of numbers, and {name} learns classes", expression.tree)
+            raise expression.error(f"--regression requires a regressor, but {name} is a classifier", expression.tree)
         if many_classes and (kind.numeric or kind.most is not None):
             raise expression.error(
-                f"--many-classes needs a model of many classes; write OneVsRest({name}(...))", expression.tree
+                f"--many-classes requires a multiclass model; write OneVsRest({name}(...))", expression.tree
             )
 
     @property
     def files(self) -> list[str]:
-        """The files that the expression names."""
+        """The files named in the expression."""
         return self._expression.files
 
     @property
@@ -285,12 +285,12 @@ class LearnerExpression:
 
     @property
     def asks(self) -> bool:
-        """True if the model learns only from labels that it asks for."""
+        """True if the model learns only from labels that it queries."""
         return type(self.model).__name__ == "SelectiveSampling"
 
     @property
     def continued(self) -> str | None:
-        """The expression by which the saved model continues to ask for labels; None if it does not ask."""
+        """The expression of the query strategy for a saved model; None without one."""
         call = self._expression.tree
         if not self.asks or not isinstance(call, ast.Call):
             return None
@@ -299,14 +299,14 @@ class LearnerExpression:
         return ast.unparse(ast.Call(call.func, arguments, keywords))
 
     def parameter(self, name: str) -> Any:
-        """Return a parameter of the model or of the model inside it; None if neither has it."""
+        """Return a parameter of the model or of its inner model; None if neither has it."""
         model = self.model
         while not hasattr(model, name) and hasattr(model, "model"):
             model = model.model
         return getattr(model, name, None)
 
     def make(self, task_type: TaskType | None = None, delay: int = 0) -> Estimator:
-        """Make the model, before its first record.
+        """Make the model before its first record.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class LearnerExpression:
 
 
 def part_of(role: str, text: str, such: str) -> Any:
-    """Make a part from its expression, refusing anything that is not one.
+    """Make a part from its expression; raise an error for any other object.
 
     Examples
     --------

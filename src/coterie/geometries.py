@@ -1,4 +1,4 @@
-"""Online estimators in other spaces than that of weights a task: kernels, covariances, p-norms, potentials."""
+"""Online estimators with kernels, full covariances, p-norms and other potentials."""
 
 from coterie.estimators.heterogeneous import HeterogeneousMultitaskPerceptron
 from coterie.estimators.kernel import MultitaskKernelPerceptron

@@ -1,4 +1,4 @@
-"""Indexes that number labels in the order in which they come."""
+"""Indexes that number labels in order of first appearance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MANY = 256
 
 
 class WholeNumbers(Sequence[int]):
-    """A sequence of whole numbers, kept as an array and given as Python's.
+    """A sequence of integers, stored as an array and returned as Python integers.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class WholeNumbers(Sequence[int]):
 
 
 def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
-    """Return the labels as an array if there are at least this many and all are ints of 64 bits, else None."""
+    """Return the labels as an array if there are at least this many and all are 64-bit integers, else None."""
     array = labels.array if hasattr(labels, "array") else labels
     if isinstance(array, np.ndarray):
         is_whole = array.ndim == 1 and array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
@@ -61,10 +61,10 @@ def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
 
 
 class Index:
-    """Numbers labels in the order in which they come.
+    """Numbers labels in order of first appearance.
 
-    Whole numbers that come in numbers are numbered by compiled code, which takes a tenth of the time that dictionaries
-    take; list and dictionary are made of them when somebody asks.
+    Many integers are numbered by compiled code, in a tenth of the time of dictionaries; the list and the dictionary are
+    made on demand.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Index:
 
     @property
     def sequence(self) -> Sequence[Hashable]:
-        """The labels in the order of their numbers, without making a list of them."""
+        """The labels in the order of their numbers, without making a list."""
         return self.labels if self._table is None else WholeNumbers(self._table.labels)
 
     @property
@@ -110,7 +110,7 @@ class Index:
         return self._numbers
 
     def add(self, labels: Iterable[Hashable]) -> None:
-        """Number the labels that are new."""
+        """Number the new labels."""
         whole = whole_numbers(labels, MANY if self._table is None else 0)
         table = None if whole is None else self._tabled()
         if whole is not None and table is not None:
@@ -124,7 +124,7 @@ class Index:
                 known.append(label)
 
     def drop(self, dropped: Dropped) -> None:
-        """Forget labels; the last ones take their numbers."""
+        """Drop labels; the last ones take their numbers."""
         if self._table is None or self._labels or self._numbers:  # else nobody has asked for lists of them
             labels, numbers = self.labels, self.numbers
             for number in dropped.rows.tolist():
@@ -137,7 +137,7 @@ class Index:
             self._table.drop(dropped)
 
     def _tabled(self) -> NumberTable | None:
-        """Return the table of all labels; create it if all of them are whole numbers."""
+        """Return the table of all labels, creating it if all of them are integers."""
         known = whole_numbers(self._labels, 0) if self._table is None else None
         if known is not None:
             table = NumberTable(len(known))
@@ -155,7 +155,7 @@ class Index:
         return np.fromiter(map(numbers.get, labels, repeat(-1)), np.int64, len(labels))
 
     def new_among(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the labels that have no number, once each, in their order."""
+        """Return the distinct labels without a number, in order."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is None or whole is None:
@@ -171,7 +171,7 @@ class Index:
         return self.find(distinct)[places]
 
     def number(self, labels: Array) -> tuple[Ints, Sequence[Hashable]]:
-        """Return the number of each label, and the new labels, which have the numbers behind those known."""
+        """Return the number of each label, and the new labels, which get the next numbers."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
@@ -188,7 +188,7 @@ class Index:
 
 
 def occurring(labels: Sequence[Hashable] | Array) -> tuple[Sequence[Hashable], Ints]:
-    """Find the distinct labels as :func:`distinct_labels` does, but return whole numbers as an array."""
+    """Return the distinct labels as :func:`distinct_labels` does, but integers as an array."""
     whole = whole_numbers(labels) if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" else None
     if whole is None:
         return distinct_labels(labels)
@@ -203,7 +203,7 @@ _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 
 def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> tuple[list[Hashable], Ints]:
-    """Return the distinct labels in order of first appearance, and for each record the place of its own among them.
+    """Return the distinct labels in order of first appearance, and the index of each record's label among them.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> t
 
 
 def _distinct_numbers(labels: Array, role: str) -> tuple[list[Hashable], Ints]:
-    """Distinguish numbers by their bits, -0.0 as 0.0."""
+    """Distinguish numbers by their bits, with -0.0 as 0.0."""
     wide = labels.astype(f"{labels.dtype.kind}8") + 0
     table = NumberTable()
     places = table.add(wide.view(np.int64))
@@ -256,7 +256,7 @@ def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hasha
     except TypeError:
         t, label = next((t, label) for t, label in enumerate(values) if not is_hashable(label))
         raise TypeError(
-            f"{role} of record {t} (from 0) is no label, as text, numbers and tuples are: {label!r}"
+            f"{role} of record {t} (from 0) is not a valid label; expected text, a number or a tuple, got {label!r}"
         ) from None
     if not set(map(type, distinct)) <= {str, int, bool} and any(map(is_nothing, distinct)):
         t, label = next((t, label) for t, label in enumerate(values) if is_nothing(label))
@@ -266,7 +266,7 @@ def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hasha
 
 
 def is_nothing(label: object) -> bool:
-    """Test for a missing label: None, NaN in any of its forms, or NA of pandas."""
+    """Return True for a missing label: None, NaN in any form, or pandas' NA."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
@@ -275,7 +275,7 @@ TYPED = "CSV has text only; in JSON what has no quotes is a number"
 
 
 def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
-    """Refuse a new task that is known already by the same name as another type: as a number, or as text.
+    """Raise ValueError for a new task that is known with the same name in another type, number or text.
 
     Raises
     ------
@@ -285,11 +285,11 @@ def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable])
     for task in unseen:
         twin = _twin(task)
         if twin is not None and twin in known:
-            raise ValueError(f"task {task!r} is not known, but {twin!r} is: did you mean that type? {TYPED}")
+            raise ValueError(f"task {task!r} is unknown, but {twin!r} is known; did you mean that type? {TYPED}")
 
 
 def _twin(task: Hashable) -> Hashable:
-    """Return a number as text, or a text as a whole number; None for others."""
+    """Return a number as text, or text as an integer; None for others."""
     if isinstance(task, str):
         return int(task) if task.isdecimal() else None
     return str(task) if isinstance(task, int) else None

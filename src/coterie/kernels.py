@@ -1,4 +1,4 @@
-"""Kernels: inner products of records in a space of another kind.
+"""Kernels: inner products of records in another feature space.
 
 A kernel fills an array with its values for all pairs of two sets of records, ``values(X, Z, out)``. Those made of inner
 products take one matrix product for a block of records, or an inverted index where records are sparse.
@@ -32,7 +32,7 @@ KernelLike: TypeAlias = Kernel | str | Callable[[Any, Any], ArrayLike]
 
 
 class _Algebra:
-    """The operators of kernels: ``k1 + k2``, ``k1 * k2`` and ``2.0 * k``, the other one being whatever is a kernel."""
+    """The operators of kernels, ``k1 + k2``, ``k1 * k2`` and ``2.0 * k``, with any kernel as operand."""
 
     __array_ufunc__ = None  # numbers of NumPy's leave the product to the kernel
 
@@ -68,7 +68,7 @@ class LinearKernel(_Algebra):
         products(X, Z, out)
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.asarray(X.squares, np.float64)
 
 
@@ -117,7 +117,7 @@ class Polynomial(_Algebra):
             np.power(out, int(self.degree), out=out)
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.asarray((X.squares + self.coef0) ** int(self.degree))
 
 
@@ -148,7 +148,7 @@ class Gaussian(_Algebra):
 
     @property
     def radial_scale(self) -> float:
-        """The s of exp(-s ‖x - z‖²), 1 / (2 sigma²); compiled code evaluates kernels that have it, record by record."""
+        """The factor s of exp(-s ‖x - z‖²), 1 / (2 sigma²); compiled code evaluates kernels that have it."""
         return 0.5 / self.sigma**2
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
@@ -157,15 +157,15 @@ class Gaussian(_Algebra):
         gaussians(out, X.squares, Z.squares, self.radial_scale)
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.ones(len(X.squares))
 
 
 @spec.part
 class Normalised(_Algebra):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): every record has length one, which the mistake bounds of CC12 suppose.
+    """k(x, z) / sqrt(k(x, x) k(z, z)): every record has norm one, as the mistake bounds of CC12 require.
 
-    A record of no length is at right angles to all others.
+    A record of norm 0 is orthogonal to all others.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class Normalised(_Algebra):
 
     @property
     def trusted(self) -> bool:
-        """True if the kernel within is known to be positive semidefinite."""
+        """True if the inner kernel is known to be positive semidefinite."""
         return bool(self.kernel.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
@@ -195,12 +195,12 @@ class Normalised(_Algebra):
         divided(out, self.kernel.diagonal(X), self.kernel.diagonal(Z))
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record: 1, or 0 for a record of zeros."""
+        """Return k(x, x) of every record: 1, or 0 for a record of zeros."""
         return np.asarray(self.kernel.diagonal(X) > 0, np.float64)
 
 
 class _OfTwo(_Algebra):
-    """A kernel of two others, their values combined entry by entry."""
+    """A kernel of two kernels, combined entry by entry."""
 
     combine: ClassVar[np.ufunc]
     first: Any
@@ -220,18 +220,18 @@ class _OfTwo(_Algebra):
         self.combine(out, _compute_values(self.second, X, Z), out=out)
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.asarray(self.combine(self.first.diagonal(X), self.second.diagonal(X)))
 
 
 class _OfOne(_Algebra):
-    """A kernel of another one."""
+    """A kernel of one inner kernel."""
 
     kernel: Any
 
     @property
     def trusted(self) -> bool:
-        """False: values are checked, since they may overflow or a function fail."""
+        """False: values are checked, because they may overflow or a function may fail."""
         return False
 
     def __post_init__(self) -> None:
@@ -240,7 +240,7 @@ class _OfOne(_Algebra):
 
 @spec.part
 class Sum(_OfTwo):
-    """k(x, z) = first(x, z) + second(x, z), ``first + second`` for short: both spaces side by side (FOR09 2.2.7).
+    """k(x, z) = first(x, z) + second(x, z), ``first + second`` for short: concatenated feature spaces (FOR09 2.2.7).
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class Product(_OfTwo):
 
 @spec.part
 class Scaled(_OfOne):
-    """k(x, z) = factor · kernel(x, z), ``factor * kernel`` for short: how much a kernel counts in a sum (FOR09 2.2.7).
+    """k(x, z) = factor · kernel(x, z), ``factor * kernel`` for short: the weight of a kernel in a sum (FOR09 2.2.7).
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class Scaled(_OfOne):
 
     @property
     def trusted(self) -> bool:
-        """True if the kernel within is known to be positive semidefinite."""
+        """True if the inner kernel is known to be positive semidefinite."""
         return bool(self.kernel.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
@@ -326,7 +326,7 @@ class Scaled(_OfOne):
         out *= self.factor
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.asarray(self.factor * self.kernel.diagonal(X))
 
 
@@ -365,7 +365,7 @@ class Exponential(_OfOne):
             np.exp(out, out=out)
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.kernel.diagonal(X)))
 
@@ -427,11 +427,11 @@ class Mapped(_OfOne):
         self.kernel.values(self._mapped(X), self._mapped(Z), out)
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.asarray(self.kernel.diagonal(self._mapped(X)))
 
     def _mapped(self, X: Points) -> Points:
-        """φ(x) of every record."""
+        """Return φ(x) of every record."""
         rows = as_matrix(X)
         n, d = rows.shape
         if callable(self.by):
@@ -442,13 +442,15 @@ class Mapped(_OfOne):
         else:
             columns = self.by.shape[1]
             if d > columns and (isinstance(rows, np.ndarray) or rows.data[rows.indices >= columns].any()):
-                raise ValueError(f"records have {d} features, and the matrix of Mapped has {columns} columns")
+                raise ValueError(
+                    f"the matrix of Mapped must have one column per feature: got {columns} columns for {d} features"
+                )
             mapped = np.asarray(rows[:, :columns] @ self.by[:, :d].T, np.float64)  # other features are zero
         return points(Dense(np.ascontiguousarray(mapped)), X.rounds, mapped.shape[1])
 
 
 def _real_numbers(value: Any, requirement: str) -> Values:
-    """Convert an array or sparse matrix to float64; ValueError that begins with the requirement if it is neither."""
+    """Convert an array or sparse matrix to float64; raise ValueError with the requirement for other values."""
     try:
         array = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
         if array.dtype.kind not in "biufO":
@@ -459,31 +461,31 @@ def _real_numbers(value: Any, requirement: str) -> Values:
 
 
 def _require_computed(part: object, *names: str) -> None:
-    """Convert the names or functions in these fields to kernels; refuse a precomputed one: ValueError."""
+    """Convert names or functions in these fields to kernels; raise ValueError for a precomputed kernel."""
     for name in names:
         kernel = as_kernel(getattr(part, name))
         if isinstance(kernel, Precomputed):
             raise ValueError(
-                f"{type(part).__name__} cannot be of a precomputed kernel, whose columns are rounds: "
-                "precompute the values of the whole"
+                f"{type(part).__name__} does not support a precomputed kernel, whose columns are rounds; "
+                "precompute the values of the combined kernel"
             )
         object.__setattr__(part, name, kernel)
 
 
 def _compute_values(kernel: Any, X: Points, Z: Points) -> Values:
-    """Return the values of a kernel for all pairs, in an array of their own."""
+    """Return the values of a kernel for all pairs, in a new array."""
     values = np.zeros((len(X.squares), len(Z.squares)))
     kernel.values(X, Z, values)
     return values
 
 
 class _Opaque(_Algebra):
-    """A kernel known by its values alone."""
+    """A kernel of which only values are known."""
 
     trusted: ClassVar[bool] = False
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         diagonal = np.zeros(len(X.squares))
         for first in range(0, len(diagonal), _AT_ONCE):
             block = piece(X, first, min(first + _AT_ONCE, len(diagonal)))
@@ -493,7 +495,7 @@ class _Opaque(_Algebra):
 
 @spec.part
 class Pairwise(_Opaque):
-    """Any kernel of scikit-learn by its name, as ``sklearn.metrics.pairwise.pairwise_kernels`` knows it.
+    """A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by its name.
 
     Parameters
     ----------
@@ -522,7 +524,7 @@ class Pairwise(_Opaque):
 
         if self.metric not in PAIRWISE_KERNEL_FUNCTIONS:
             known = ", ".join([*sorted(PAIRWISE_KERNEL_FUNCTIONS), "gaussian", "precomputed"])
-            raise ValueError(f"kernel {self.metric!r} is none of those known: {known}")
+            raise ValueError(f"kernel {self.metric!r} is unknown; expected one of {known}")
         try:
             self._of(np.ones((1, 1)), np.ones((1, 1)))
         except (TypeError, ValueError) as error:
@@ -540,7 +542,7 @@ class Pairwise(_Opaque):
 
 
 def _narrow(X: AnyRecords) -> Any:
-    """Return the matrix with indices of 32 bits, if it is sparse: some of scikit-learn's kernels know no others."""
+    """Return the matrix with 32-bit indices if it is sparse, as some of scikit-learn's kernels require."""
     if not isinstance(X, np.ndarray):
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
@@ -548,10 +550,10 @@ def _narrow(X: AnyRecords) -> Any:
 
 @spec.part
 class Precomputed:
-    """Records that are kernel values themselves: column s of a record is its value with the record of round s.
+    """Records that are kernel values: column s of a record is its value with the record of round s.
 
-    So X is the (n, n) Gram matrix of the stream, in the order of the stream, to learn from, and has the values with
-    these n records to predict from. A further pass begins with column 0 again.
+    For training, X is the (n, n) Gram matrix of the stream in order; for prediction, X has the values with these n
+    records. A further pass starts with column 0 again.
 
     Examples
     --------
@@ -569,15 +571,15 @@ class Precomputed:
         out[:] = as_matrix(X)[:, Z.rounds % X.features]
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
+        """Return k(x, x) of every record."""
         return np.asarray(as_matrix(X)[np.arange(len(X.squares)), X.rounds % X.features], np.float64)
 
 
 class Function(_Opaque):
     """A kernel given as a function of two arrays of records, (n, d) and (m, d), that returns the (n, m) values.
 
-    That is what scikit-learn's own kernels are, and what its support vector machines take. A model with one can be
-    pickled, if the function can, but not be saved to a file: there is no code in a model file.
+    scikit-learn's kernels and support vector machines use such functions. A model with one can be pickled, if the
+    function can, but not saved to a file, because model files contain no code.
     """
 
     def __init__(self, function: Callable[[Any, Any], ArrayLike]) -> None:
@@ -627,7 +629,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
 
 def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix | None = None) -> Values:
-    """Return the kernel's values for all pairs of rows of X and Z (of X if Z is not given), shape (n, m).
+    """Return the kernel's values for all pairs of rows of X and Z (by default X), shape (n, m).
 
     Examples
     --------
@@ -640,7 +642,7 @@ def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix 
 
 
 def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0) -> float:
-    """Return the median distance of two different records: a start value for the width of a ``Gaussian``.
+    """Return the median distance between different records: a good first width for a ``Gaussian``.
 
     Parameters
     ----------
@@ -664,13 +666,13 @@ def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0
     rows: Any = X if hasattr(X, "indptr") else np.asarray(X, np.float64)
     n = int(rows.shape[0])
     if n < 2:
-        raise ValueError(f"X must hold two records at least, got {n}")
+        raise ValueError(f"X must have at least two records, got {n}")
     first, second = _pairs(n, pairs, seed)
     difference = rows[first] - rows[second]
     squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
     median = float(np.median(np.sqrt(np.asarray(squares.sum(axis=1)).ravel())))
     if not median > 0:
-        raise ValueError("X must hold records that differ: the median distance is 0")
+        raise ValueError("X must have different records: the median distance is 0")
     return median
 
 

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class RecordForm(Protocol):
-    """The form of the records learned from: see :class:`coterie.inputs.input.Input`."""
+    """The input of a fitted model: see :class:`coterie.inputs.input.Input`."""
 
     encoder: Any
 
     @property
     def seen(self) -> Any:
-        """The number of columns learned from, ``width``, and their ``names``; None if there are none."""
+        """The number of training columns, ``width``, and their ``names``; None if there are none."""
 
 
 class _Request:
-    """``set_METHOD_request``: choose the arguments that scikit-learn's meta-estimators pass on to a method."""
+    """``set_METHOD_request``: choose the arguments that scikit-learn's meta-estimators pass to a method."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name, self._method = name, name.removeprefix("set_").removesuffix("_request")
@@ -53,7 +53,7 @@ class _Request:
 
 
 def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
-    """Return the arguments that may be passed on to a method besides X and y: a task always, others on request."""
+    """Return the arguments of a method, besides X and y, that may be routed: a task always, others on request."""
     function = getattr(model, method, None)
     arguments = () if function is None else inspect.signature(function).parameters.values()
     names = [
@@ -63,9 +63,9 @@ def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
 
 
 class Parameters:
-    """Constructor arguments as attributes of the same name: ``get_params``, ``set_params`` and a whole ``repr``.
+    """Constructor arguments as attributes: ``get_params``, ``set_params`` and a complete ``repr``.
 
-    And whether anything has been learned, which is an attribute that was not there before.
+    Also ``_fitted``, which is True after the first update.
     """
 
     _supervised = True  # River reads this attribute
@@ -94,7 +94,7 @@ class Parameters:
         return attrgetter(*spec.parameters_of(cls))
 
     def get_params(self, deep: bool = True) -> Json:
-        """Return the parameters by name, with ``deep`` also those of models among them, as ``model__name``."""
+        """Return the parameters by name; with ``deep`` also those of nested models, as ``model__name``."""
         values = spec.values_of(self)
         models = {name: value for name, value in values.items() if isinstance(value, Parameters)} if deep else {}
         return values | {
@@ -102,7 +102,7 @@ class Parameters:
         }
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``model__name`` sets that of a copy of the model, or of the part, among them.
+        """Set parameters by name; ``model__name`` sets a parameter of a copy of the nested model or part.
 
         Raises
         ------
@@ -132,16 +132,16 @@ class Parameters:
             spec.check_parameters(type(model), below)
             return replace(model, **below)
         if not isinstance(model, Parameters):
-            raise ValueError(f"{name}={model!r} has no parameters that could be set as {name}__{next(iter(below))}")
+            raise ValueError(f"{name}={model!r} has no parameter to set as {name}__{next(iter(below))}")
         return model.__sklearn_clone__().set_params(**below)
 
     def _nested(self, name: str, value: Any) -> Any:
-        """Return the model or part of a parameter: the new value, or the present one."""
+        """Return the model or part of a parameter: the new value, or the current one."""
         return getattr(self, name) if value is None else value
 
     @property
     def _fitted(self) -> bool:
-        """True once anything has been learned."""
+        """True after the first update."""
         return self._learned in self.__dict__
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -149,38 +149,38 @@ class Parameters:
 
     @property
     def _source(self) -> RecordForm | None:
-        """The form of the records learned from; None before any came."""
+        """The input of the fitted model; None before the first record."""
         return None
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns of the arrays or frames learned from, the task's not counted."""
+        """Number of columns of the training arrays or frames, without the task column."""
         width = None if self._source is None else self._source.seen.width
         if width is None:
-            raise AttributeError(f"{type(self).__name__} has learned from no array or frame: it has no n_features_in_")
+            raise AttributeError(f"{type(self).__name__} was not fitted to an array or frame and has no n_features_in_")
         return int(width)
 
     @property
     def feature_names_in_(self) -> AnyLabels:
-        """Names of the columns of the frames learned from, if all are text, without the task's."""
+        """Names of the columns of the training frames, if all are text, without the task column."""
         names = None if self._source is None else self._source.seen.names
         if names is None:
             raise AttributeError(
-                f"{type(self).__name__} has learned from no frame with text as names: it has no feature_names_in_"
+                f"{type(self).__name__} was not fitted to a frame with text names and has no feature_names_in_"
             )
         return names
 
     @property
     def encoder_(self) -> Any:
-        """The encoder by which records of files became rows; dictionaries are read the same way."""
+        """The encoder of records from files; dictionaries are read the same way."""
         if self._source is None or self._source.encoder is None:
-            raise AttributeError(f"{type(self).__name__} has learned from no file: there is no encoder_")
+            raise AttributeError(f"{type(self).__name__} was not fitted to a file and has no encoder_")
         return self._source.encoder
 
     @encoder_.setter
     def encoder_(self, encoder: Any) -> None:
         if self._source is None:
-            raise AttributeError(f"{type(self).__name__} has learned nothing that an encoder could have read")
+            raise AttributeError(f"{type(self).__name__} was not fitted to records of an encoder")
         self._source.encoder = encoder
 
     def _check_fitted(self, kind: type[Exception] | None = None) -> None:
@@ -216,7 +216,7 @@ class Parameters:
         return facts
 
     def _take_over(self, fresh: Self) -> Self:
-        """Take over the fitted attributes of a copy that has learned; refused records have changed the copy only."""
+        """Take over the fitted attributes of a copy, which alone was changed if learning failed."""
         for name in [name for name in self.__dict__ if name.endswith("_")]:
             del self.__dict__[name]
         for name, value in fresh.__dict__.items():
@@ -228,7 +228,7 @@ class Parameters:
         return self._asking_as(type(self)(**self.get_params(deep=False)))
 
     def clone(self, new_params: Json | None = None, include_attributes: bool = False) -> Self:
-        """Return a copy as River's wrappers ask for it: :meth:`river.base.Base.clone`.
+        """Return a copy for River's wrappers: :meth:`river.base.Base.clone`.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Parameters:
         return copied.set_params(**(new_params or {}))
 
     def _asking_as(self, copied: Self) -> Self:
-        """Give a copy the same requests for metadata, and return it."""
+        """Give a copy the same metadata requests, and return it."""
         if self._passed_on:
             copied._passed_on = self._passed_on
         return copied
@@ -269,7 +269,7 @@ class Parameters:
     _get_default_requests = get_metadata_routing  # as scikit-learn's scorers call it
 
     def __sklearn_tags__(self) -> Tags:
-        """scikit-learn's tags: a classifier or regressor of dense or sparse records."""
+        """Return scikit-learn's tags: a classifier or regressor of dense or sparse records."""
         return tags(self._kind, self._many_classes)
 
 
@@ -280,7 +280,7 @@ def tags(
     sparse: bool = True,
     pairwise: bool = False,
 ) -> Tags:
-    """Describe a supervised estimator to scikit-learn."""
+    """Make scikit-learn's tags of a supervised estimator."""
     from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
     return Tags(

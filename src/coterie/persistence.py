@@ -1,4 +1,4 @@
-"""Models saved as one file: safetensors, with the parameters as JSON in its metadata, and no code.
+"""Models saved as one safetensors file, with parameters as JSON in its metadata, and without code.
 
 The file holds the model's named arrays, its labels and shapes as a JSON document in an array of bytes, and as metadata
 the format's version, the class and its parameters (long ones in an array too), and a checksum of everything else.
@@ -75,9 +75,9 @@ def save(
 ) -> None:
     """Write a model to one file, completely or not at all.
 
-    The model is copied with the lock held; all else is done without it, so that learning goes on meanwhile. The copy is
-    written to a temporary name beside the target, flushed to the disk and renamed, so that a crash leaves either the
-    old file or the new one. Equal models give equal files, byte for byte.
+    The model is copied while the lock is held; everything else happens without it, so that learning continues. The copy
+    is written to a temporary file next to the target, flushed to the disk and renamed, so that a crash leaves either
+    the old file or the new one. Equal models give equal files, byte for byte.
 
     Raises
     ------
@@ -106,17 +106,17 @@ def save(
 
 
 def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> None:
-    """Write a safetensors file: the header's length, the header, the arrays one behind the other as they are.
+    """Write a safetensors file: the header's length, the header, and the arrays one after the other.
 
-    The library's own writer wants all of it in memory as bytes. Wider types come first, so that every array begins at a
-    multiple of its entries' size.
+    The library's own writer needs all of it in memory as bytes. Wider types come first, so that every array is aligned
+    to the size of its entries.
     """
     header: Json = {"__metadata__": metadata}
     names, at = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name)), 0
     for name in names:
         array, begin = tensors[name], at
         if array.dtype not in _TYPES:
-            raise TypeError(f"array {name!r} is of the type {array.dtype}, which a model's file cannot hold")
+            raise TypeError(f"array {name!r} is of the type {array.dtype}, which model files do not support")
         at += array.nbytes
         header[name] = {"dtype": _TYPES[array.dtype], "shape": array.shape, "data_offsets": [begin, at]}
     text = msgspec.json.encode(header)
@@ -127,11 +127,10 @@ def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> Non
 
 
 def load(path: str | PathLike[str]) -> Estimator:
-    """Read a model that :func:`save` wrote; going on equals never having stopped, bit for bit.
+    """Load a model written by :func:`save`; learning continues with the same results, bit for bit.
 
-    Whoever can write a file can give it a checksum that fits, so nothing in it is trusted: a state that no model
-    of its parameters could be in is refused before anything is computed with it (docs/appendix/file-format.md). O(its
-    bytes).
+    An attacker can give a file a valid checksum, so the contents are not trusted: a state that no model with its
+    parameters can have is rejected before anything is computed with it (docs/appendix/file-format.md). O(its bytes).
 
     Raises
     ------
@@ -152,18 +151,16 @@ def load(path: str | PathLike[str]) -> Estimator:
     """
     metadata, tensors = _read(Path(path))
     if metadata.get("format") == "coterie":
-        raise ValueError(
-            f"{path} was written before coterie 1.0, which does not read such files: learn the model again"
-        )
+        raise ValueError(f"{path} was written before coterie 1.0, which cannot read such files; fit the model again")
     if metadata.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a coterie model: it is a safetensors file of another kind")
+        raise ValueError(f"{path} is not a coterie model: it is another kind of safetensors file")
     version = metadata.get("version", "")
     if version.isdecimal() and (len(version) > LONGEST_VERSION or int(version) > VERSION):
         raise ValueError(
-            f"{path} has format {version[:LONGEST_VERSION]}, and this version of coterie reads up to {VERSION}"
+            f"{path} has format {version[:LONGEST_VERSION]}, but this version of coterie reads only up to {VERSION}"
         )
     if metadata.get("checksum") != _checksum(metadata, tensors):
-        raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
+        raise ValueError(f"{path} was altered after it was written: its checksum does not match")
     with _refusing(path):
         tensors = _filled(tensors)
         text = tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata.get("spec", "")
@@ -172,7 +169,7 @@ def load(path: str | PathLike[str]) -> Estimator:
     if kind is None and described.name in ("Engine", "BanditEngine"):
         raise ValueError(f"{path} {SNAPSHOT}")
     if kind is None:
-        raise ValueError(f"{path} holds a {described.name}, which this version of coterie does not know")
+        raise ValueError(f"{path} contains a {described.name}, which this version of coterie does not support")
     with _refusing(path):
         parameters = msgspec.convert(spec.from_json(described.parameters), Json)
         _check_types(kind, parameters)
@@ -182,7 +179,7 @@ def load(path: str | PathLike[str]) -> Estimator:
 
 
 class _Described(msgspec.Struct, rename={"name": "class"}):
-    """The class of a model and its parameters, as a file has them."""
+    """The class of a model and its parameters in a file."""
 
     name: str
     parameters: JsonValue
@@ -197,7 +194,7 @@ def _check_types(kind: type, parameters: Json) -> None:
 
 
 def _is_like(value: object, hint: Any) -> bool:
-    """Test a value against a plain type; the estimator itself checks parts and kernels."""
+    """Return True if a value has a plain type; the estimator itself checks parts and kernels."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_is_like(value, option) for option in typing.get_args(hint))
@@ -215,10 +212,10 @@ _PLAIN: dict[Any, Any] = {str: str, int: (int, float), float: (int, float), bool
 
 @contextlib.contextmanager
 def _refusing(path: str | PathLike[str]) -> Iterator[None]:
-    """Turn errors about a file's contents into a ValueError of one sentence.
+    """Convert errors about a file's contents to a ValueError of one sentence.
 
-    Everything that learning or predicting rests on is checked for what it is, and refused as ValueError. What remains
-    is data of another kind than any that was ever written, on which the code that reads them stumbles.
+    Values on which learning or predicting depend are checked and raise ValueError. Other errors come from data of types
+    that were never written.
     """
     try:
         yield
@@ -242,13 +239,13 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
         with safe_open(path, framework="numpy") as file:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in list(file.keys())}
     except SafetensorError as error:
-        raise ValueError(f"{path} is not a whole coterie model: {error}") from None
+        raise ValueError(f"{path} is not a complete coterie model: {error}") from None
     except (TypeError, AttributeError, KeyError) as error:  # numbers that NumPy has no type for
         raise ValueError(f"{path} is not a model that this version can read: {error}") from None
 
 
 def require_local(path: str | PathLike[str], what: str = "") -> None:
-    """Refuse the URL of an object of a store: models, reports and pictures are kept in files of this machine alone.
+    """Raise ValueError for a URL: models, reports and pictures are stored only on this machine.
 
     Examples
     --------
@@ -260,13 +257,13 @@ def require_local(path: str | PathLike[str], what: str = "") -> None:
     if begin := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path)):
         url = f"{begin[1]}://{str(path)[begin.end() :]}"
         raise ValueError(
-            f"{what}{url!r} is a URL, from which only records are read: name a path of this machine, "
+            f"{what}{url!r} is a URL, which is supported only for records; use a local path, "
             "and copy it to or from the store"
         )
 
 
 def begins_as_model(path: str | PathLike[str]) -> bool:
-    """Return True if a file begins as files of :func:`save` do; its arrays are not read."""
+    """Return True if a file starts like those of :func:`save`, without reading its arrays."""
     with Path(path).open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if length > _LONGEST_HEADER:
@@ -279,16 +276,16 @@ def begins_as_model(path: str | PathLike[str]) -> bool:
 
 
 class _Header(msgspec.Struct):
-    """The metadata in the header of a safetensors file; its entries for arrays are skipped."""
+    """The metadata in the header of a safetensors file, without the entries for arrays."""
 
     metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
 
 
 def _thinned(arrays: Arrays) -> Arrays:
-    """Replace large arrays that are mostly zero by their non-zero entries: not all 2^18 hashed features occur.
+    """Replace large, mostly zero arrays by their non-zero entries, because few of 2^18 hashed features occur.
 
-    ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays. An
-    array that is stored as it is is not copied.
+    ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
+    Other arrays are not copied.
     """
     thinned: Arrays = {}
     for name, value in arrays.items():
@@ -306,7 +303,7 @@ def _thinned(arrays: Arrays) -> Arrays:
 
 
 def _bits(array: Array) -> Array:
-    """View a contiguous array as whole numbers."""
+    """View a contiguous array as integers."""
     return array.reshape(-1).view(f"u{array.itemsize}")
 
 
@@ -333,9 +330,9 @@ def _filled(tensors: Arrays) -> Arrays:
             raise ValueError(f"array {name!r} is not stored by entries other than zero")
         n_bytes += size * values.itemsize
         if n_bytes > _memory():
-            raise ValueError(f"array {name!r} of shape {tuple(shape)} has no room in the memory of this machine")
+            raise ValueError(f"array {name!r} of shape {tuple(shape)} does not fit in the memory of this machine")
         if len(at) and int(at.max()) >= size:
-            raise ValueError(f"array {name!r} has entries beyond its shape")
+            raise ValueError(f"array {name!r} has entries outside its shape")
         array = np.zeros(shape, values.dtype)
         array.reshape(-1)[at] = values
         whole[name] = array
@@ -366,19 +363,19 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
 
 
 def _resolve_target(path: str | PathLike[str]) -> Path:
-    """Follow links, and refuse devices and URLs."""
+    """Follow links; raise an error for devices and URLs."""
     require_local(path)
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file and cannot be replaced", str(path))
     return target
 
 
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of ``path`` when all is on the disk, and vanishes if anything fails.
+    """Open a file that replaces ``path`` after it is on the disk, and is deleted on an error.
 
-    It keeps the permissions of the file that it replaces; a new one has ``mode``, under the umask.
+    It has the permissions of the file that it replaces; a new one has ``mode``, under the umask.
     """
     target = _resolve_target(path)
     if not target.parent.is_dir():
@@ -403,7 +400,7 @@ def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes
 
 
 def require_writable(path: str | PathLike[str]) -> None:
-    """Test, without touching ``path``, that `replacing` could write it, with a small temporary file next to it.
+    """Raise an error unless `replacing` can write ``path``; test it with a small temporary file next to it.
 
     Raises
     ------
@@ -437,8 +434,8 @@ def require_writable(path: str | PathLike[str]) -> None:
 def remove_leftovers(path: str | PathLike[str]) -> None:
     """Remove the temporary files of `replacing` for this target that killed processes have left.
 
-    A process that writes holds a lock on its temporary file, which the system takes from it when it ends, however it
-    ends; so what is locked stays, and where files cannot be locked all stay. What cannot be removed stays as well.
+    A process holds a lock on its temporary file until it ends. Locked files are kept, and if the system cannot lock
+    files, all are kept. Files that cannot be removed are kept as well.
     """
     target = Path(path).resolve()
     ours = re.compile(re.escape(_temporary_prefix(target)) + "[0-9a-f]{8}")
@@ -450,14 +447,14 @@ def remove_leftovers(path: str | PathLike[str]) -> None:
 
 
 def _temporary_prefix(target: Path) -> str:
-    """Return the prefix of the names of temporary files: leftovers with it are removed."""
+    """Return the prefix of temporary file names."""
     return f".{os.fsdecode(os.fsencode(target.name)[:MOST_OF_NAME])}.coterie-"
 
 
 def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
-    """Open a new file beside the target, ``.NAME.coterie-xxxxxxxx``, locked so that other processes let it be.
+    """Open a new file next to the target, ``.NAME.coterie-xxxxxxxx``, locked against removal by other processes.
 
-    The kernel takes the umask from its permissions; to ask for the umask one would have to set it for all threads.
+    The kernel applies the umask to the permissions; reading the umask would set it for all threads.
     """
     while True:
         temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(4)}"
@@ -470,7 +467,7 @@ def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
 
 
 def _locked(handle: int, wait: bool) -> bool:
-    """Lock an open file for as long as it is open; False if the system cannot lock files.
+    """Lock an open file until it is closed; return False if the system cannot lock files.
 
     Raises
     ------
@@ -493,9 +490,9 @@ LOCK = "lock"
 
 
 def hold_folder(folder: Path) -> IO[bytes]:
-    """Lock a folder against other processes that call this, until the file that is returned is closed.
+    """Lock a folder against other processes that call this, until the returned file is closed.
 
-    Where files cannot be locked, on Windows and on some shares, it is kept from nobody.
+    If files cannot be locked, as on Windows and on some shares, it has no effect.
 
     Raises
     ------
@@ -507,12 +504,12 @@ def hold_folder(folder: Path) -> IO[bytes]:
         _locked(file.fileno(), wait=False)
     except BlockingIOError:
         file.close()
-        raise ValueError(f"another process has {folder}") from None
+        raise ValueError(f"another process has locked {folder}") from None
     return file
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names of the files in a folder are on the disk, so that they outlast a loss of power."""
+    """Wait until the directory entries of a folder are on the disk, safe against a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Potentials: the functions that turn sums of moves into weights, w = ∇Φ*(v), and their constants in mistake bounds.
+"""Potentials: functions from sums of updates to weights, w = ∇Φ*(v), and their constants in mistake bounds.
 
 A quasi-additive learner adds its moves up to v and predicts with w = ∇Φ*(v), Φ* being the convex conjugate of the
 potential Φ (FOR09 2.1.14, CCG08 §5 and §7). A potential is a part with a method ``gradient``; for the bound it has
@@ -25,7 +25,7 @@ _TRIAL = np.array([[0.0, 0.5, -1.0], [2.0, -0.25, 0.0]])
 
 @runtime_checkable
 class Potential(Protocol):
-    """The convex function Φ of all weights together, by the gradient of its conjugate Φ*.
+    """A convex function Φ of all weights, given by the gradient of its conjugate Φ*.
 
     ``gradient`` alone is needed to learn. With the others the number of mistakes is bounded, see
     :func:`coterie.bounds.geometry_bounds.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and for all v
@@ -35,7 +35,7 @@ class Potential(Protocol):
     """
 
     def gradient(self, v: Numbers) -> Numbers:
-        """Return w = ∇Φ*(v), of the shape of v; v is not to be written to."""
+        """Return w = ∇Φ*(v), with the shape of v; v must not be changed."""
 
     def value(self, w: Numbers) -> float:
         """Return Φ(w), infinite beyond the closure of the gradients ∇Φ*(v)."""
@@ -134,13 +134,13 @@ class ExponentiatedGradient:
     total: float = spec.field(default=1.0, above=0)
 
     def gradient(self, v: Numbers) -> Numbers:
-        """Return total · sinh v / Σ cosh v: O(N), nothing overflowing."""
+        """Return total · sinh v / Σ cosh v: O(N), without overflow."""
         top = np.abs(v).max(initial=0.0)
         up, down = np.exp(v - top), np.exp(-v - top)
         return np.asarray((self.total / max(float(up.sum() + down.sum()), 1e-300)) * (up - down))
 
     def value(self, w: Numbers) -> float:
-        """Return Φ(w): the root of one equation in one number, O(N) a step."""
+        """Return Φ(w), the root of an equation in one variable, O(N) per step."""
         from scipy.optimize import brentq
 
         part = np.abs(w.ravel()) / self.total
@@ -163,7 +163,7 @@ class ExponentiatedGradient:
 
 
 def require_potential(potential: object, role: str = "potential") -> None:
-    """Refuse an object that is not a potential.
+    """Raise TypeError for an object that is not a potential.
 
     Raises
     ------
@@ -179,11 +179,11 @@ def require_potential(potential: object, role: str = "potential") -> None:
 
 
 def checked(potential: Any, v: Numbers) -> Numbers:
-    """Return ∇Φ*(v); ValueError unless it is one finite number per weight."""
+    """Return ∇Φ*(v); raise ValueError unless it is one finite number per weight."""
     w = np.asarray(potential.gradient(v), np.float64)
     if w.shape != v.shape or not np.isfinite(w).all():
         what = f"numbers of shape {w.shape}" if w.shape != v.shape else "numbers that are not finite"
         raise ValueError(
-            f"the gradient of {potential!r} must be one finite number a weight, shape {v.shape}, got {what}"
+            f"the gradient of {potential!r} must be one finite number per weight, shape {v.shape}, got {what}"
         )
     return w

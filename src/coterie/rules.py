@@ -1,8 +1,8 @@
-"""Rules: when a margin calls for a move, and how far it goes.
+"""Update rules: when a margin triggers an update, and with which step size.
 
-A rule declares what kind of ``move`` it makes: a step along the ``gradient`` of a loss, the ``shortest`` one that
-reaches a margin, or one by the ``confidence`` in each weight. Where its margins are log-odds, ``log_odds`` is the
-factor that makes them so.
+A rule declares its kind of ``move``: a step along the ``gradient`` of a loss, the ``shortest`` step that reaches a
+margin, or a step scaled by the ``confidence`` in each weight. If its margins can be read as log-odds, ``log_odds`` is
+the factor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VARIANTS = ("0", "I", "II")
 
 @runtime_checkable
 class Rule(Protocol):
-    """A part that says when a margin calls for a move and how far it goes; see the head of this module."""
+    """A part that decides when a margin triggers an update, and with which step size."""
 
     @property
     def move(self) -> str: ...
@@ -36,14 +36,14 @@ class Rule(Protocol):
     def log_odds(self) -> float | None: ...
 
     def compiled(self) -> Any:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
 
 
 @runtime_checkable
 class ConfidenceRule(Rule, Protocol):
-    """A rule for models with all covariances.
+    """A rule for models with a full covariance.
 
-    It moves where y·margin is below ``threshold``, or equal to it unless ``strict`` is 1: on every record if that is
+    It updates if y·margin is below ``threshold``, or equal to it unless ``strict`` is 1: on every record if that is
     infinite. With ``shrunk`` 1 margins are shrunk by their variance. ``noise`` is the name of the parameter that is the
     variance of a label.
     """
@@ -62,7 +62,7 @@ class ConfidenceRule(Rule, Protocol):
 
 
 class _BaseRule:
-    """Defaults of rules: steps along a gradient, to margins that are not log-odds."""
+    """Defaults of rules: gradient steps, and margins that are not log-odds."""
 
     move: ClassVar[str] = "gradient"
     log_odds: ClassVar[float | None] = None
@@ -70,7 +70,7 @@ class _BaseRule:
 
 @spec.part
 class Perceptron(_BaseRule):
-    """A step of one on every mistake, and on nothing else: tau = 1 if y·margin <= 0 (CCG08 Fig. 1).
+    """A unit step on every mistake: tau = 1 if y·margin <= 0, else 0 (CCG08 Fig. 1).
 
     A zero margin is a mistake. Multiplying every step by a constant changes no prediction, so there is no rate to tune.
 
@@ -81,13 +81,13 @@ class Perceptron(_BaseRule):
     """
 
     def compiled(self) -> MistakeStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         return MistakeStep(0.0)
 
 
 @spec.part
 class PassiveAggressive(_BaseRule):
-    """The shortest move that gives the record a margin of one (FOR09 §2.1.1; Crammer et al. 2006).
+    """The smallest update that gives the record a margin of one (FOR09 §2.1.1; Crammer et al. 2006).
 
     With loss = max(0, 1 - y·margin) and the squared norm of the multitask instance, M_ii ‖x‖²:
 
@@ -123,7 +123,7 @@ class PassiveAggressive(_BaseRule):
     variant: Literal["0", "I", "II"] = spec.field(default="I", choices=_VARIANTS)
 
     def compiled(self) -> ShortestStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         bound = self.C if self.variant == "I" else math.inf
         ridge = 1.0 / (2.0 * self.C) if self.variant == "II" else 0.0
         return ShortestStep(float(bound), float(ridge))
@@ -131,7 +131,7 @@ class PassiveAggressive(_BaseRule):
 
 @spec.part
 class Logistic(_BaseRule):
-    """A step by the slope of the logistic loss, on every record: tau = 1 / (1 + exp(y·margin)).
+    """A gradient step of the logistic loss on every record: tau = 1 / (1 + exp(y·margin)).
 
     Margins are log-odds. With :class:`coterie.hypotheses.LinearWeights` this is gradient descent at a constant rate of
     one; :class:`coterie.hypotheses.AdaptiveGradient` gives each weight a rate of its own.
@@ -145,13 +145,13 @@ class Logistic(_BaseRule):
     log_odds: ClassVar[float | None] = 1.0
 
     def compiled(self) -> GradientStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         return GradientStep(LOGISTIC)
 
 
 @spec.part
 class AROW(_BaseRule):
-    """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
+    """A step if y·margin < 1, smaller for more certain weights: tau = (1 - y·margin) / (v + r).
 
     Adaptive regularization of weight vectors (Crammer, Kulesza and Dredze, NIPS 2009).
     v is the variance of the margin and r that of the label, both of :class:`coterie.hypotheses.DiagonalAROW`. Twice
@@ -173,7 +173,7 @@ class AROW(_BaseRule):
     noise: ClassVar[str] = "r"
 
     def compiled(self) -> ConfidenceStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         return ConfidenceStep(1.0)
 
 
@@ -181,8 +181,8 @@ class AROW(_BaseRule):
 class SecondOrder(_BaseRule):
     """A step on every mistake, to the ridge regression on all mistakes (CCG08 §4): tau = (1 - y f) / (v + r).
 
-    As :class:`AROW`, but nothing moves where the sign is right: a round with y·margin <= 0 is a mistake, and only those
-    move. With all covariances it is the second-order Perceptron, whose margin is f r / (v + r).
+    As :class:`AROW`, but only mistakes, y·margin <= 0, trigger an update. With a full covariance it is the
+    second-order Perceptron, whose margin is f r / (v + r).
 
     Examples
     --------
@@ -198,7 +198,7 @@ class SecondOrder(_BaseRule):
     noise: ClassVar[str] = "ridge"
 
     def compiled(self) -> ConfidenceStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         return ConfidenceStep(1.0, mistakes=1)
 
 
@@ -224,7 +224,7 @@ class Squared(_BaseRule):
     noise: ClassVar[str] = "ridge"
 
     def compiled(self) -> GradientStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         return GradientStep(SQUARED)
 
 
@@ -232,7 +232,7 @@ class Squared(_BaseRule):
 class Absolute(_BaseRule):
     """The absolute loss, |y - margin|: tau = 1, towards y, on every record.
 
-    It makes margins estimates of the median, which single wild labels do not move far.
+    Margins estimate the median, on which outliers have little effect.
 
     Examples
     --------
@@ -243,13 +243,13 @@ class Absolute(_BaseRule):
     tolerance: ClassVar[float] = 0.0
 
     def compiled(self) -> GradientStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         return GradientStep(ABSOLUTE)
 
 
 @spec.part
 class EpsilonInsensitive(_BaseRule):
-    """The shortest move that brings the margin within epsilon of the label (Crammer et al. 2006, §5).
+    """The smallest update that brings the margin within epsilon of the label (Crammer et al. 2006, §5).
 
     With loss = max(0, |y - margin| - epsilon) and the squared norm of the multitask instance, M_ii ‖x‖², the step goes
     towards y by
@@ -294,10 +294,10 @@ class EpsilonInsensitive(_BaseRule):
 
     @property
     def tolerance(self) -> float:
-        """The largest error that is not moved on."""
+        """The largest error without an update."""
         return self.epsilon
 
     def compiled(self) -> ShortestStep:
-        """Return the named tuple of compiled code."""
+        """Return the rule for compiled code."""
         hinge = PassiveAggressive(self.C, self.variant).compiled()
         return hinge._replace(epsilon=float(self.epsilon), numbers=1)

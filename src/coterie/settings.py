@@ -1,4 +1,4 @@
-"""Settings: the help, range and option of a field, written once, in its metadata.
+"""Settings: the help, range and option of a field, declared once in its metadata.
 
 ``field`` puts a `Setting` into a field's metadata: a sentence of help and the range. From there come
 
@@ -70,7 +70,7 @@ class Setting:
     several: bool = False
 
     def check(self, name: str, value: object) -> None:
-        """Refuse a value out of range: ValueError that begins with the name."""
+        """Raise ValueError, naming the value, if it is out of range."""
         if not self._allows(value):
             raise ValueError(f"{name} must {self.must or self._demand()}, got {value!r}")
         if is_number(value) and not self._computable(value):
@@ -99,7 +99,7 @@ class Setting:
         )
 
     def _computable(self, value: float) -> bool:
-        """Test that squares of a number do not overflow, and that a whole number has at most 64 bits."""
+        """Return True if the square of a number does not overflow, and an integer has at most 64 bits."""
         if self.kind == "whole":
             return -WHOLE <= value < WHOLE
         try:
@@ -168,17 +168,17 @@ def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING,
 
 
 def learned(*, init: Literal[False] = False) -> Any:
-    """Declare an attribute of an estimator that learning makes, and that is no parameter."""
+    """Declare a fitted attribute of an estimator, which is not a parameter."""
     return dataclasses.field(init=init)
 
 
 def settings_of(cls: type) -> Mapping[str, Setting]:
-    """Return the settings of the fields of a dataclass, by name, in their order."""
+    """Return the settings of a dataclass's fields by name, in order."""
     return MappingProxyType({field.name: field.metadata[_KEY] for field in fields(cls) if _KEY in field.metadata})
 
 
 def check_fields(self: object) -> None:
-    """Refuse a dataclass with a value out of the range that its field declares: ValueError naming the field."""
+    """Raise ValueError, naming the field, for a dataclass with a value out of range."""
     for name, label, optional, setting in _checks(type(self)):
         value = getattr(self, name)
         if not (optional and value is None) and not (setting.several and isinstance(value, (tuple, list))):
@@ -201,20 +201,20 @@ _CHECKS: dict[type, list[tuple[str, str, bool, Setting]]] = {}
 
 
 def check_positive(name: str, value: object) -> None:
-    """Refuse a value that is not a finite number above 0: ValueError naming it."""
+    """Raise ValueError, naming the value, unless it is a finite number above 0."""
     Setting(above=0).check(name, value)
 
 
 def check_not_negative(name: str, value: object) -> None:
-    """Refuse a value that is not a finite number from 0 on: ValueError naming it."""
+    """Raise ValueError, naming the value, unless it is a finite number of at least 0."""
     Setting(at_least=0).check(name, value)
 
 
 def check_count(name: str, value: object) -> None:
-    """Refuse a value that is not a whole number from 1 on: ValueError naming it."""
+    """Raise ValueError, naming the value, unless it is an integer of at least 1."""
     Setting(kind="whole", at_least=1).check(name, value)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Test for a number of Python or NumPy; True and False are none."""
+    """Return True for a number of Python or NumPy, but not for booleans."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

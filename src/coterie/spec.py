@@ -1,7 +1,7 @@
 """Parts and estimators: classes described by their parameters, registered by name, and written as JSON.
 
 A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows nothing of the stream; an estimator is a
-dataclass that is not frozen. Both are written to JSON and read back without running any code: a name is looked up among
+mutable dataclass. Both are written to JSON and read back without running any code: a name is looked up among
 the registered classes, the parameters are plain data.
 
 ``spec.field`` gives a parameter its help and its range (`coterie.settings`). The checks, ``repr``, ``get_params``,
@@ -68,7 +68,7 @@ LONGEST_LITERAL = 10_000
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def part(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass that can be written to JSON and read back.
+    """Make a class a frozen dataclass that can be converted to JSON and back.
 
     Values are checked against the `Setting` of their fields before the class's own ``__post_init__``. Two parts are
     equal when their JSON forms are, so parts that hold arrays can be compared.
@@ -105,20 +105,20 @@ def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
 
 
 def _require_name_of_its_own(cls: type) -> None:
-    """Refuse a user's part with the name of one of coterie's, which files could not tell apart."""
+    """Raise an error for a user's part with the name of one of coterie's parts, because files use the name."""
     if cls.__module__.startswith("coterie."):
         return
     name = cls.__name__
     if any(name in dir(room) and getattr(room, name) is PARTS.get(name) for room in _rooms()):
-        raise ValueError(f"coterie has a part {cls.__name__!r}: give {cls.__module__}.{cls.__name__} another name")
+        raise ValueError(f"coterie has a part {cls.__name__!r} already; rename {cls.__module__}.{cls.__name__}")
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field, learned))
 def with_constructor(cls: type[T]) -> type[T]:
-    """Give an estimator the constructor of its fields, which are its parameters; nothing is checked there.
+    """Give an estimator a constructor with its fields as parameters, without checks.
 
-    Parameters are checked when they are used, as scikit-learn has it: by :func:`coterie.settings.check_fields`, those
-    of a type ``Literal`` for being one of its words.
+    Parameters are checked when they are used, as in scikit-learn: by :func:`coterie.settings.check_fields`, including
+    the values of ``Literal`` types.
     """
     hints = get_type_hints(cls)
     for name in inspect.get_annotations(cls):
@@ -129,7 +129,7 @@ def with_constructor(cls: type[T]) -> type[T]:
 
 
 def register(cls: type[T]) -> type[T]:
-    """Register a class by its name for :func:`coterie.load`, and unfitted instances as members of other models."""
+    """Register a class by name for :func:`coterie.load`, and for unfitted instances in other models."""
     ESTIMATORS[cls.__name__] = cls
     return cls
 
@@ -141,7 +141,7 @@ def estimator(cls: type[T]) -> type[T]:
 
 
 def find_class(table: dict[str, type], name: str) -> type | None:
-    """Look up a class in one of the tables, importing public names until it is registered; None if there is none."""
+    """Return a class in one of the tables, importing public names if needed; None if there is none."""
     if name not in table:
         rooms = _rooms()
         named = [(room, name) for room in rooms if name in dir(room)]
@@ -164,7 +164,7 @@ def _rooms() -> list[ModuleType]:
 
 
 def parameters_of(cls: type) -> Mapping[str, inspect.Parameter]:
-    """Describe the parameters of a class's constructor by name, in their order.
+    """Return the parameters of a class's constructor by name, in order.
 
     >>> list(parameters_of(PARTS["MeanRegularized"]))
     ['b', 'share']
@@ -198,7 +198,7 @@ def values_of(value: object) -> Json:
 
 
 def is_hashable(value: object) -> bool:
-    """Test for a value that a dictionary can hold."""
+    """Return True for a hashable value."""
     try:
         hash(value)
     except TypeError:
@@ -207,7 +207,7 @@ def is_hashable(value: object) -> bool:
 
 
 def require_part(role: str, value: object, example: str) -> None:
-    """Refuse text, a class, or anything else that is not a part: TypeError with an example of one."""
+    """Raise TypeError, with an example, for text, a class, or another object that is not a part."""
     if getattr(value, "__name__", None) in PARTS:
         require_instance(role, value)
     if type(value).__name__ not in PARTS:
@@ -220,16 +220,16 @@ def is_part(value: object) -> bool:
 
 
 def require_instance(role: str, value: object) -> None:
-    """Refuse a class in place of an instance: TypeError with the expression to write instead."""
+    """Raise TypeError, with the expression to write, for a class instead of an instance."""
     if isinstance(value, type):
-        raise TypeError(f"{role} is the class {value.__name__}; give one made of it: {value.__name__}(...)")
+        raise TypeError(f"{role} is the class {value.__name__}; pass an instance: {value.__name__}(...)")
 
 
 # -- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
-    """Convert a part, or anything in a part or a task label, to plain JSON data; :func:`from_json` is the inverse.
+    """Convert a part, or a value in a part or a task label, to plain JSON data; :func:`from_json` is the inverse.
 
     Raises
     ------
@@ -248,17 +248,17 @@ def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
     if isinstance(value, (float, np.floating)) and np.isfinite(value):
         return float(value)
     if deepest == 0:
-        raise ValueError("the data are nested too deep")
+        raise ValueError("the data are nested too deeply")
     return _tagged(value, lambda item: to_json(item, deepest - 1))
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Test for a whole number; NumPy's durations, a subclass of its integers, are none."""
+    """Return True for an integer, except NumPy's durations, which are a subclass."""
     return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
 def from_json(data: JsonValue, deepest: int = DEEPEST) -> JsonValue:
-    """Convert JSON data of :func:`to_json` back; nothing in the data is executed.
+    """Convert JSON data of :func:`to_json` back, without running any code.
 
     Raises
     ------
@@ -282,17 +282,17 @@ LABELS = (str, bool, int, float, bytes, tuple, datetime.date, uuid.UUID, decimal
 
 
 def labels_of(data: JsonValue) -> list[Label]:
-    """Check a list of labels from a file; ValueError if it is not a list, or has a missing or an unhashable label."""
+    """Check a list of labels from a file; raise ValueError unless it is a list of present, hashable labels."""
     if not isinstance(data, list):
-        raise ValueError(f"{data!r} is no list of labels")
+        raise ValueError(f"{data!r} is not a list of labels")
     for label in data:
         if not isinstance(label, LABELS) or label != label:
-            raise ValueError(f"{label!r} can be no label")
+            raise ValueError(f"{label!r} is not a valid label")
     return data
 
 
 def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
-    """Refuse labels that a file could not restore, before anything is learned of them: O(their length).
+    """Raise ValueError for labels that cannot be restored from a file, before they are learned: O(their length).
 
     A model with such a label could never be saved again, or not be loaded. The message begins with ``role``; a
     ``"label"`` of records, which arrays of text hold, must not end with a null character either.
@@ -312,7 +312,7 @@ def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
     for label in labels:
         reason = _why_not_saved(label)
         if reason is not None:
-            raise ValueError(f"{role} {_shown(label)} cannot be kept in a file: {reason}")
+            raise ValueError(f"{role} {_shown(label)} cannot be saved to a file: {reason}")
         if role == "label" and ends_with_null(label):
             raise ValueError(f"label {_shown(label)} {ENDS_WITH_NULL}")
 
@@ -322,7 +322,7 @@ ENDS_WITH_NULL = "ends with a null character, which arrays of text take off"
 
 
 def ends_with_null(label: object) -> bool:
-    r"""Test for text, or bytes, with a null character at its end, which NumPy's arrays drop.
+    r"""Return True for text, or bytes, with a null character at its end, which NumPy's arrays drop.
 
     Examples
     --------
@@ -333,7 +333,7 @@ def ends_with_null(label: object) -> bool:
 
 
 def _why_not_saved(label: Hashable) -> str | None:
-    """Return the reason for which a file cannot restore a label; None if it can."""
+    """Return the reason why a file cannot restore a label; None if it can."""
     if _is_plain_label(label):
         return None
     try:
@@ -380,7 +380,7 @@ def _write_text(value: str) -> str:
             value.encode()
         except UnicodeEncodeError:
             raise ValueError(
-                f"the text {reprlib.repr(value)} holds half a surrogate pair, which is no Unicode"
+                f"the text {reprlib.repr(value)} contains half a surrogate pair, which is not valid Unicode"
             ) from None
     return value
 
@@ -394,7 +394,7 @@ def _write_time(value: datetime.datetime, write: Writer) -> Json:
 def _write_time_of_numpy(value: np.datetime64, write: Writer) -> JsonValue:
     time = value.item()
     if not isinstance(time, datetime.date):  # a number of nanoseconds, or a year that Python has no date for
-        raise ValueError(f"the time {value!r} is finer than microseconds, or of none of the years 1 to 9999")
+        raise ValueError(f"the time {value!r} is finer than microseconds, or outside the years 1 to 9999")
     return write(time)
 
 
@@ -438,16 +438,16 @@ def _read_decimal(text: str) -> decimal.Decimal:
     try:
         value = decimal.Decimal(text)
     except (decimal.InvalidOperation, TypeError, ValueError):
-        raise ValueError(f"{text!r} is no decimal number") from None
+        raise ValueError(f"{text!r} is not a decimal number") from None
     if not value.is_finite():
-        raise ValueError(f"{text!r} is no decimal number")
+        raise ValueError(f"{text!r} is not a decimal number")
     return value
 
 
 def _read_array(data: Json, read: Reader) -> Array:
     dtype = np.dtype(data["dtype"])
     if dtype.kind not in "biuf":
-        raise ValueError(f"an array of {dtype} is none of numbers")
+        raise ValueError(f"an array of {dtype} is not numeric")
     return np.frombuffer(base64.b64decode(data["$array"]), dtype=dtype).reshape(data["shape"]).copy()
 
 
@@ -461,7 +461,7 @@ def _read_object(tag: str, data: Json, read: Reader) -> object:
     (table, key), name = _TABLES[tag], data[tag]
     cls = find_class(table, name)
     if cls is None:
-        raise ValueError(f"unknown {tag[1:]} {name!r}: this version knows {', '.join(sorted(table))}")
+        raise ValueError(f"unknown {tag[1:]} {name!r}: this version supports {', '.join(sorted(table))}")
     return cls(**{parameter: read(value) for parameter, value in data[key].items()})
 
 
@@ -493,7 +493,7 @@ def _hash(self: object) -> int:
 
 
 def _hashable(data: JsonValue) -> Any:
-    """JSON data as nested tuples: equal data have equal hashes, also 10 and 10.0."""
+    """Convert JSON data to nested tuples: equal data have equal hashes, also 10 and 10.0."""
     if isinstance(data, dict):
         return tuple((key, _hashable(item)) for key, item in data.items())
     return tuple(map(_hashable, data)) if isinstance(data, list) else data
@@ -509,7 +509,7 @@ def _show(self: object) -> str:
 
 
 def literal(value: object) -> str:
-    """Return the text of a value as the expression that makes it: arrays as lists, NumPy's scalars as Python's.
+    """Return the expression that makes a value: arrays as lists, NumPy scalars as Python numbers.
 
     Arrays of more than 10,000 entries are shortened, and are then no expression.
 

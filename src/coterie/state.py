@@ -1,4 +1,4 @@
-"""The state of a learner with one model: named arrays, and the tasks that number their rows."""
+"""The state of a learner with one model: named arrays, and the index of tasks for their rows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .numeric.weights.table import Table
 
 @dataclass
 class State:
-    """A model, which is a tree of named arrays, and the index that numbers its rows.
+    """A model, which is a tree of named arrays, and the index of its rows.
 
-    ``known`` of the tasks of the index have rows; ``coming`` are those of them that compiled code counts when their
-    first records come; ``calls`` are compiled calls prepared for single records.
+    The first ``known`` tasks of the index have rows; ``coming`` are those that compiled code counts at their first
+    records; ``calls`` are prepared compiled calls for single records.
     """
 
     model: Tree
@@ -34,12 +34,12 @@ class State:
     calls: Any = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for copies and :mod:`pickle`, without prepared calls."""
+        """Return the state without prepared calls, for copies and :mod:`pickle`."""
         return self.__dict__ | {"calls": None}
 
     @property
     def labels(self) -> list[Hashable]:
-        """The labels of the tasks that have rows, in the order of these."""
+        """The labels of the tasks with rows, in row order."""
         labels = self.tasks.labels
         return labels if len(labels) == self.known else labels[: self.known]
 
@@ -57,7 +57,7 @@ class State:
 def nbytes_of(model: Tree) -> int:
     """Bytes of the arrays of a model; a piece of memory that two of them show counts once.
 
-    Of a table of weights only what is in use counts: room that nobody has written to yet is no memory.
+    For weight tables only the used part counts, because unused room has not been written to.
     """
     sizes: dict[int, int] = {}
     for piece, nbytes in _pieces(model):
@@ -82,7 +82,7 @@ def holds(model: Tree, kinds: tuple[type, ...]) -> bool:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Test that two trees consist of the same arrays and scalars, not only of equal ones."""
+    """Return True if two trees consist of the same arrays and scalars, by identity."""
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(is_same, one, other)))
 
 

@@ -1,4 +1,4 @@
-"""Types of the records, labels and tasks that users give to estimators, and of arrays."""
+"""Types of records, labels and tasks in the public interface, and of arrays."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AnySparseMatrix(Protocol):
 
 
 class RowMatrix(Protocol):
-    """An array or a CSR matrix of records, some rows of which can be taken."""
+    """An array or a CSR matrix of records, with row selection."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Online estimators of records with several views, such as sound and image, and functions for such records."""
+"""Online estimators of multi-view records, such as sound and image, and functions for such records."""
 
 from coterie.estimators.multiview import (
     MultiCueClassifier,

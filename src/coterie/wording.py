@@ -1,4 +1,4 @@
-"""Numbers and lists in words for people, and the line that a warning names."""
+"""Numbers and lists in texts, and the source line of a warning."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def points(rate: float, digits: int = 1) -> str:
 
 
 def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
-    """List the first names, those with a comma in quotes, and the number of the others.
+    """List the first names, quoting those with a comma, and the number of the others.
 
     >>> listed(["a", "b, c", "d"], most=2)
     "a, 'b, c' and 1 more"
@@ -64,7 +64,7 @@ def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
 
 
 def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float = 0.6) -> str:
-    """Return the question "did you mean" at the end of an error, empty if no name is similar.
+    """Return the question "did you mean" for the end of an error, empty if no name is similar.
 
     >>> nearest("perceptorn", ["perceptron", "pa1"]), nearest("x", ["perceptron"])
     ("; did you mean 'perceptron'?", '')
@@ -93,7 +93,7 @@ def counted(n: int, thing: str) -> str:
 
 
 def none_for_nan(value: float) -> float | None:
-    """Return the value, None for nan."""
+    """Return the value, or None for nan."""
     return None if isnan(value) else value
 
 
@@ -110,7 +110,7 @@ def spoken(learner: str) -> str:
 
 
 def digits_for(difference: float) -> int:
-    """Digits that a difference of rates needs not to vanish: 1 from a tenth of a percentage point on, else 2.
+    """Return the digits with which a difference of rates is not shown as 0: 1 from a tenth of a point on, else 2.
 
     >>> digits_for(0.012), digits_for(0.0004), digits_for(0.0)
     (1, 2, 1)
@@ -119,7 +119,7 @@ def digits_for(difference: float) -> int:
 
 
 def digits_of(gain: float, low: float, high: float) -> int:
-    """Digits that a gain, and the end of its interval that is nearer to zero, need not to vanish.
+    """Return the digits with which a gain, and the end of its interval nearer to zero, are not shown as 0.
 
     >>> digits_of(0.012, 0.0003, 0.02), digits_of(0.012, -0.0003, 0.02)
     (2, 2)
@@ -137,7 +137,7 @@ def visible(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
-    r"""Yield the lines of a table, the first ``words`` columns aligned left, the others right.
+    r"""Yield the lines of a table, with the first ``words`` columns aligned left, the others right.
 
     >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\n")
     learner   error
@@ -158,7 +158,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
-    """Return the same table as HTML, names as they are.
+    """Return the same table as HTML, with names unchanged.
 
     >>> html_table(["learner", "error"], [["<b>", "9.1 %"]])[-74:]
     '<tr><th>&lt;b&gt;</th><td style="text-align:right">9.1 %</td></tr></table>'
@@ -180,7 +180,7 @@ _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 def stack_level() -> int:
-    """Return the ``stacklevel`` of a warning that names the line outside of the package, from which it was called."""
+    """Return the ``stacklevel`` of a warning that names the calling line outside the package."""
     level, frame = 0, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""The flights: a data set that comes with the package, prepared for linear learners."""
+"""The flights data set of the package, prepared for linear learners."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Dataset:
 
     @property
     def n_tasks(self) -> int:
-        """The number of tasks that the records name."""
+        """The number of tasks in the records."""
         return len(set(self.task.tolist()))
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ def export(path: str | Path) -> None:
 
 
 class Encoded(NamedTuple):
-    """One column as features: their names, and the number and value of the feature that each row has."""
+    """One column as features: their names, and each row's feature and value."""
 
     names: list[str]
     code: NDArray[np.int32]
@@ -88,7 +88,7 @@ class Encoded(NamedTuple):
 
 
 def flights(task: str = AIRCRAFT) -> Dataset:
-    """Return the flights that left New York in 2013, by features known before departure.
+    """Return the flights that left New York in 2013, with features known before departure.
 
     Categories are one-hot, numbers in the units of ``datasets/README.md``; a constant 1 is added, and rows are scaled
     to unit norm. Rows are in the order of scheduled departure; +1 is a flight that arrived more than 15 minutes late.
@@ -125,7 +125,7 @@ def _check_task(task: str, schema: pa.Schema) -> None:
 
     categories = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     if task not in categories:
-        raise ValueError(f"task: {task!r} is not a column of categories; expected one of {', '.join(categories)}")
+        raise ValueError(f"task: {task!r} is not a categorical column; expected one of {', '.join(categories)}")
 
 
 def _encode(name: str, column: pa.ChunkedArray) -> Encoded:
@@ -139,7 +139,7 @@ def _encode(name: str, column: pa.ChunkedArray) -> Encoded:
 
 
 def _one_hot(columns: Sequence[Encoded]) -> tuple[csr_array, tuple[str, ...]]:
-    """Return the columns side by side with a constant after them, rows of unit norm, and the features' names."""
+    """Return the columns side by side with a constant, rows of unit norm, and the features' names."""
     n = len(columns[0].code)
     columns = [*columns, Encoded(["constant"], np.zeros(n, np.int32), np.ones(n))]
     starts = np.cumsum([0] + [len(column.names) for column in columns], dtype=np.int32)

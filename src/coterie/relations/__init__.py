@@ -1,4 +1,4 @@
-"""How tasks share: the interaction matrix A, through its inverse M."""
+"""Relations between tasks: the interaction matrix A, through its inverse M."""
 
 import lazy_loader
 

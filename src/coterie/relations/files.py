@@ -49,7 +49,7 @@ class ReadFromFile:
 
 
 def read_groups(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return the group of each task from lines ``task,group``; a line ``task,group`` at the top is a header.
+    """Return the group of each task from lines ``task,group``; a first line ``task,group`` is a header.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def read_groups(path: str | Path, task_type: TaskType | None = None) -> Json:
 
 
 def read_parents(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return the parent of each node from lines ``node,parent``; nodes that are not tasks stay text."""
+    """Return the parent of each node from lines ``node,parent``; nodes other than tasks stay text."""
 
     def label(text: str) -> Hashable:
         try:
@@ -82,7 +82,7 @@ def read_edges(path: str | Path, task_type: TaskType | None = None) -> Json:
         if len(cells) not in (2, 3):
             raise ValueError(f"{path}:{line}: {counted(len(cells), 'field')}; expected task,task or task,task,weight")
     if not lines:
-        raise ValueError(f"{path}: no edge; expected lines task,task or task,task,weight")
+        raise ValueError(f"{path}: no edges found; expected lines task,task or task,task,weight")
     task_type = task_type or _inferred(cell for _, cells in lines for cell in cells[:2])
     edges = []
     for line, (*ends, weight) in ((line, [*cells, ""][:3]) for line, cells in lines):
@@ -92,7 +92,7 @@ def read_edges(path: str | Path, task_type: TaskType | None = None) -> Json:
 
 
 def read_matrix(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return a square matrix and the tasks of its rows, from a header of tasks and a line of numbers for each.
+    """Return a square matrix and the tasks of its rows, from a header of tasks and one line of numbers for each.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def read_matrix(path: str | Path, task_type: TaskType | None = None) -> Json:
     """
     lines = list(_lines(path, ()))
     if not lines:
-        raise ValueError(f"{path}: empty; expected a header of tasks and a line of numbers for each")
+        raise ValueError(f"{path}: file is empty; expected a header of tasks and one line of numbers for each")
     (first, names), *rows = lines
     task_type = task_type or _inferred(names)
     tasks = [_label(path, first, name, task_type) for name in names]
@@ -123,12 +123,12 @@ def _mapping(
             raise ValueError(f"{path}:{line}: {columns[0]} {cells[0]!r} has the {columns[1]} {mapping[key]!r} already")
         mapping[key] = value_type(cells[1])
     if not mapping:
-        raise ValueError(f"{path}: no {columns[0]}; expected lines {','.join(columns)}")
+        raise ValueError(f"{path}: no {columns[0]} found; expected lines {','.join(columns)}")
     return mapping
 
 
 def _lines(path: str | Path, headers: tuple[tuple[str, ...], ...]) -> Iterator[Line]:
-    """Yield the lines that are not blank with their numbers, without a header."""
+    """Yield the non-empty lines with their numbers, without a header."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
@@ -156,7 +156,7 @@ def _label(path: str | Path, line: int, text: str, task_type: TaskType) -> Hasha
     try:
         return task_type(text)
     except ValueError:
-        raise ValueError(f"{path}:{line}: {text!r} is not a whole number, as the tasks of the records are") from None
+        raise ValueError(f"{path}:{line}: {text!r} is not a whole number, but the tasks of the records are") from None
 
 
 def _number(path: str | Path, line: int, text: str) -> float:

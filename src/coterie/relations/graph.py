@@ -1,4 +1,4 @@
-"""Tasks joined by a graph: the interaction matrix A = I + L, without forming its inverse."""
+"""Tasks connected by a graph: the interaction matrix A = I + L, without its explicit inverse."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADJACENCY = "edges as an adjacency matrix"
 
 @spec.part
 class TaskGraph(ReadFromFile, ColumnRelation):
-    """Tasks joined in a graph are drawn together: A = I + L (CCG08 §3.3, CC12 §3).
+    """Neighbours in a graph of tasks have similar weights: A = I + L (CCG08 §3.3, CC12 §3).
 
     L is the Laplacian, so the penalty is Σ‖u_i‖² + Σ_(i,j) w_ij ‖u_i - u_j‖² over the edges, each once. The rows of
     A^-1 sum to 1, its entries are nonnegative, 0 between components, and the largest of a row is on the diagonal. All
@@ -88,7 +88,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "tasks", tasks)
         if not self.known_tasks:
-            raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
+            raise ValueError("TaskGraph has no tasks; pass edges, tasks or both")
         _ = self._adjacency  # refuse bad edges now, when the relation is made
 
     @cached_property
@@ -97,21 +97,21 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         return tuple(dict.fromkeys(chain(*(edge[:2] for edge in self.edges))) if self.tasks is None else self.tasks)
 
     def adjacency(self) -> csr_array[np.float64]:
-        """The weights of the edges, sparse, shape (K, K)."""
+        """Return the weights of the edges, sparse, shape (K, K)."""
         return self._adjacency.copy()
 
     def laplacian(self) -> csr_array[np.float64]:
-        """L = D - W with D the weighted degrees, sparse, shape (K, K)."""
+        """Return L = D - W with D the weighted degrees, sparse, shape (K, K)."""
         from scipy.sparse import csr_array, diags_array
 
         return csr_array(diags_array(self._adjacency.sum(axis=1)) - self._adjacency)
 
     def source(self) -> FactorColumns:
-        """Columns of A^-1, entries above ``error`` only; factored when the first is asked for."""
+        """Return columns of A^-1, entries above ``error`` only; the factor is computed for the first column."""
         return FactorColumns(self._interaction(), self.error)
 
     def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> Matrix:
-        """A^-1, or its rows and columns for these tasks, shape (n, n); for looking at, never for learning.
+        """Return A^-1, or its rows and columns for these tasks, shape (n, n); for inspection, not for learning.
 
         Raises
         ------
@@ -121,13 +121,13 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         n_tasks = len(self.known_tasks if tasks is None else tasks)
         if n_tasks > MATRIX_TASKS:
             raise ValueError(
-                f"a matrix of {n_tasks} tasks is too large to look at (at most {MATRIX_TASKS}): "
-                "name some tasks, or take columns by source().column(row)"
+                f"a matrix of {n_tasks} tasks is too large (at most {MATRIX_TASKS}); "
+                "pass some tasks, or use source().column(row)"
             )
         return super().relation_matrix(tasks)
 
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
-        """u'(A ⊗ I)u = Σ‖u_i‖² + Σ w_ij ‖u_i - u_j‖² for the task vectors in the rows of U, shape (K, d)."""
+        """Return u'(A ⊗ I)u = Σ‖u_i‖² + Σ w_ij ‖u_i - u_j‖² for the task vectors in the rows of U, shape (K, d)."""
         if tasks is not None:
             return super().penalty(U, tasks)
         V = task_vectors(U, len(self.known_tasks))
@@ -138,7 +138,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         return float(np.sqrt(self.max_diagonal()))
 
     def _interaction(self) -> csr_array[np.float64]:
-        """A = I + L."""
+        """Return A = I + L."""
         from scipy.sparse import csr_array, diags_array
 
         # diagonally dominant with slack 1: positive definite for every graph, and its inverse is nonnegative
@@ -146,7 +146,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
 
     @cached_property
     def _adjacency(self) -> csr_array[np.float64]:
-        """The symmetric matrix of weights, indices ascending; ValueError for edges that are none between tasks."""
+        """Return the symmetric matrix of weights, indices ascending; raise ValueError for edges of unknown tasks."""
         from scipy.sparse import csr_array
 
         tasks = self.known_tasks
@@ -182,7 +182,7 @@ def _normalize_edge(place: int, edge: Any) -> Edge:
 
 
 def _check_simple(ends: Ints, tasks: tuple[Hashable, ...]) -> None:
-    """Refuse loops and edges that come twice."""
+    """Raise ValueError for loops and duplicate edges."""
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if len(loops):
         raise ValueError(f"edges[{loops[0]}] joins {tasks[ends[loops[0], 0]]!r} to itself")
@@ -192,11 +192,11 @@ def _check_simple(ends: Ints, tasks: tuple[Hashable, ...]) -> None:
     if len(first) < len(ends):
         again = np.setdiff1d(np.arange(len(ends)), first)[0]
         a, b = (tasks[row] for row in ends[again])
-        raise ValueError(f"edges[{again}] gives ({a!r}, {b!r}) a second time; both directions are one edge")
+        raise ValueError(f"edges[{again}] repeats ({a!r}, {b!r}); both directions are one edge")
 
 
 def _is_adjacency(edges: object) -> bool:
-    """Test for a sparse matrix or a square array of numbers, which as a list of edges would hold loops."""
+    """Return True for a sparse matrix or a square array of numbers, which as a list of edges would have loops."""
     from scipy.sparse import issparse
 
     if not isinstance(edges, np.ndarray):
@@ -212,7 +212,7 @@ def _read_adjacency(W: Any, tasks: tuple[Hashable, ...] | None) -> tuple[tuple[E
         raise ValueError(f"{ADJACENCY} must be square, got shape {W.shape}")
     A = csr_array(W)
     if A.dtype.kind not in "biuf":
-        raise ValueError(f"{ADJACENCY} must hold real numbers, got dtype {A.dtype}")
+        raise ValueError(f"{ADJACENCY} must have real numbers, got dtype {A.dtype}")
     A = A.astype(np.float64)
     if not np.isfinite(A.data).all():
         raise ValueError(f"{ADJACENCY} must be finite, got {A.data[~np.isfinite(A.data)][0]}")
@@ -220,13 +220,15 @@ def _read_adjacency(W: Any, tasks: tuple[Hashable, ...] | None) -> tuple[tuple[E
     # symmetric up to rounding of computed weights; the upper half is what is read
     if gap.nnz and gap.data.max() > SYMMETRY * abs(A).max():
         i, j = (int(axis[np.argmax(gap.data)]) for axis in gap.coords)
-        raise ValueError(f"{ADJACENCY} must be symmetric, and ({i}, {j}) is {A[i, j]:g} but ({j}, {i}) is {A[j, i]:g}")
+        raise ValueError(f"{ADJACENCY} must be symmetric, but ({i}, {j}) is {A[i, j]:g} and ({j}, {i}) is {A[j, i]:g}")
     if A.diagonal().any():
         i = int(np.flatnonzero(A.diagonal())[0])
-        raise ValueError(f"{ADJACENCY} must be zero on the diagonal, and ({i}, {i}) is {A[i, i]:g}")
+        raise ValueError(f"{ADJACENCY} must be zero on the diagonal, but ({i}, {i}) is {A[i, i]:g}")
     labels = tuple(range(W.shape[0])) if tasks is None else tasks
     if len(labels) != W.shape[0]:
-        raise ValueError(f"tasks names {len(labels)} tasks, and {ADJACENCY} has {W.shape[0]} rows")
+        raise ValueError(
+            f"tasks must have one task per row: got {len(labels)} tasks for {W.shape[0]} rows of {ADJACENCY}"
+        )
     upper = triu(A, k=1, format="coo")
     upper.eliminate_zeros()
     entries = zip(*(values.tolist() for values in (*upper.coords, upper.data)), strict=True)

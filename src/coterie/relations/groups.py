@@ -1,4 +1,4 @@
-"""The arrays that compiled code reads of a relation of nested groups, updated as tasks arrive and leave."""
+"""The arrays of a relation of nested groups for compiled code, updated when tasks are added and dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .levels import Group, LevelRelation
 
 
 class GroupIndex:
-    """Number the groups of tasks in order of appearance; the number of a group without tasks is used again."""
+    """Numbers groups of tasks in order of first appearance, reusing the numbers of empty groups."""
 
     def __init__(self, relation: LevelRelation) -> None:
         self.relation = relation
@@ -29,7 +29,7 @@ class GroupIndex:
 
     @classmethod
     def restored(cls, relation: LevelRelation, tasks: Sequence[Hashable], levels: Levels) -> GroupIndex:
-        """Rebuild the index of the groups of these tasks from their saved levels.
+        """Rebuild the group index of these tasks from saved levels.
 
         Raises
         ------
@@ -46,7 +46,7 @@ class GroupIndex:
             known = [index.numbers.setdefault(route[: n + 1], number) for n, number in enumerate(row[: len(route)])]
             sound = sound and row == known + [-1] * (relation.depth - len(route)) and all(0 <= n < most for n in known)
         if not sound or len({*index.numbers.values()}) < len(index.numbers):
-            raise ValueError(f"the tasks are in other groups than {type(relation).__name__} has them in")
+            raise ValueError(f"the saved groups of the tasks differ from those of {type(relation).__name__}")
         index.levels = [0] * (max(index.numbers.values(), default=-1) + 1)
         for route, number in index.numbers.items():
             index.levels[number] = len(route) - 1
@@ -63,11 +63,11 @@ class GroupIndex:
         return copied
 
     def empty(self) -> Levels:
-        """Levels of no task at all."""
+        """Return levels without tasks."""
         return no_levels(self.relation.depth)
 
     def extend(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> Levels:
-        """Add new tasks behind the ``known`` ones; returns the same object if it had room for them.
+        """Add new tasks after the ``known`` ones; return the same object if it had room for them.
 
         Weights change as of round ``rounds``.
         """
@@ -79,7 +79,7 @@ class GroupIndex:
         return levels
 
     def expect(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> tuple[Levels, Arrivals]:
-        """Extend the levels, but count each new task from its first record on, by the ``Arrivals`` returned."""
+        """Extend the levels, but count each new task from its first record on, by the returned ``Arrivals``."""
         if not self.relation.counts_tasks:
             return self.extend(levels, known, new, rounds), NO_ARRIVALS
         levels, _ = self._enter(levels, known, new)
@@ -92,7 +92,7 @@ class GroupIndex:
         return levels, Arrivals(levels, np.array([known]), known, weights, rounds)
 
     def _enter(self, levels: Levels, known: int, new: Sequence[Hashable]) -> tuple[Levels, Ints]:
-        """Write groups and own weights of new tasks; returns also the groups of those that differ."""
+        """Write groups and own weights of new tasks; return the groups of tasks that differ."""
         routes = [self.relation.path(task) for task in self._different(new)]
         numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
         paths = numbers.reshape(len(routes), self.relation.depth)
@@ -103,7 +103,7 @@ class GroupIndex:
         return levels, paths
 
     def drop(self, levels: Levels, dropped: Dropped, tasks: Sequence[Hashable], rounds: int) -> Ints:
-        """Remove tasks as of round ``rounds``; returns the numbers of groups left without a task."""
+        """Remove tasks as of round ``rounds``; return the numbers of groups left without tasks."""
         leaving: Counter[tuple[Group, ...]] = Counter()
         n_alike = len(tasks) if self.relation.alike else 1
         for route in map(self.relation.path, self._different(tasks)):
@@ -123,7 +123,7 @@ class GroupIndex:
         return np.array(empty, np.int64)
 
     def unseen_task_model(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
-        """Levels of unseen tasks: their known groups, and no weights of their own."""
+        """Return levels of unseen tasks: their known groups, without own weights."""
         paths = np.full((len(tasks), self.relation.depth), -1, np.int64)
         for row, task in zip(paths, tasks, strict=True):
             route = self.relation.path(task)
@@ -131,11 +131,11 @@ class GroupIndex:
         return levels._replace(paths=paths, own=np.zeros(len(tasks)))
 
     def _different(self, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
-        """The tasks to look up groups for: only the first if the relation treats all alike."""
+        """Return the tasks to look up groups for: only the first if all tasks are exchangeable."""
         return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:
-        """The numbers of the groups of a task, the widest first, -1 for those that it lacks."""
+        """Return the numbers of a task's groups, the widest first, -1 for missing levels."""
         numbers = []
         for level in range(len(route)):
             group = route[: level + 1]
@@ -162,7 +162,7 @@ class GroupIndex:
 
 
 def _ranks(groups: Ints) -> Ints:
-    """For each entry, the number of equal ones before it."""
+    """Return, for each entry, the number of equal entries before it."""
     order = np.argsort(groups, kind="stable")
     begins = np.flatnonzero(np.diff(groups[order], prepend=-1))
     ranks = np.empty(len(groups), np.int64)

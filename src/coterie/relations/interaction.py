@@ -1,4 +1,4 @@
-"""Relations by the columns of M = A⁻¹, among tasks that are all known from the start."""
+"""Relations by the columns of M = A⁻¹, between tasks that are all known from the start."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ CACHE_BYTES = 2**26
 
 
 class ColumnSource(ABC):
-    """Columns of M = A^-1, one at a time; made by a relation, never saved."""
+    """Columns of M = A^-1, one at a time; made by a relation, not saved."""
 
     dense: ClassVar[bool]
     n_tasks: int
 
     @abstractmethod
     def column(self, task: int) -> Column:
-        """The rows (int64, ascending) and values of the entries of one column of M; all K of them if ``dense``."""
+        """Return the rows (int64, ascending) and values of one column of M; all K of them if ``dense``."""
 
     @abstractmethod
     def diagonal(self) -> Floats:
-        """The diagonal of M, shape (K,)."""
+        """Return the diagonal of M, shape (K,)."""
 
     def max_diagonal(self) -> float:
-        """The largest entry of the diagonal, which is the largest entry of M."""
+        """Return the largest entry of the diagonal, which is the largest entry of M."""
         return float(self.diagonal().max())
 
 
@@ -76,18 +76,18 @@ class DenseColumns(ColumnSource):
         self._rows = np.arange(len(inverse), dtype=np.int64)
 
     def column(self, task: int) -> Column:
-        """All rows and their values: O(1)."""
+        """Return all rows and their values: O(1)."""
         return self._rows, self.inverse[task]
 
     def diagonal(self) -> Floats:
-        """The diagonal of M, shape (K,)."""
+        """Return the diagonal of M, shape (K,)."""
         return self.inverse.diagonal()
 
 
 class FactorColumns(ColumnSource):
     """Columns of the inverse of a sparse positive definite matrix, solved with its sparse factor.
 
-    The matrix is factored when the first column is asked for. Entries of ``error`` or less are left out.
+    The factor is computed for the first column. Entries of at most ``error`` are left out.
     """
 
     dense = False
@@ -100,7 +100,7 @@ class FactorColumns(ColumnSource):
 
     @cached_property
     def factor(self) -> SuperLU:
-        """The factor, A = P L D L' P'; without pivoting, since A is positive definite."""
+        """The factor, A = P L D L' P', without pivoting because A is positive definite."""
         from scipy.sparse.linalg import splu
 
         options = {"SymmetricMode": True}
@@ -108,7 +108,7 @@ class FactorColumns(ColumnSource):
         return splu(self.A.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
     def column(self, task: int) -> Column:
-        """The entries above ``error``: two triangular solves, O(nnz(L))."""
+        """Return the entries above ``error``: two triangular solves, O(nnz(L))."""
         unit = np.zeros(self.n_tasks)
         unit[task] = 1.0
         solved = self.factor.solve(unit)
@@ -117,7 +117,7 @@ class FactorColumns(ColumnSource):
         return rows, solved[rows]
 
     def diagonal(self) -> Floats:
-        """The diagonal of M, shape (K,), exact: about the cost of another factor."""
+        """Return the exact diagonal of M, shape (K,), at about the cost of another factor."""
         from scipy.sparse import tril
 
         from coterie.numeric.graph.selected_inverse import inverse_diagonal
@@ -132,7 +132,7 @@ class FactorColumns(ColumnSource):
 
 
 class DenseCache:
-    """Whole columns in a fixed number of slots, the oldest replaced first."""
+    """A cache of complete columns in a fixed number of slots, which replaces the oldest first."""
 
     def __init__(self, source: ColumnSource) -> None:
         K = source.n_tasks
@@ -155,7 +155,7 @@ class DenseCache:
 
 
 class SparseCache:
-    """Sparse columns one behind the other; when their space is used up, all are dropped and computed again."""
+    """A cache of sparse columns; when it is full, all columns are dropped and computed again."""
 
     def __init__(self, source: ColumnSource) -> None:
         self.source = source
@@ -183,7 +183,7 @@ class SparseCache:
 
 
 def column_cache(source: ColumnSource) -> DenseCache | SparseCache:
-    """Return the cache for the kind of columns of a source."""
+    """Return the cache for this kind of columns."""
     return DenseCache(source) if source.dense else SparseCache(source)
 
 
@@ -191,7 +191,7 @@ def column_cache(source: ColumnSource) -> DenseCache | SparseCache:
 
 
 class ColumnRelation(ABC):
-    """A relation by the columns of M, one for each task; a subclass gives their source."""
+    """A relation by the columns of M, one for each task; a subclass provides the columns."""
 
     form: ClassVar[str] = "columns"
 
@@ -205,14 +205,14 @@ class ColumnRelation(ABC):
 
     @abstractmethod
     def source(self) -> ColumnSource:
-        """The columns of M."""
+        """Return the columns of M."""
 
     def index(self, task: Hashable) -> int:
-        """The row of a task; ValueError if it has none."""
+        """Return the row of a task; raise ValueError for an unknown task."""
         return row(self._rows, task, f"{self.kind} of {type(self).__name__}")
 
     def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> Matrix:
-        """M, or its rows and columns for these tasks, shape (len(tasks), len(tasks))."""
+        """Return M, or its rows and columns for these tasks, shape (len(tasks), len(tasks))."""
         rows = [self.index(task) for task in (self.known_tasks if tasks is None else tasks)]
         source = self.source()
         M, dense = np.empty((len(rows), len(rows))), np.zeros(source.n_tasks)
@@ -225,19 +225,19 @@ class ColumnRelation(ABC):
         return half_sum(M)
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """M between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
+        """Return M between new tasks and training tasks, shape (len(new), len(tasks))."""
         return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
 
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
-        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d); infinite if some of it is excluded.
+        """Return u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d); infinite for an excluded part.
 
-        For some of the tasks it is the least over the vectors of the others.
+        For some of the tasks it is the minimum over the vectors of the others.
         """
         M = self.relation_matrix(tasks)
         return pseudo_quadratic(M, task_vectors(U, len(M)))
 
     def max_diagonal(self) -> float:
-        """max_i M_ii, the factor c of the mistake bound for ‖x‖ ≤ 1; as much work again as a sparse factor."""
+        """Return max_i M_ii, the factor c of the mistake bound for ‖x‖ ≤ 1, at the cost of another sparse factor."""
         return self.source().max_diagonal()
 
     @cached_property
@@ -246,7 +246,7 @@ class ColumnRelation(ABC):
 
 
 class _MatrixRelation(ColumnRelation):
-    """A relation with M in memory, ``_inverse``."""
+    """A relation with M in memory, as ``_inverse``."""
 
     tasks: Sequence[Hashable] | None
 
@@ -256,15 +256,15 @@ class _MatrixRelation(ColumnRelation):
         """M."""
 
     def source(self) -> DenseColumns:
-        """The columns of M, all entries."""
+        """Return the columns of M, with all entries."""
         return DenseColumns(self._inverse)
 
     def _name_rows(self, name: str) -> None:
-        """Check the names of the rows of the matrix in a field."""
+        """Check the row names of the matrix in a field."""
         n_rows = len(getattr(self, name))
         tasks = tuple(range(n_rows)) if self.tasks is None else labels_of(self.tasks)
         if len(tasks) != n_rows:
-            raise ValueError(f"tasks names {len(tasks)} tasks, and {name} has {n_rows} rows")
+            raise ValueError(f"tasks must have one task per row: got {len(tasks)} tasks for {n_rows} rows of {name}")
         object.__setattr__(self, "tasks", None if self.tasks is None else tasks)
 
     @property
@@ -274,7 +274,7 @@ class _MatrixRelation(ColumnRelation):
 
 @spec.part
 class Interaction(ReadFromFile, _MatrixRelation):
-    """Tasks share through any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
+    """Any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
 
     The penalty is u'(A ⊗ I_d)u; a mistake on task i moves task j by (A^-1)_ji. All tasks are known from the start. A
     step costs O(K · nnz), the inverse O(K³) once.
@@ -326,9 +326,7 @@ class Interaction(ReadFromFile, _MatrixRelation):
         # M_ii = 0 makes the whole row 0, as M is semidefinite
         diagonal = self._inverse.diagonal() if self.pseudo_inverse else np.ones(1)
         if diagonal.min() <= EXCLUDED * diagonal.max():
-            raise ValueError(
-                f"{name} leaves nothing to task {self.known_tasks[int(np.argmin(diagonal))]!r}: its row is zero"
-            )
+            raise ValueError(f"{name} has a zero row for task {self.known_tasks[int(np.argmin(diagonal))]!r}")
 
     @cached_property
     def _inverse(self) -> Matrix:
@@ -380,12 +378,13 @@ class GraphPenalty(_MatrixRelation):
         # negative weights are allowed as long as P is semidefinite, up to rounding
         if values[-1] <= 0 or values[0] < -len(values) * 1e-14 * values[-1]:
             raise ValueError(
-                f"weights must make a penalty, and the eigenvalues of D - W go from {values[0]:.3g} to {values[-1]:.3g}"
+                "D - W of the weights must be positive semidefinite and not zero, but its eigenvalues go from "
+                f"{values[0]:.3g} to {values[-1]:.3g}"
             )
 
     @cached_property
     def matrix(self) -> Floats:
-        """P = D - W."""
+        """Return P = D - W."""
         W = half_sum(np.asarray(self.weights))
         # the sum over a row has W_tt once and -W takes it away again, so W_tt is added: P_tt = Σ_(s≠t) W_ts + W_tt
         return np.diag(W.sum(axis=1) + W.diagonal()) - W

@@ -49,7 +49,7 @@ Start = Literal["unit_trace", "identity"]
 
 
 class TooManyTasksError(ValueError):
-    """More tasks than a learned relation stores a matrix for."""
+    """Too many tasks for the matrix of a learned relation."""
 
     def __init__(self, relation: object, n_tasks: int) -> None:
         super().__init__(
@@ -64,7 +64,7 @@ class TooManyTasksError(ValueError):
 
 
 class LearnedRelation(ABC):
-    """A relation with A⁻¹ as state; a subclass computes it from the Gram matrix of the task vectors.
+    """A relation with A⁻¹ as state, which a subclass computes from the Gram matrix of the task vectors.
 
     ``kind`` is its compiled state; ``definite`` is True if A⁻¹ always has an inverse.
     """
@@ -80,7 +80,7 @@ class LearnedRelation(ABC):
 
     @abstractmethod
     def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
-        """The compiled update of A⁻¹ for these numbers of tasks and features."""
+        """Return the compiled update of A⁻¹ for these numbers of tasks and features."""
 
     def first(self, n_tasks: int) -> float:
         """The diagonal entry of A_0⁻¹ for this many tasks."""
@@ -88,7 +88,7 @@ class LearnedRelation(ABC):
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
     def check_size(self, n_tasks: int, before: int | None = None) -> None:
-        """Refuse more tasks than a matrix is stored for; warn of its cost if there were few tasks ``before``."""
+        """Raise an error for too many tasks; warn of the cost if there were few tasks ``before``."""
         if n_tasks > MOST_TASKS:
             raise TooManyTasksError(self, n_tasks)
         if before is not None and before < MANY_TASKS <= n_tasks:
@@ -101,12 +101,12 @@ class LearnedRelation(ABC):
             )
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """The state for these tasks before the first round; ``length`` rounds are expected, None if unknown."""
+        """Return the state of these tasks before the first round; ``length`` rounds are expected, None if unknown."""
         self.check_size(len(tasks), before=0)
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
     def blank(self) -> compiled.Relation:
-        """The state of no task, of the same named tuples as every state under these parameters."""
+        """Return the state without tasks, of the named tuples of every state under these parameters."""
         return self.begin_at((), 1, compiled.FromRound.begin(1.0))
 
     def begin_at(
@@ -119,7 +119,7 @@ class LearnedRelation(ABC):
         return self.kind.begin(update, int(self.weights == "new"), mean_step, start, len(tasks), first)
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """The state with room for all these tasks, the old ones first, and this many features."""
+        """Return the state resized to all these tasks, the old ones first, and to this many features."""
         self.check_size(len(tasks), before=len(state.inverse))
         return state.resized(len(tasks), features, self.first(len(tasks)))
 
@@ -153,8 +153,8 @@ class _Ridged(LearnedRelation):
 class LogDet(_Rated):
     """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
 
-    Tasks whose vectors point the same way come to share, those that point opposite ways to share with the sign
-    reversed. O(K·nnz + K²) a mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
+    Tasks with similar vectors come to share; those with opposite vectors share with the sign reversed.
+    O(K·nnz + K²) a mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
 
     Parameters
     ----------
@@ -235,10 +235,10 @@ class VonNeumann(_Rated):
 
 
 class DivergencePart(Protocol):
-    """A Bregman divergence between positive definite matrices that goes by their eigenvalues."""
+    """Interface of a Bregman divergence between positive definite matrices that depends on their eigenvalues."""
 
     def compiled(self) -> updates.Divergence:
-        """The divergence as compiled code takes it."""
+        """Return the divergence for compiled code."""
 
 
 @spec.part
@@ -267,7 +267,7 @@ class BetaDivergence:
     beta: float = spec.field(at_least=0, at_most=1, qualify_name=True)
 
     def compiled(self) -> updates.Beta:
-        """The divergence as compiled code takes it."""
+        """Return the divergence for compiled code."""
         return updates.Beta(float(self.beta))
 
 
@@ -439,7 +439,7 @@ class Spectral(LearnedRelation):
 
 
 def matrix_of(state: compiled.Relation) -> Matrix:
-    """The A⁻¹ that spreads the next move, (K, K), ``step_norm`` included."""
+    """Return the A⁻¹ that distributes the next update over tasks, (K, K), including ``step_norm``."""
     return np.asarray(compiled.current(state))
 
 
@@ -460,7 +460,7 @@ class RelationPart(Protocol):
 
 @spec.part
 class Primed:
-    """Another relation, from round ``epoch`` on; before it tasks are independent under A_0 = I/K (SRDV11 Algorithm 1).
+    """Independent tasks with A_0 = I/K until round ``epoch``, another relation afterwards (SRDV11 Algorithm 1).
 
     Parameters
     ----------
@@ -499,29 +499,29 @@ class Primed:
 
     def __post_init__(self) -> None:
         if isinstance(self.relation, Primed) or not isinstance(self.relation, RelationPart):
-            raise ValueError(f"Primed takes a relation that is not primed itself, got {self.relation!r}")
+            raise ValueError(f"Primed requires a relation that is not Primed, got {self.relation!r}")
         epoch: object = self.epoch
         whole = type(epoch) is not bool and isinstance(epoch, (int, np.integer)) and epoch >= 0
         if not (
             whole or (isinstance(epoch, float) and 0 <= epoch <= 1) or (isinstance(epoch, str) and epoch == "auto")
         ):
             raise ValueError(
-                "epoch must be a fraction of the stream from 0.0 to 1.0, a whole number of rounds from 0 on, or "
-                f"'auto', got {epoch!r}"
+                "epoch must be a fraction of the stream from 0.0 to 1.0, a whole number of rounds of 0 or more, "
+                f"or 'auto', got {epoch!r}"
             )
         if self.every is not None:
             spec.check_count("every", self.every)
             if self.epoch == "auto":
-                raise ValueError("every needs an epoch in rounds or as a fraction, got epoch='auto'")
+                raise ValueError("every requires an epoch in rounds or as a fraction, got epoch='auto'")
 
     @property
     def remedy(self) -> str:
-        """The advice to give if A⁻¹ grows too large."""
+        """The advice in the error for too large A⁻¹."""
         return str(self._inner.remedy)
 
     @property
     def needs_features(self) -> bool:
-        """True if the relation is learned from the features of records, which kernels have not."""
+        """True if the relation is learned from features of records, which kernels do not have."""
         return self._inner.needs_features
 
     @property
@@ -530,25 +530,25 @@ class Primed:
         return self._inner.definite
 
     def check_size(self, n_tasks: int) -> None:
-        """Refuse more tasks than a matrix is stored for."""
+        """Raise an error for too many tasks."""
         self._inner.check_size(n_tasks)
 
     def first(self, n_tasks: int) -> float:
-        """The diagonal entry of A_0⁻¹ for this many tasks."""
+        """Return the diagonal entry of A_0⁻¹ for this many tasks."""
         return self._inner.first(n_tasks)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """The state before the first round; ``length`` rounds are expected, None if unknown."""
+        """Return the state before the first round; ``length`` rounds are expected, None if unknown."""
         self._inner.check_size(len(tasks), before=0)
         first = 1.0 if isinstance(self.epoch, str) else _epoch_rounds(self.epoch, length)
         return self._inner.begin_at(tasks, features, self._start(len(tasks), first))
 
     def blank(self) -> compiled.Relation:
-        """The state of no task, of the same named tuples as every state under these parameters."""
+        """Return the state without tasks, of the named tuples of every state under these parameters."""
         return self._inner.begin_at((), 1, self._start(0, 1.0))
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """The state with room for all these tasks, the old ones first, and this many features."""
+        """Return the state resized to all these tasks, the old ones first, and to this many features."""
         larger = self._inner.resize(state, tasks, features)
         if self.epoch == "auto":
             # the first look is after 4 moves a task of those known by then
@@ -568,22 +568,22 @@ class Primed:
 
 
 def _epoch_rounds(epoch: float | int, length: int | None) -> float:
-    """Convert an epoch to rounds; ValueError without the length that a fraction needs, or beyond the stream's end."""
+    """Convert an epoch to rounds; raise ValueError for a fraction of unknown length, or beyond the end."""
     if isinstance(epoch, float):
         if length is None:
             raise ValueError(
-                f"epoch={epoch!r} is a fraction of the stream, and the length of this stream is unknown: give a number "
-                "of rounds or epoch='auto'"
+                f"epoch={epoch!r} is a fraction, but the length of the stream is unknown; pass a number of rounds "
+                "or epoch='auto'"
             )
         return epoch * length
     # tasks would stay independent to the end without notice
     if length is not None and epoch > length:
-        raise ValueError(f"epoch={epoch!r} lies beyond the stream, which has {length} rounds")
+        raise ValueError(f"epoch={epoch!r} is beyond the end of the stream, which has {length} rounds")
     return float(epoch)
 
 
 class _FixedRelation(LearnedRelation):
-    """A fixed relation in the form of a learned one, for priming to switch to."""
+    """A fixed relation in the form of a learned one, used by :class:`Primed`."""
 
     step_norm = False
     weights = "previous"

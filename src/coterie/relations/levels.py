@@ -38,7 +38,7 @@ SHARE = spec.Setting(at_least=0, at_most=1, must="lie between 0 (independent) an
 
 
 class LevelRelation(ABC):
-    """A relation of nested groups, of one group of all tasks unless a subclass says otherwise, which weighs them."""
+    """A relation of nested groups, by default with one group of all tasks; a subclass defines the weights."""
 
     #: True if all tasks are in the same groups, which then need not be asked for task by task.
     alike: ClassVar[bool] = False
@@ -55,35 +55,35 @@ class LevelRelation(ABC):
         return 1
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
-        """The groups of a task, the widest first; ValueError if the relation does not know the task."""
+        """Return the groups of a task, the widest first; raise ValueError for an unknown task."""
         return ("all",)
 
     @abstractmethod
     def own(self, depth: int) -> float:
-        """Weight of a task's own moves, for a task in this many groups."""
+        """Return the weight of a task's own updates, for a task in this many groups."""
 
     @abstractmethod
     def shared(self, level: int, members: int) -> float:
-        """Weight of the moves made in a group of that level with this many tasks known."""
+        """Return the weight of updates in a group of this level with this many known tasks."""
 
     @property
     def counts_tasks(self) -> bool:
-        """True if M depends on the number of tasks, as for relations by ``b``."""
+        """True if M depends on the number of tasks, as for relations with ``b``."""
         return any(
             self.shared(level, 1) != self.shared(level, members) for level in range(self.depth) for members in (2, 3)
         )
 
     @property
     def specific(self) -> bool:
-        """True if some task has weights of its own."""
+        """True if some task has its own weights."""
         return any(self.own(depth) != 0.0 for depth in range(self.depth + 1))
 
     def scale(self, members: int) -> float:
-        """Return the factor between the streamed M and A⁻¹, for a group of this many tasks."""
+        """Return the factor between the M used for learning and A⁻¹, for a group of this many tasks."""
         return 1.0
 
     def relation_matrix(self, tasks: Sequence[Hashable], among: Sequence[int] | None = None) -> Matrix:
-        """A⁻¹ on the paper's scale for these tasks, shape (K, K): O(K² · levels); for looking at, never for learning.
+        """Return A⁻¹ on the paper's scale, shape (K, K): O(K² · levels); for inspection, not for learning.
 
         Parameters
         ----------
@@ -103,9 +103,9 @@ class LevelRelation(ABC):
         return np.asarray(M * self._scales(paths)[chosen, None])
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """A⁻¹ between unseen tasks and known ones, by the groups that they have in common.
+        """Return A⁻¹ between unseen and known tasks, by their common groups.
 
-        Shape (len(new), len(tasks)); groups count the known tasks and no others.
+        Shape (len(new), len(tasks)); groups count only the known tasks.
         """
         paths = [self.path(task) for task in tasks]
         scales, rows = self._scales(paths), np.zeros((len(new), len(paths)))
@@ -118,9 +118,9 @@ class LevelRelation(ABC):
         return np.asarray(rows * scales)
 
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable]) -> float:
-        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d), of these tasks.
+        """Return u'(A ⊗ I)u for the vectors of these tasks in the rows of U, shape (K, d).
 
-        Infinite where A⁻¹ is singular and U has a part that it cannot make, as different vectors under :class:`Pooled`.
+        Infinite if A⁻¹ is singular and excludes a part of U, such as different vectors under :class:`Pooled`.
         """
         return pseudo_quadratic(self.relation_matrix(tasks), task_vectors(U, len(tasks)))
 
@@ -147,28 +147,28 @@ class _Grouped(LevelRelation):
 
     def __post_init__(self) -> None:
         if not isinstance(self.groups, Mapping):
-            raise ValueError(f"groups must be a mapping of task to group, got {type(self.groups).__name__}")
+            raise ValueError(f"groups must be a mapping from task to group, got {type(self.groups).__name__}")
         for group in self.groups.values():
             if not spec.is_hashable(group):
-                raise ValueError(f"a group must be hashable, as {group!r} in groups is not")
+                raise ValueError(f"groups must be hashable, got {group!r}")
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
         if task not in self.groups:
-            raise ValueError(f"task {task!r} has no group in {type(self).__name__}: give it one in groups")
+            raise ValueError(f"task {task!r} has no group in {type(self).__name__}; add it to groups")
         return (self.groups[task],)
 
 
 def choose_strength(relation: LevelRelation, b: object, share: object) -> None:
-    """Set a share of one half if no strength is given, and refuse two."""
+    """Set share=0.5 if no strength is given; raise ValueError for both b and share."""
     if b is not None and share is not None:
-        raise ValueError(f"give either b or share, got b={b!r} and share={share!r}")
+        raise ValueError(f"pass either b or share, got b={b!r} and share={share!r}")
     if b is None and share is None:
         object.__setattr__(relation, "share", 0.5)
 
 
 @spec.part
 class Independent(LevelRelation):
-    """No sharing: A = I, a model of its own for every task (IPL; CCG08 §3).
+    """No sharing: A = I, a separate model for every task (IPL; CCG08 §3).
 
     Examples
     --------
@@ -218,7 +218,7 @@ class Pooled(LevelRelation):
 
 @spec.part
 class HalfUpdate(LevelRelation):
-    """Every mistake moves its own task by a full step and all others by half of one (CCG08 §3; CMTL in SRDV11).
+    """Every mistake updates its own task by a full step and all others by half a step (CCG08 §3; CMTL in SRDV11).
 
     A = (K + 1) I - 11', M = (I + 11') / (K + 1): the penalty Σ‖u_i‖² + Σ_{i<j} ‖u_i - u_j‖². It follows the number K
     of tasks seen so far: ``MeanRegularized(b=K)`` with a K that grows, which is ``MeanRegularized(share=0.5)``.
@@ -244,7 +244,7 @@ class HalfUpdate(LevelRelation):
 
 
 class _BOrShare(LevelRelation):
-    """One level of groups, its sharing given by ``b`` (the paper's) or by ``share`` (independent of sizes)."""
+    """Base of one level of groups, with the strength ``b`` (the paper's) or ``share`` (independent of group sizes)."""
 
     b: float | None
     share: float | None
@@ -263,13 +263,13 @@ class _BOrShare(LevelRelation):
         return self.b / ((1.0 + self.b) * members)
 
     def scale(self, members: int) -> float:
-        """Return the factor that takes (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
+        """Return the factor from (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
         return 1.0 if self.share is None else 1.0 / (1.0 - self.share + self.share * members)
 
 
 @spec.part
 class MeanRegularized(_BOrShare):
-    """Tasks are drawn to their mean: the penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
+    """Tasks shrink to their mean: the penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
 
     A = I + b (I - 11'/K), M = (I + (b/K) 11') / (1 + b) for the K tasks known at the moment.
 
@@ -301,7 +301,7 @@ class MeanRegularized(_BOrShare):
 
 @spec.part
 class Clusters(ReadFromFile, _Grouped, _BOrShare):
-    """Tasks are drawn to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
+    """Tasks shrink to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ class Clusters(ReadFromFile, _Grouped, _BOrShare):
 
 @spec.part
 class Hierarchy(ReadFromFile, LevelRelation):
-    """Tasks are drawn to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
+    """Tasks shrink to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
 
     P_l averages over the tasks that share their ancestor at level l, counted from the root. M is then diagonal plus one
     block a level. A task with fewer ancestors than others is its own group at the levels it lacks.
@@ -401,7 +401,7 @@ class Hierarchy(ReadFromFile, LevelRelation):
         if isinstance(self.parents, str):
             return self._named_path(task, self.parents)
         if task not in self.parents:
-            raise ValueError(f"task {task!r} has no parent in Hierarchy: give it one in parents")
+            raise ValueError(f"task {task!r} has no parent in Hierarchy; add it to parents")
         above = [self.parents[task]]
         while above[-1] in self.parents:
             above.append(self.parents[above[-1]])
@@ -414,8 +414,8 @@ class Hierarchy(ReadFromFile, LevelRelation):
         parts = str(task).split(separator)
         if len(parts) > self.depth:
             raise ValueError(
-                f"task {task!r} names {len(parts) - 1} ancestors below the root, and there are strengths for "
-                f"{self.depth - 1}: give b or share as a tuple with one number per level"
+                f"task {task!r} names {len(parts) - 1} ancestors below the root, but there are strengths for "
+                f"{self.depth - 1}; pass b or share as a tuple with one number per level"
             )
         return tuple(separator.join(parts[:n]) for n in range(len(parts)))
 
@@ -427,9 +427,7 @@ class Hierarchy(ReadFromFile, LevelRelation):
         strengths = self.share if self.b is None else self.b
         if isinstance(strengths, Sequence):
             if len(strengths) != self.depth:
-                raise ValueError(
-                    f"there are {self.depth} levels and {len(strengths)} strengths: give one number per level"
-                )
+                raise ValueError(f"pass one strength per level: got {len(strengths)} for {self.depth} levels")
             return tuple(map(float, strengths))
         return (float(strengths or 0.0) / (1 if self.share is None else self.depth),) * self.depth
 
@@ -448,7 +446,7 @@ class Hierarchy(ReadFromFile, LevelRelation):
 
 @spec.part
 class Intercepts:
-    """One model for all tasks, with a constant of each (a random intercept).
+    """One model for all tasks with an intercept per task (a random intercept).
 
     The margin is w · x + b_i / 2, where w is that of all tasks. b_i is learned as the weight of one more feature, which
     is 1/2 in each record of task i; so records should be of about unit length. For learners by adaptive gradients only.
@@ -472,26 +470,26 @@ class Intercepts:
     depth: ClassVar[int] = 1
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
-        """The group of all tasks."""
+        """Return the group of all tasks."""
         return ("all",)
 
     def own(self, depth: int) -> float:
-        """One: a task's constant moves by whole steps."""
+        """Return 1: a task's intercept is updated by full steps."""
         return 1.0
 
     def shared(self, level: int, members: int) -> float:
-        """One: the weights of all tasks move by whole steps."""
+        """Return 1: the shared weights are updated by full steps."""
         return 1.0
 
 
 def _inverse(value: float) -> float:
-    """1 / value, and 0 for a penalty of zero, which excludes functions."""
+    """Return 1 / value, and 0 for a penalty of zero, which excludes functions."""
     return 1.0 / value if value > 0 else 0.0
 
 
 @spec.part
 class MixedEffect(LevelRelation):
-    """A function of all tasks and one of each: lam Σ‖f_t‖² + gamma Σ‖f_t - mean‖² (ROS11 §4.2, §5.1).
+    """A shared function plus one per task: lam Σ‖f_t‖² + gamma Σ‖f_t - mean‖² (ROS11 §4.2, §5.1).
 
     P = (lam + gamma) I - (gamma/T) 11', or, given by omega, the kernel M = omega 11' + (1 - omega) I itself, whose
     penalty is A_w [2 (1 - omega) Σ‖f_t‖² + 2 omega T Σ‖f_t - mean‖²], A_w = 1 / (2 (1 - omega)(1 - omega + omega T)).
@@ -525,9 +523,9 @@ class MixedEffect(LevelRelation):
     def __post_init__(self) -> None:
         is_given = (self.lam is not None, self.gamma is not None, self.omega is not None)
         if is_given not in ((True, True, False), (False, False, True)):
-            raise ValueError(f"give either lam and gamma, or omega, got {self!r}")
+            raise ValueError(f"pass either lam and gamma, or omega, got {self!r}")
         if self.omega is None and not self.lam and not self.gamma:
-            raise ValueError("lam and gamma are both 0, and nothing would be penalised")
+            raise ValueError("lam or gamma must be positive, got 0 for both")
 
     def own(self, depth: int) -> float:
         if self.omega is not None:
@@ -577,7 +575,7 @@ class ClusterPenalty(_Grouped):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.within and not self.between:
-            raise ValueError("within and between are both 0, and nothing would be penalised")
+            raise ValueError("within or between must be positive, got 0 for both")
 
     def own(self, depth: int) -> float:
         return _inverse(self.within)

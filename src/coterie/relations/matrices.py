@@ -17,12 +17,12 @@ SINGULAR = 1e-13
 
 
 def label_of(value: Hashable) -> Hashable:
-    """A task label as plain Python: ``numpy.int64(3)`` becomes ``3``."""
+    """Convert a task label to a Python type: ``numpy.int64(3)`` becomes ``3``."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def labels_of(tasks: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Task labels as a tuple of plain Python values.
+    """Convert task labels to a tuple of Python values.
 
     Raises
     ------
@@ -37,17 +37,17 @@ def labels_of(tasks: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
-    """Label to row; ValueError for a label that cannot name a row of its own."""
+    """Return the row of each label; raise ValueError for duplicate or invalid labels."""
     rows: dict[Hashable, int] = {}
     for row, label in enumerate(labels):
         check_label(label)
         if rows.setdefault(label, row) != row:
-            raise ValueError(f"tasks names {label!r} twice, as task {rows[label]} and as task {row}")
+            raise ValueError(f"tasks has {label!r} twice, as task {rows[label]} and as task {row}")
     return rows
 
 
 def check_label(label: Hashable) -> None:
-    """Refuse a label that a dictionary cannot find again or a file could not give back: ValueError."""
+    """Raise ValueError for a label that a dictionary cannot find again or a file cannot restore."""
     if not spec.is_hashable(label):
         raise ValueError(f"a task label must be hashable, got {label!r}, a {type(label).__name__}")
     if label != label:
@@ -56,7 +56,7 @@ def check_label(label: Hashable) -> None:
 
 
 def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
-    """The row of a task; ValueError with some of those known if there is none."""
+    """Return the row of a task; raise ValueError, listing known tasks, for an unknown one."""
     try:
         return rows[label_of(label)]
     except (KeyError, TypeError):
@@ -64,14 +64,14 @@ def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
 
 
 def shorten(labels: Iterable[Hashable]) -> str:
-    """List the first labels, and the number of all."""
+    """List the first labels, and the total number."""
     labels = list(labels)
     rest = f", … {len(labels)} in all" if len(labels) > SHOWN else ""
     return ", ".join(map(repr, labels[:SHOWN])) + rest
 
 
 def positive_definite(value: ArrayLike, name: str) -> Matrix:
-    """A read-only symmetric positive definite copy of a matrix.
+    """Return a read-only symmetric positive definite copy of a matrix.
 
     Raises
     ------
@@ -82,12 +82,12 @@ def positive_definite(value: ArrayLike, name: str) -> Matrix:
     A = _symmetric(value, name)
     if not _has_positive_pivots(A):
         smallest = float(np.linalg.eigvalsh(A)[0])
-        raise ValueError(f"{name} must be positive definite, and its smallest eigenvalue is {smallest:.3g}")
+        raise ValueError(f"{name} must be positive definite, but its smallest eigenvalue is {smallest:.3g}")
     return A
 
 
 def positive_semidefinite(value: ArrayLike, name: str) -> Matrix:
-    """A read-only symmetric copy of a matrix that has no negative eigenvalue, and one that is positive.
+    """Return a read-only symmetric copy of a positive semidefinite, nonzero matrix.
 
     Raises
     ------
@@ -98,12 +98,12 @@ def positive_semidefinite(value: ArrayLike, name: str) -> Matrix:
     values = np.linalg.eigvalsh(A)
     if values[-1] <= 0 or values[0] < -SINGULAR * values[-1]:
         ends = f"from {values[0]:.3g} to {values[-1]:.3g}"
-        raise ValueError(f"{name} must be positive semidefinite and not zero, and its eigenvalues go {ends}")
+        raise ValueError(f"{name} must be positive semidefinite and not zero, but its eigenvalues go {ends}")
     return A
 
 
 def _symmetric(value: ArrayLike, name: str) -> Matrix:
-    """A symmetric matrix that nothing can write to; ValueError if it is none."""
+    """Return a read-only symmetric matrix; raise ValueError for others."""
     A = square(value, name)
     check_symmetric(A, name)
     A = half_sum(A)
@@ -112,39 +112,39 @@ def _symmetric(value: ArrayLike, name: str) -> Matrix:
 
 
 def square(value: ArrayLike, name: str) -> Matrix:
-    """A square matrix of finite float64 numbers; ValueError if it is anything else."""
+    """Return a square matrix of finite float64 numbers; raise ValueError for others."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}")
+        raise ValueError(f"{name} must have real numbers, got an array of {array.dtype}")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise ValueError(f"{name} must be a square matrix, got shape {array.shape}")
     A = array.astype(np.float64)
     if not np.isfinite(A).all():
         i, j = np.argwhere(~np.isfinite(A))[0]
-        raise ValueError(f"{name} must be finite, and entry ({i}, {j}) is {A[i, j]}")
+        raise ValueError(f"{name} must be finite, but entry ({i}, {j}) is {A[i, j]}")
     return A
 
 
 def check_symmetric(A: Matrix, name: str) -> None:
-    """Refuse a matrix that differs from its transpose by more than rounding."""
+    """Raise ValueError for a matrix that differs from its transpose by more than rounding."""
     gap = np.abs(A - A.T)
     i, j = np.unravel_index(np.argmax(gap), gap.shape)
     if gap[i, j] > SYMMETRY * np.abs(A).max():
-        raise ValueError(f"{name} must be symmetric, and ({i}, {j}) is {A[i, j]:g} but ({j}, {i}) is {A[j, i]:g}")
+        raise ValueError(f"{name} must be symmetric, but ({i}, {j}) is {A[i, j]:g} and ({j}, {i}) is {A[j, i]:g}")
 
 
 def inverse_of(A: Matrix) -> Matrix:
-    """The inverse of a symmetric positive definite matrix, exactly symmetric."""
+    """Return the exactly symmetric inverse of a symmetric positive definite matrix."""
     return half_sum(np.linalg.inv(A))
 
 
 def pseudo_inverse_of(A: Matrix) -> Matrix:
-    """The pseudo-inverse of a symmetric positive semidefinite matrix, exactly symmetric."""
+    """Return the exactly symmetric pseudo-inverse of a symmetric positive semidefinite matrix."""
     return half_sum(np.linalg.pinv(A, rcond=SINGULAR, hermitian=True))
 
 
 def half_sum(A: Array) -> Matrix:
-    """The nearest symmetric matrix, (A + A') / 2."""
+    """Return the nearest symmetric matrix, (A + A') / 2."""
     return np.asarray((A + A.T) / 2, dtype=np.float64)
 
 
@@ -158,7 +158,7 @@ def _has_positive_pivots(A: Matrix) -> bool:
 
 
 def task_vectors(U: ArrayLike, n_tasks: int) -> Matrix:
-    """One vector per task as the rows of a matrix; ValueError for another shape."""
+    """Return one vector per task as the rows of a matrix; raise ValueError for another shape."""
     V = np.asarray(U, dtype=np.float64)
     if V.ndim != 2 or len(V) != n_tasks:
         raise ValueError(f"U must have one row per task, shape ({n_tasks}, d), got shape {V.shape}")
@@ -166,7 +166,7 @@ def task_vectors(U: ArrayLike, n_tasks: int) -> Matrix:
 
 
 def pseudo_quadratic(M: Matrix, V: Matrix) -> float:
-    """tr(V' M† V) for a positive semidefinite M, infinite if V is not in the range of M."""
+    """Return tr(V' M† V) for a positive semidefinite M, infinite if V is not in the range of M."""
     values, vectors = np.linalg.eigh(M)
     squares = ((vectors.T @ V) ** 2).sum(axis=1)
     spanned = values > len(M) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
