@@ -113,11 +113,11 @@ class RelationRow:
     Parameters
     ----------
     scale : float > 0
-        1 is the paper's. A starts at I/K and moves are spread by A⁻¹, so that b starts at 1/K where margins have the
+        1 is the paper's. A starts at I/K and updates are shared by A⁻¹, so that b starts at 1/K where margins have the
         size K: K² makes the two alike.
     of : {"A", "Ainv"}
-        Whose row: that of A, or that of A⁻¹, by which moves are spread. Of a relation with ``role="Ainv"``, A⁻¹ is the
-        matrix that is revised, which the paper calls A.
+        Whose row: that of A, or that of A⁻¹, by which updates are shared. Of a relation with ``role="Ainv"``, A⁻¹ is
+        the matrix that is revised, which the paper calls A.
 
     Examples
     --------

@@ -62,8 +62,8 @@ class Unbounded(_BaseBudget):
 class RandomRemoval(_BaseBudget):
     """A full budget removes a random support vector, never the new one (mtrbp; CC12 Algorithm 3).
 
-    O(1) a mistake. The draw of an eviction depends on the seed and on how many there were before, on nothing else: the
-    new vector takes slot floor(u · size) of one uniform number u.
+    O(1) per mistake. The draw of an eviction depends on the seed and on how many there were before, on nothing else:
+    the new vector takes slot floor(u · size) of one uniform number u.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Forgetron(_BaseBudget):
         phi = max {chi in (0, 1] : a chi² + b chi <= 15/32 c² M - Q},    a = c² sigma² - 2 sigma mu,    b = 2 c² sigma,
 
     and Q += a phi² + b phi, M counting the mistakes. It makes at most 4 L + (B + 1) / (2 ln(B + 1)) mistakes for every
-    comparator that is not too long (CC12 Theorem 2). O(B) a mistake.
+    comparator that is not too long (CC12 Theorem 2). O(B) per mistake.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ class ShiftingForgetron(_BaseBudget):
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that what leaves has shrunk to 1 / (4 sqrt(B + 1)),
     wherever the comparator is. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I. Sutskever ("A
     simpler unified analysis of budget perceptrons", ICML 2009), has a bound for comparators that shift, and does less
-    well; :func:`coterie.bounds.budget_bounds.shifting_forgetron_bound` is one, with its proof. O(1) a mistake beside B
-    comparisons where the budget is full.
+    well; :func:`coterie.bounds.budget_bounds.shifting_forgetron_bound` is one, with its proof. O(1) per mistake beside
+    B comparisons where the budget is full.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Projection(_BaseBudget):
 
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them. Else it
     is added; in a full budget the vector j leaves with the least |beta_j| · ‖x_j less its projection on the others‖,
-    and these take over its projection. The budget is strict, ties go to the oldest. O(B²) a mistake, B² numbers more.
+    and these take over its projection. The budget is strict, ties go to the oldest. O(B²) per mistake, B² numbers more.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class Projectron(_BaseBudget):
         tau = min(l / ‖P‖², 2 (l - d / eta) / ‖P‖², 1).
 
     From Orabona, Keshet and Caputo (ICML 2008); the baseline of FOR09. eta is a norm, not its square. The number of
-    support vectors is bounded by eta, though unknown where. O(m²) a move for m support vectors.
+    support vectors is bounded by eta, though unknown where. O(m²) per move for m support vectors.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class SharedProjection(_BaseBudget):
     Projections take no notice of tasks; every task has coefficients of its own, beta = M raw, and the vector goes for
     which ‖column j of beta‖ · ‖what is left of j‖ is least. Tasks that share nothing can so share the memory. With
     groups, B numbers are kept for every task that has made a mistake and for every group, else for every task. O(B²) a
-    mistake and O(B · rows) an eviction.
+    mistake and O(B · rows) per eviction.
 
     Parameters
     ----------

@@ -391,7 +391,7 @@ class Mapped(_OfOne):
     ------
     ValueError
         If the matrix is none of finite real numbers, or the kernel precomputed; when records come, if they have more
-        features than the matrix has columns, or if the function returns other than one row of numbers a record.
+        features than the matrix has columns, or if the function returns other than one row of numbers per record.
 
     Notes
     -----

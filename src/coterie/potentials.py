@@ -170,7 +170,7 @@ def require_potential(potential: object, role: str = "potential") -> None:
     TypeError
         If it is no part, or has no gradient.
     ValueError
-        If its gradient is not one finite number a weight.
+        If its gradient is not one finite number per weight.
     """
     spec.require_part(role, potential, "PNorm(p=4.0)")
     if not callable(getattr(potential, "gradient", None)):

@@ -102,7 +102,7 @@ class PassiveAggressive(_BaseRule):
     Parameters
     ----------
     C : float > 0
-        How far one record may move the weights; the plain PA ignores it. 0.03 to 0.1 suits few features, 0.3 to 1 text.
+        The largest update of one record; the plain PA ignores it. 0.03 to 0.1 suits few features, 0.3 to 1 text.
     variant : {"0", "I", "II"}
         Which of the three.
 
@@ -134,7 +134,7 @@ class Logistic(_BaseRule):
     """A gradient step of the logistic loss on every record: tau = 1 / (1 + exp(y·margin)).
 
     Margins are log-odds. With :class:`coterie.hypotheses.LinearWeights` this is gradient descent at a constant rate of
-    one; :class:`coterie.hypotheses.AdaptiveGradient` gives each weight a rate of its own.
+    one; :class:`coterie.hypotheses.AdaptiveGradient` gives each weight its own rate.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class Squared(_BaseRule):
 
     It makes margins estimates of the mean. For :class:`coterie.hypotheses.AdaptiveGradient`, which gives each weight a
     rate of its own; by :class:`coterie.hypotheses.LinearWeights` the rate is a constant one, which diverges for records
-    longer than sqrt(2 / M_ii). With all covariances it is ridge regression on all records: tau = |y - f| / (v + r).
+    longer than sqrt(2 / M_ii). With a full covariance it is ridge regression on all records: tau = |y - f| / (v + r).
 
     Examples
     --------
@@ -271,7 +271,7 @@ class EpsilonInsensitive(_BaseRule):
         How far off a prediction may be; in :class:`coterie.MultitaskRegressor`, in standard deviations of the labels
         unless these are taken as given.
     C : float > 0
-        How far one record may move the weights.
+        The largest update of one record.
     variant : {"0", "I", "II"}
         Which of the three.
 

@@ -110,7 +110,7 @@ class BatchEstimator(_Reading):
         X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
             The records; the (n, n) kernel matrix where the kernel is precomputed.
         y : array, shape (n,) or (n, p)
-            Numbers: one output per row, or several where the estimator learns several. Labels: any values, one a row;
+            Numbers: one output per row, or several where the estimator learns several. Labels: any values, one per row;
             or 0 and 1 in a column for each label, where a row may have several.
         task : array, shape (n,), optional
             The task of each row, any hashable labels.

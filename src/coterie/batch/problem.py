@@ -36,7 +36,7 @@ class Problem:
     tasks : Index
         The tasks.
     codes : ndarray of int64, shape (n,), or None
-        The task of each record; None where each has the outputs of all tasks, one a column of Y.
+        The task of each record; None where each has the outputs of all tasks, one per column of Y.
     Y : ndarray, shape (n, p)
         The outputs, weighted.
     roots : ndarray, shape (T,)

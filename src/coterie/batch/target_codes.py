@@ -56,9 +56,9 @@ class Classes:
     Attributes
     ----------
     classes : ndarray
-        The labels, sorted; the columns of y where there are several labels a row.
+        The labels, sorted; the columns of y where there are several labels per row.
     codes : ndarray, shape (n_classes, p), or None
-        The output that each class should have; None where there are several labels a row (one output per label).
+        The output that each class should have; None where there are several labels per row (one output per label).
     middle : float
         Half-way between the outputs 0 and 1 of labels that a row has not and has; 0 for machines, whose are -1 and +1.
     """

@@ -259,7 +259,7 @@ def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, s
     Parameters
     ----------
     model : classifier of two labels
-        An online estimator that takes ``task=``, as it was made; it is cloned, and not changed.
+        An online estimator that takes ``task=``, unfitted; it is cloned, and not changed.
     tasks : sequence of task labels
         K of them.
     shared, own : int >= 0

@@ -88,9 +88,9 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
     Notes
     -----
-    O(nnz + d²) a record and 6 (d + 1) numbers a task more than the gradient members have, where at most 128 features d
-    were seen; O(nnz) a record beyond. Records should be of about unit length and have a constant feature, as they have
-    by default.
+    O(nnz + d²) per record and 6 (d + 1) numbers per task more than the gradient members have, where at most 128
+    features d were seen; O(nnz) per record beyond. Records should be of about unit length and have a constant feature,
+    as they have by default.
 
     ``predict_interval`` goes by the residuals r of predictions made before their labels, from the 31st label on. The
     spread s of a prediction is s² = e · m_i: e is the mean of r² among those for tasks of which as many labels were

@@ -55,7 +55,7 @@ class MultitaskAROW(LinearEstimator):
 
     Notes
     -----
-    Diagonal: O(nnz · levels) a record whatever the number of tasks, for relations of nested groups. Full: O((K d)²) a
+    Diagonal: O(nnz · levels) per record whatever the number of tasks, for relations of nested groups. Full: O((K d)²) a
     record that moves it, and memory for as many covariances; for any fixed relation, and for K d up to some thousands.
     A new task costs O(d (K d)²); where M changes the covariance is recomputed, O((K d)³).
 

@@ -43,7 +43,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     the edges only where all nodes are tasks.
 
     **A round** is given as a row of each of K arrays: X is a list of arrays, tasks being 0, ..., K - 1, or a dictionary
-    from task to array, all with the same number of rows. Labels come in one of two forms: one a round, y of shape
+    from task to array, all with the same number of rows. Labels come in one of two forms: one per round, y of shape
     (n,), with the active task of each round as ``task=``; or one for every task, y of shape (n, K), which is K rounds
     with the same instances, the tasks active in turn. ``predict`` and ``decision_function`` give shape (n,) with
     ``task=``, and (n, K) without. One record at a time is a dictionary from task to the features of its instance; the
@@ -78,7 +78,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     Notes
     -----
-    Primal: O(D²) a round; dual: O(m K) kernel values and O(m²). Blocks of rounds make matrix products of these. All
+    Primal: O(D²) per round; dual: O(m K) kernel values and O(m²). Blocks of rounds make matrix products of these. All
     instances are kept dense. What is learned does not grow with new tasks: they are known from the start.
 
     Examples

@@ -57,7 +57,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
 
     Notes
     -----
-    O(B) kernel values a prediction, made for a block of records by one matrix product. A mistake costs O(1)
+    O(B) kernel values per prediction, made for a block of records by one matrix product. A mistake costs O(1)
     (``RandomRemoval``), O(B) (``Forgetron``) or O(B²) (projections) beside them.
 
     Examples

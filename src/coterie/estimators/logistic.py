@@ -64,7 +64,7 @@ class MultitaskLogistic(LinearEstimator):
 
     Notes
     -----
-    O(nnz · levels) a record whatever the number of tasks, memory for what each task has seen. Every record moves the
+    O(nnz · levels) per record whatever the number of tasks, memory for what each task has seen. Every record moves the
     weights, those predicted right too. A rate's weight in M is that of the moment, for relations given by ``b`` that
     change as tasks arrive.
 

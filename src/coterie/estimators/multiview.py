@@ -1,6 +1,6 @@
 """Classifiers of things that are seen in several views, and their baselines (FOR09, CCG08 §7).
 
-A record has K views of one thing and one label. Records come as a list of blocks, one a view (None for a view that is
+A record has K views of one thing and one label. Records come as a list of blocks, one per view (None for a view that is
 absent from all of them), or a dictionary name -> block; a :class:`coterie.views.PartialBlock` says which of its rows
 are there. One record is a dictionary name -> dictionary of features, and so may be those of a list; a missing key is an
 absent view. **An absent view is not a vector of zeros**: it adds nothing to the margin and its weights stay as they
@@ -122,8 +122,8 @@ class MultiviewPerceptron(_PerceptronsOfViews):
 
     Notes
     -----
-    Dense views: O(dK) a prediction, O(dK² + K³) a mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
-    O(nnz K + K³). p enters by powers of eigenvalues only; the paper has O(pdK²) a prediction. With a kernel K² kernel
+    Dense views: O(dK) per prediction, O(dK² + K³) per mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
+    O(nnz K + K³). p enters by powers of eigenvalues only; the paper has O(pdK²) per prediction. With a kernel K² kernel
     values a support vector, and O(mK² + K³). The mistake bound is :func:`coterie.bounds.view_bounds.view_bound`.
 
     Examples
@@ -198,7 +198,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     p : float >= 1, or "auto"
         The exponent; any real number. ``"auto"`` is ln K for K views, at least 1, as in :class:`MultiviewPerceptron`.
     kernels : kernel, list or dictionary of them, optional
-        One for all views, one a view in order, or by name; and the dual form. ``"precomputed"`` for Gram matrices.
+        One for all views, one per view in order, or by name; and the dual form. ``"precomputed"`` for Gram matrices.
     average : bool
         Predict by the mean of the weights before each round, exact in both forms; learning goes on by the latest.
     inner : float >= 2
@@ -228,8 +228,8 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
 
     Notes
     -----
-    O(nnz + K) a round, whatever p is; the paper has O(pdK). With kernels K kernel values a support vector. The mistake
-    bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
+    O(nnz + K) per round, whatever p is; the paper has O(pdK). With kernels K kernel values a support vector. The
+    mistake bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
 
     Examples
     --------
@@ -275,14 +275,15 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
 class MultiCueClassifier(_OfViews):
     """A kernel learner for every view, and a linear learner that weighs their margins (OMCL; FOR09 §4.2.3).
 
-    Below, a Projectron++ a view, f_k, learns by its own margin. Above, margin = ω · h with h = (f_1(x_1), …, f_K(x_K));
-    after the lower ones have learned the record, h is recomputed, and ω makes a passive-aggressive step on it, so that
-    y·ω·h reaches 1 if C allows. ω begins at 0. An absent view has f_k = 0 and its Projectron does not learn.
+    Below, a Projectron++ per view, f_k, learns by its own margin. Above, margin = ω · h with h = (f_1(x_1), …,
+    f_K(x_K)); after the lower ones have learned the record, h is recomputed, and ω makes a passive-aggressive step on
+    it, so that y·ω·h reaches 1 if C allows. ω begins at 0. An absent view has f_k = 0 and its Projectron does not
+    learn.
 
     Parameters
     ----------
     kernels : kernel, list or dictionary of them, optional
-        One for all views, one a view in order, or by name; ``Gaussian(sigma=1.0)`` without.
+        One for all views, one per view in order, or by name; ``Gaussian(sigma=1.0)`` without.
     eta : float > 0
         How far from its support vectors a record must lie, as a norm, for a Projectron to keep it.
     rule : PassiveAggressive, optional
@@ -349,7 +350,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
     Parameters
     ----------
     kernels : kernel, list or dictionary of them, optional
-        One for all views, one a view in order, or by name; and the dual form.
+        One for all views, one per view in order, or by name; and the dual form.
     average : bool
         Predict by the mean of the weights before each round; learning goes on by the latest.
     rule : Perceptron or PassiveAggressive, optional
@@ -366,7 +367,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
 
     Notes
     -----
-    O(nnz) a round. With kernels K kernel values a support vector.
+    O(nnz) per round. With kernels K kernel values a support vector.
 
     Examples
     --------

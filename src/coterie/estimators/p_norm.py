@@ -48,8 +48,8 @@ class PNormMultitaskPerceptron(TaskEstimator):
 
     Notes
     -----
-    :class:`PotentialMultitaskPerceptron` with ``potentials.PNorm(p)``: O(nnz) a prediction, O(K² d) a mistake. Three
-    arrays of K d numbers.
+    :class:`PotentialMultitaskPerceptron` with ``potentials.PNorm(p)``: O(nnz) per prediction, O(K² d) per mistake.
+    Three arrays of K d numbers.
 
     Examples
     --------

@@ -69,8 +69,8 @@ class MultitaskPerceptron(LinearEstimator):
 
     Notes
     -----
-    Relations of nested groups cost O(nnz · levels) a record whatever the number of tasks K, and memory for what each
-    task has seen; any other relation O(K · nnz) a mistake.
+    Relations of nested groups cost O(nnz · levels) per record whatever the number of tasks K, and memory for what each
+    task has seen; any other relation O(K · nnz) per mistake.
 
     Examples
     --------

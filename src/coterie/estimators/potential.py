@@ -47,11 +47,11 @@ class PotentialMultitaskPerceptron(TaskEstimator):
         If the potential is no part with a gradient, or the relation is learned; when the model first
         learns.
     ValueError
-        If the gradient is not one finite number a weight, the rate not positive, or the transformation unknown.
+        If the gradient is not one finite number per weight, the rate not positive, or the transformation unknown.
 
     Notes
     -----
-    O(nnz) a prediction, O(K² d) and one gradient a mistake. Three arrays of K d numbers.
+    O(nnz) per prediction, O(K² d) and one gradient a mistake. Three arrays of K d numbers.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class Questions:
     budget : Budget
         The limits.
     seed : int
-        Of the one uniform number a round.
+        Of the one uniform number per round.
     """
 
     def __init__(self, budget: LabelBudget, seed: int) -> None:

@@ -29,7 +29,7 @@ class MultitaskRegressor(LinearEstimator):
 
         w_j <- w_j + tau sign(y - f) M_ji x,
 
-    by the ``loss``: along its gradient, with a rate of its own for each weight (``AdaptiveGradient``), for
+    by the ``loss``: along its gradient, with its own rate for each weight (``AdaptiveGradient``), for
     :class:`coterie.rules.Squared` and :class:`coterie.rules.Absolute`; the shortest way into the tube of
     :class:`coterie.rules.EpsilonInsensitive`.
 
@@ -58,7 +58,7 @@ class MultitaskRegressor(LinearEstimator):
 
     Notes
     -----
-    O(nnz · levels) a record under relations of nested groups, whatever the number of tasks. The constant
+    O(nnz · levels) per record under relations of nested groups, whatever the number of tasks. The constant
     lets the mean differ from task to task. ``predict_one`` of a new model is 0.0, as River has it.
 
     Examples

@@ -110,9 +110,9 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Notes
     -----
-    O(nnz) a record and member, O(d²) for a mixed-effects model of d features, and O(S²) a record, whatever the number
-    of tasks. The default keeps eight numbers a feature and task, one line of cache, and four more of mixed effects:
-    about 2 kB a task of twenty dense features (``memory_``).
+    O(nnz) per record and member, O(d²) for a mixed-effects model of d features, and O(S²) per record, whatever the
+    number of tasks. The default keeps eight numbers per feature and task, one line of cache, and four more of mixed
+    effects: about 2 kB a task of twenty dense features (``memory_``).
 
     Log-odds of mixed effects are shrunk by the variance of each record, so ``coef_`` and ``intercept_``, which have
     their means, are not all of a margin; ``explain`` is. Where a stream's labels come late, members are charged for

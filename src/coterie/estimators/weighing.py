@@ -38,8 +38,8 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
     Raises
     ------
     ValueError
-        For a weight that is negative, NaN, infinite or above a million, if there is not one a record, or if all records
-        there are have weight zero.
+        For a weight that is negative, NaN, infinite or above a million, if there is not one per record, or if all
+        records there are have weight zero.
     """
     if sample_weight is None:
         return None

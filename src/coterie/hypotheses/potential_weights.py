@@ -33,7 +33,7 @@ class PotentialWeights:
     TypeError
         If the potential is no part with a gradient.
     ValueError
-        If its gradient is not one finite number a weight, the rate not positive, or the transform unknown.
+        If its gradient is not one finite number per weight, the rate not positive, or the transform unknown.
 
     Examples
     --------

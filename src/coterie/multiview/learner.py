@@ -298,7 +298,7 @@ class KernelViewLearner(_NormLearner):
     norm : SchattenNorm or GroupNorm
         As there; of a group norm with ``inner=2`` only.
     kernels : kernel, sequence or mapping of them
-        One for all pairs of views of one space; for views of spaces of their own, one for all or one a view.
+        One for all pairs of views of one space; for views of spaces of their own, one for all or one per view.
     rule, average
         As there.
 
@@ -419,7 +419,7 @@ def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
     Raises
     ------
     ValueError
-        If there is not one a view.
+        If there is not one per view.
     """
     if isinstance(kernels, Mapping):
         _same_views(list(kernels), names)

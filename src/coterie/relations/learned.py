@@ -154,7 +154,7 @@ class LogDet(_Rated):
     """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
 
     Tasks with similar vectors come to share; those with opposite vectors share with the sign reversed.
-    O(K·nnz + K²) a mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
+    O(K·nnz + K²) per mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ class LogDet(_Rated):
     trace_norm : bool
         Divide A by its trace after every revision, O(K³): unit trace, which the paper claims of the bare update.
     role : {"A", "Ainv"}
-        Whether what is revised is A, as printed, so that moves are spread by its inverse, which grows; or A⁻¹, so that
-        moves are spread by the matrix itself. That shrinks along the task vectors: steps become smaller, stable for
-        any eta, and tasks that point the same way push each other apart.
+        Whether what is revised is A, as printed, so that updates are shared by its inverse, which grows; or A⁻¹, so
+        that updates are shared by the matrix itself. That shrinks along the task vectors: steps become smaller, stable
+        for any eta, and tasks that point the same way push each other apart.
     start : {"unit_trace", "identity"}
         A_0 = I/K, as Algorithm 1 begins, or A_0 = I, as §5.3 says. Under ``role="A"`` that is another eta: eta and
         I/K decide as K·eta and I.
@@ -207,7 +207,7 @@ class VonNeumann(_Rated):
     """A_s = exp(log A_{s-1} - eta W'W), the von Neumann divergence (SRDV11 eq. 3.8, OMTLVON).
 
     log A is kept and never taken of a matrix. A mistake needs one column of exp(-log A), found by Lanczos' process in
-    O(K²) a step; with ``step_norm`` or ``trace_norm`` all eigenvalues, O(K³).
+    O(K²) per step; with ``step_norm`` or ``trace_norm`` all eigenvalues, O(K³).
 
     Parameters
     ----------
@@ -282,8 +282,8 @@ class _Diverging:
 class Bregman(_Rated, _Diverging):
     """A_s = f⁻¹(f(A_{s-1}) - eta W'W) with the gradient f of the generator of a Bregman divergence (SRDV11 eq. 3.6).
 
-    :class:`LogDet` and :class:`VonNeumann` are two of these, in forms that cost less. O(K·nnz + K³) a mistake, for the
-    eigenvalues of f(A).
+    :class:`LogDet` and :class:`VonNeumann` are two of these, in forms that cost less. O(K·nnz + K³) per mistake, for
+    the eigenvalues of f(A).
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class Covariance(_Ridged):
     """A_s = cov(W) + ridge I, the features being the observations (SRDV11 eq. 3.9, OMTLCOV).
 
     A is what the penalty makes a precision, so as printed tasks that point the same way pull each other apart;
-    ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) a mistake, by Woodbury's identity.
+    ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) per mistake, by Woodbury's identity.
 
     Parameters
     ----------

@@ -306,7 +306,7 @@ class Clusters(ReadFromFile, _Grouped, _BOrShare):
     Parameters
     ----------
     groups : mapping
-        Task label to group label. A task that is not in it is refused.
+        Task label to group label. Other tasks raise an error.
     b : float > -1
         Strength inside a group; b = m gives the clique of the papers.
     share : float in [0, 1]
@@ -548,7 +548,7 @@ class ClusterPenalty(_Grouped):
     Parameters
     ----------
     groups : mapping
-        Task label to cluster label. A task that is not in it is refused.
+        Task label to cluster label. Other tasks raise an error.
     within : float >= 0
         Weight of differences from the cluster's mean; 0 excludes them: one function per cluster.
     between : float >= 0

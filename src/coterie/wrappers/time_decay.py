@@ -38,7 +38,7 @@ class Forgetting(HypothesisWrapper):
 
     Notes
     -----
-    O(1) a round beside what the hypothesis costs, by a scale for each table; memory as without.
+    O(1) per round beside what the hypothesis costs, by a scale for each table; memory as without.
 
     Examples
     --------
