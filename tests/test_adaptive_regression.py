@@ -295,7 +295,7 @@ REFUSED = [
     (array("model.labels", lambda labels: labels[:1]), "numbers of labels has room for 1, and there are 3"),
     (array("model.spread.tasks", lambda spread: spread[:1]), "spread of tasks has room for 1, and there are 3"),
     (number("model.extremes", 0, 1e9), "the range of labels is none"),
-    (set_document("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a Stacking"),
+    (set_document("Columns", "state", "shape", "kind"), "is a Columns, but the parameters require a Stacking"),
 ]
 
 

@@ -426,12 +426,12 @@ REFUSED = [
     (
         "perceptron-dense",
         set_document("Quantum", "state", "shape", "kind"),
-        "is a Quantum, and the parameters make it a ",
+        "is a Quantum, but the parameters require a ",
     ),
     (
         "perceptron-dense",
         set_document("Spread", "state", "shape", "kind"),
-        "is a Spread, and the parameters make it a Grouped",
+        "is a Spread, but the parameters require a Grouped",
     ),
     (
         "perceptron-dense",

@@ -4,6 +4,5 @@ from numba.core import config as _config
 
 if _config.DISABLE_JIT:  # type: ignore[attr-defined]
     raise ImportError(
-        "coterie cannot run with numba's compiler switched off: unset NUMBA_DISABLE_JIT (and `disable_jit` in numba's "
-        "configuration file)"
+        "coterie requires numba's compiler; unset NUMBA_DISABLE_JIT (and `disable_jit` in numba's configuration file)"
     )

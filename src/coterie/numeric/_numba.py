@@ -1,4 +1,4 @@
-"""All that relies on private parts of numba: code on disk that is outdated by its sources, and code that is linked.
+"""The use of numba's private interfaces: the cache of compiled code on disk, and linking.
 
 **Linked.** Numba optimises each function that it compiles and makes machine code of it, however deep it is called, and
 with two wrappers for calls from Python or C. A round of a learner is a hundred functions of which Python calls one:
@@ -53,7 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 
 @cache
 def _sources(room: str) -> str:
-    """Return a digest of the sources of a room."""
+    """Return a digest of a room's source files."""
     digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
     for path in sorted((Path(__file__).parent / room).glob("*.py")):
         digest.update(path.name.encode())
@@ -62,14 +62,14 @@ def _sources(room: str) -> str:
 
 
 def _sources_for(module: str) -> tuple[str, ...]:
-    """Return digests of the rooms that compiled code of a module may hold; of all for modules of other packages."""
+    """Return digests of the rooms with code that a module may contain; of all for modules of other packages."""
     parts = module.split(".")
     room = parts[2] if parts[:2] == ["coterie", "numeric"] else ""
     return tuple(map(_sources, (*ROOMS[room], room) if room in ROOMS else ROOMS))
 
 
 def _kinds_in(kind: Any) -> Iterator[type]:
-    """Yield the named tuples in one of numba's types, nested ones too."""
+    """Yield the named tuples in a numba type, including nested ones."""
     if isinstance(kind, types.BaseTuple):
         inner: Any = kind
         if isinstance(kind, types.BaseNamedTuple):
@@ -79,7 +79,7 @@ def _kinds_in(kind: Any) -> Iterator[type]:
 
 
 class _Files:
-    """Machine code of one function on disk, a file for each combination of types, led by a digest of its sources.
+    """The cached machine code of one function, one file per combination of types, with a digest of its sources.
 
     Numba keeps an index of such files for each function, which two processes that compile at once spoil for each other;
     a name that follows from the types needs none.
@@ -89,7 +89,7 @@ class _Files:
         self._start = start
 
     def load(self, key: tuple[str, bytes]) -> Any:
-        """Return the code for these types, None if there is none from the same sources."""
+        """Return the code for these types, None if there is none for the current sources."""
         name, sources = key
         try:
             content = Path(f"{self._start}.{name}.nbc").read_bytes()
@@ -98,7 +98,7 @@ class _Files:
         return pickle.loads(content[len(sources) :]) if content.startswith(sources) else None  # noqa: S301 - we wrote it
 
     def save(self, key: tuple[str, bytes], code: Any) -> None:
-        """Write the code for these types to its file, completely or not at all; warn if the system refuses."""
+        """Write the code for these types to its file, completely or not at all; warn if that fails."""
         name, sources = key
         target = Path(f"{self._start}.{name}.nbc")
         written = target.with_suffix(f".{uuid.uuid4().hex}")
@@ -112,7 +112,7 @@ class _Files:
 
 
 class _Cache(FunctionCache):
-    """Machine code on disk that is outdated when its sources are: those of its room and below, and of its types' rooms.
+    """A cache of machine code that is invalid when sources change: of its room and below, and of its types' rooms.
 
     By their contents, which stay the same when a checkout or the image of a container is copied; times do not.
     """
@@ -149,17 +149,17 @@ def _digest(*parts: Any) -> bytes:
 
 
 class _Linked(JITCodeLibrary):
-    """Code of a function, and of those it calls, that waits to be linked into a caller's."""
+    """Code of a function and its callees, to be linked into a caller's code."""
 
     def add_linking_library(self: Any, library: Any) -> None:
         if library is not rtsys.library:  # which numba gives to every function, so to the outermost too
             super().add_linking_library(library)
 
     def _optimize_final_module(self) -> None:
-        """Do nothing: the outermost function is optimised with this code in it."""
+        """Do nothing: the outermost function is optimised together with this code."""
 
     def _finalize_final_module(self: Any) -> None:
-        """Mark the code as final without giving it to LLVM's engine."""
+        """Mark the code as final without passing it to LLVM's engine."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
@@ -175,7 +175,7 @@ class _Linked(JITCodeLibrary):
 
 class _NoEnvironment:
     def set_env(self, name: str, environment: Any) -> None:
-        """Do nothing: numba places Python objects for a function's machine code here, and there is none."""
+        """Do nothing: linked code has no Python objects, which numba stores here."""
 
 
 class _LinkedCompiler(Compiler):
@@ -189,7 +189,7 @@ LINKED: Any = {} if STOCK else {"no_cpython_wrapper": True, "no_cfunc_wrapper": 
 
 
 def cached(function: F, **options: Any) -> F:
-    """Compile a function at its first call with its callees linked into it, and store the code on disk."""
+    """Compile a function at its first call, with its callees linked into it, and cache the code on disk."""
     options = {"nogil": True} | options
     dispatcher: Any = njit(**options)(function)
     try:
@@ -210,5 +210,5 @@ def cached(function: F, **options: Any) -> F:
 
 
 def python_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Declare a function of Python's C API for compiled code that keeps Python's lock."""
+    """Declare a C API function of Python for compiled code that holds the interpreter lock."""
     return types.ExternalFunction(name, result(*arguments))

@@ -1,4 +1,4 @@
-"""The Perceptron of any potential on (T ⊗ I)φ: O(nnz) a prediction, O(K² d) and a gradient of the potential a mistake.
+"""Potential-based Perceptron on (T ⊗ I)φ: O(nnz) per prediction, O(K² d) and a gradient of the potential per mistake.
 
 With the raw sums g_i = Σ y x over the mistakes on task i, v = rate (T ⊗ I) g, and weights W = T ∇Φ*(v). Potentials are
 functions of NumPy's arrays, so nothing is compiled here.
@@ -31,16 +31,16 @@ class Mirrored(NamedTuple):
 
     @classmethod
     def empty(cls, sharing: Any, features: int) -> Self:
-        """Make a model of no task."""
+        """Make a model without tasks."""
         raw, values, weights = (np.zeros((0, features)) for _ in range(3))
         return cls(raw, values, weights, np.zeros((0, 0)), sharing)
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model: it has room for nothing more."""
+        """Return the model, which has no unused room."""
         return self
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse arrays of other tasks or features: ValueError."""
+        """Raise ValueError for arrays of other tasks or features."""
         for name in ("raw", "values", "weights"):
             require_shape(name, getattr(self, name), bounds.tasks, bounds.features)
             require_finite(name, getattr(self, name))
@@ -48,14 +48,14 @@ class Mirrored(NamedTuple):
         require_finite("transform", self.transform)
 
     def resized(self, T: Matrix, rate: float, gradient: Gradient, features: int) -> Self:
-        """Make the model of the same moves for another T, as many tasks as it has, and so many features: O(K² d)."""
+        """Convert the updates to another T, of as many tasks, and to this many features: O(K² d)."""
         K, d = self.raw.shape
         raw = np.pad(self.raw, ((0, len(T) - K), (0, features - d)))
         v = rate * (T @ raw)
         return type(self)(raw, v, T @ gradient(v), T, self.sharing)
 
     def move(self, i: int, x: Matrix, rate: float, gradient: Gradient) -> None:
-        """Add x at task i, and compute the weights anew."""
+        """Add x at task i, and recompute the weights."""
         self.raw[i] += x
         for j in np.flatnonzero(self.transform[:, i]):
             self.values[j] += (rate * self.transform[j, i]) * x

@@ -1,4 +1,4 @@
-"""Models, which are trees of named tuples, turned into named arrays for a file and back."""
+"""Conversion between models, which are trees of named tuples, and named arrays for a file."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
 
 
 def _parts(model: Any) -> tuple[type, dict[str, Any]]:
-    """Return the kind of a model and its fields to save, by name; the arrays of tables are copies."""
+    """Return the type of a model and its fields to save, by name; the arrays of tables are copies."""
     if isinstance(model, Part):
         return type(model.table), model.table.to_saved(model.rows, model.features)
     return type(model), model.to_saved() if isinstance(model, Table) else model._asdict()
 
 
 def require_held(model: T, prefix: str = "") -> T:
-    """Return a model if its numbers are finite and not so large that learning would overflow; O(its numbers).
+    """Return a model if its numbers are finite and too small to overflow in learning; O(its numbers).
 
     Raises
     ------
@@ -70,7 +70,7 @@ def require_held(model: T, prefix: str = "") -> T:
 
 
 def _require_own(model: Any, prefix: str) -> None:
-    """As :func:`require_held`, for the arrays of one kind.
+    """As :func:`require_held`, for the arrays of one type.
 
     What stands beside a weight in a table, such as a sum of squared gradients, may be of any size, infinite too: such a
     weight moves no more. In a sparse table the weights have every second place of a line's first eight.
@@ -100,7 +100,7 @@ def _require_numbers(path: str, array: NDArray[Any]) -> None:
 
 
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
-    """Undo :func:`flatten` for a model that is made of the same kinds as one of ``likes``.
+    """Restore the result of :func:`flatten` to a model with the types of one of ``likes``.
 
     Compared are the kinds of named tuples (tables may have gone over to another storage), the types and dimensions of
     arrays, and the numbers that stand for choices: all that decides which compiled code runs. Of the numbers in arrays
@@ -123,12 +123,12 @@ def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
     named = shape.get("kind") if isinstance(shape, dict) else None
     fields = shape.get("fields") if isinstance(shape, dict) else None
     if not isinstance(named, str) or not isinstance(fields, dict):
-        raise ValueError(f"{prefix or 'the state'} is of no kind")
+        raise ValueError(f"{prefix or 'the state'} has no known type")
     likes = tuple(like.table if isinstance(like, Part) else like for like in likes)
     kinds = [(kind, like) for like in likes for kind in _kinds_of(like) if kind.__name__ == named]
     if not kinds:
         wanted = " or ".join(type(like).__name__ for like in likes)
-        raise ValueError(f"{prefix or 'the state'} is a {named}, and the parameters make it a {wanted}")
+        raise ValueError(f"{prefix or 'the state'} is a {named}, but the parameters require a {wanted}")
     kind, like = kinds[0]
     if issubclass(kind, Table):
         known = kind.blank(like.numbers).to_saved()
@@ -145,7 +145,7 @@ _STORAGES: tuple[tuple[Any, Any], ...] = (*TABLES.values(), MANY, (FeatureMajor,
 
 
 def _kinds_of(like: Any) -> list[Any]:
-    """Return the kinds that a model with the same parameters may have by now."""
+    """Return the types that a model with the same parameters may have changed to."""
     kind = type(like)
     return [kind, *(other for pair in _STORAGES if kind in pair for other in pair if other is not kind)]
 
@@ -156,7 +156,7 @@ _CHOICES |= {"after_move", "mean_step", "unit_trace", "every"}
 
 
 def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like: Any) -> Any:
-    """The value of a field, refused if its type or its choice differs from ``like``."""
+    """Return the value of a field; raise ValueError if its type or choice differs from ``like``."""
     path = prefix + name
     value: Any = fields.get(name)
     if isinstance(like, tuple):
@@ -167,14 +167,14 @@ def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like:
         return None
     numeric = type(value) is int or (type(value) is float and type(like) is not int)
     if not numeric or like is None or (name in _CHOICES and value != like):
-        raise ValueError(f"{path} is {value!r}, and the parameters make it {like!r}")
+        raise ValueError(f"{path} is {value!r}, but the parameters require {like!r}")
     most = MOST_COUNT if type(like) is int else LARGEST
     require(value == like or abs(value) <= most, f"{path} is {value!r}, which is not finite, or beyond {most:g}")
     return value if type(value) is type(like) else float(value)
 
 
 def array_of(arrays: Arrays, name: str, like: NDArray[Any]) -> NDArray[Any]:
-    """An array by its name, with the type and the dimensions of another: ValueError if there is none such.
+    """Return a named array with the type and the dimensions of another; raise ValueError if there is none.
 
     Numbers in it may be of any size, infinite too; whole ones are counts, up to `MOST_COUNT`.
     """
@@ -188,17 +188,17 @@ def _array(path: str, array: NDArray[Any] | None, like: NDArray[Any]) -> NDArray
     if array is None:
         raise ValueError(f"array {path!r} is missing")
     if array.ndim != like.ndim or array.dtype != like.dtype:
-        raise ValueError(f"array {path!r} is of type {array.dtype} in {array.ndim} dimensions")
+        raise ValueError(f"array {path!r} has type {array.dtype} and {array.ndim} dimensions")
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 
 
 def join_numbered(name: str, parts: Sequence[Arrays]) -> Arrays:
-    """Put the arrays of several models together: the names of the first begin with ``NAME.0.``, and so on."""
+    """Combine the arrays of several models: names of the first start with ``NAME.0.``, and so on."""
     return {f"{name}.{n}.{own}": array for n, part in enumerate(parts) for own, array in part.items()}
 
 
 def group_by_prefix(arrays: Arrays) -> dict[str, Arrays]:
-    """Group arrays by the first part of their names, which is left out: O(arrays), however many models there are."""
+    """Group arrays by the first part of their names, which is removed: O(arrays)."""
     groups: dict[str, Arrays] = {}
     for name, array in arrays.items():
         first, _, own = name.partition(".")
@@ -207,5 +207,5 @@ def group_by_prefix(arrays: Arrays) -> dict[str, Arrays]:
 
 
 def strip_prefix(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the arrays with names that begin with the prefix, without it."""
+    """Return the arrays with names that start with the prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

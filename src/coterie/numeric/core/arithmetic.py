@@ -1,4 +1,4 @@
-"""Arithmetic that compiled loops lack: a product with a sum, Gaussian kernels, numbers brought to length one, bits."""
+"""Arithmetic that compiled loops lack: fused multiply-add, Gaussian kernels, scaling to unit length, bits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDER = 1.5 * 2.0**52 + _RAISED
 
 
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """The product of a and b with c added, rounded once: IEEE's own operation, so the same on every machine."""
+    """Return a · b + c, rounded once: IEEE's fused multiply-add, equal on all machines."""
     kind = types.float64(types.float64, types.float64, types.float64)
     return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
@@ -33,7 +33,7 @@ fma: Any = intrinsic(_fma)
 
 
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Count the zeros below the lowest one of a number: the exponent of a power of two, 64 for 0."""
+    """Count the trailing zero bits of a number: the exponent of a power of two, 64 for 0."""
     kind, zero_has_them = types.uint64(types.uint64), ir.IntType(1)(0)
     return kind, lambda context, builder, signature, arguments: builder.cttz(arguments[0], zero_has_them)
 
@@ -43,7 +43,7 @@ trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 @no_refcount
 def to_unit_length(values, first, end):
-    """Divide the numbers from the first on, before the end, by their Euclidean norm; zeros stay."""
+    """Divide the numbers from ``first`` to ``end`` (excluded) by their Euclidean norm; zeros stay."""
     total = 0.0
     for k in range(first, end):
         total += values[np.uint64(k)] * values[np.uint64(k)]
@@ -55,13 +55,13 @@ def to_unit_length(values, first, end):
 
 @no_refcount
 def gaussian(scale, product, here, there):
-    """exp(-‖x - z‖² · scale), given x · z and the squares of both."""
+    """Return exp(-‖x - z‖² · scale) from x · z and the squared norms."""
     return exp_of_negative(scale * (2.0 * product - here - there))
 
 
 @no_refcount
 def exp_of_negative(v):
-    """exp(v) to 2 units in the last place, 1 above zero; no branches, so that loops work on several at once.
+    """Return exp(v) to 2 units in the last place, 1 for v > 0; without branches, so that loops are vectorised.
 
     exp(v) = 2^m exp(r) with m whole and |r| <= log 2 / 2 (Cody and Waite).
     """
@@ -75,7 +75,7 @@ def exp_of_negative(v):
 
 @no_refcount
 def _series(r):
-    """Sum the series of exp(r), two terms at a time: the two halves do not wait for each other."""
+    """Sum the series of exp(r), two terms at a time, so that both halves run in parallel."""
     q = r * r
     p = fma(r, 1.0 / 6227020800.0, 1.0 / 479001600.0)
     p = fma(p, q, fma(r, 1.0 / 39916800.0, 1.0 / 3628800.0))

@@ -15,12 +15,12 @@ from .generic import no_refcount
 
 
 def roomy(have: int, need: int) -> int:
-    """The new size of an array of ``have`` places that needs ``need``: unchanged, or larger by at least a half."""
+    """Return the new size of an array of ``have`` places that needs ``need``: the same, or at least 1.5 times that."""
     return have if need <= have else max(need, have + have // 2)
 
 
 def enlarged(array: NDArray[Any], need: int) -> NDArray[Any]:
-    """The array, or a larger copy filled up with zeros, with at least ``need`` rows."""
+    """Return the array, or a larger copy padded with zeros, with at least ``need`` rows."""
     size = roomy(array.shape[0], need)
     if size == array.shape[0]:
         return array
@@ -30,7 +30,7 @@ def enlarged(array: NDArray[Any], need: int) -> NDArray[Any]:
 
 
 def resized(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0) -> NDArray[Any]:
-    """The array, or a larger copy of this shape with ``fill`` in the new places."""
+    """Return the array, or a larger copy of this shape padded with ``fill``."""
     if array.shape == shape:
         return array
     larger = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
@@ -75,20 +75,20 @@ class Dropped(NamedTuple):
         array[self.left : self.known] = 0
 
     def moved_copy(self, array: NDArray[Any]) -> NDArray[Any]:
-        """A copy of the rows of an array that remain, in their new order."""
+        """Return a copy of the remaining rows of an array, in their new order."""
         copy = array[: self.known].copy()
         self.move(copy)
         return copy[: self.left].copy()
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The old numbers of the rows that remain, in their new order."""
+        """Return the old numbers of the remaining rows, in their new order."""
         order = np.arange(self.left)
         order[self.places] = self.moved
         return order
 
     def renumbered(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The new numbers of rows, given their old ones: -1 for rows that are removed, and for -1."""
+        """Return the new numbers of rows: -1 for removed rows, and for -1."""
         new = np.arange(self.known + 1)
         new[self.moved] = self.places
         new[self.rows] = new[-1] = -1
@@ -96,7 +96,7 @@ class Dropped(NamedTuple):
 
 
 def aligned(places: int, line: int) -> NDArray[np.float64]:
-    """Make so many zeros, the first at an address that is a multiple of ``line`` bytes."""
+    """Return an array of zeros; the address of the first is a multiple of ``line`` bytes."""
     zeros = np.zeros(places + line // 8)
     first = -zeros.ctypes.data % line // 8
     return zeros[first : first + places]

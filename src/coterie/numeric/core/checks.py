@@ -1,4 +1,4 @@
-"""Checks that the arrays of a model must pass before compiled code may read them.
+"""Checks of a model's arrays before compiled code reads them.
 
 Compiled code tests no bounds. The arrays of a model that was learned fit together by construction; those of a file may
 hold anything. So every kind of model has a method ``check`` beside its fields, which uses the functions here to refuse
@@ -20,7 +20,7 @@ MOST_FEATURES = 2**31 - 1
 
 
 class Bounds(NamedTuple):
-    """The numbers of tasks, groups and features that a model's arrays must have room for, and of rounds so far.
+    """The numbers of tasks, groups, features and rounds, which limit the indices in a model's arrays.
 
     ``paths`` has the groups of each task, a column a level, and no columns where tasks are in none.
     """
@@ -45,33 +45,33 @@ def require(fits: Any, what: str) -> None:
 
 
 def require_shape(name: str, array: NDArray[Any], *shape: int | None) -> None:
-    """Refuse an array of another shape; None stands for any length."""
+    """Raise an error for an array of another shape; None stands for any length."""
     fits = array.ndim == len(shape) and all(want in (None, have) for have, want in zip(array.shape, shape, strict=True))
     require(fits, f"{name} has shape {array.shape}, expected {tuple('any' if n is None else n for n in shape)}")
 
 
 def require_rows(name: str, array: NDArray[Any], least: int) -> None:
-    """Refuse an array with fewer rows."""
+    """Raise an error for an array with fewer rows."""
     require(len(array) >= least, f"{name} has room for {len(array)}, and there are {least}")
 
 
 def require_within(name: str, array: NDArray[Any], low: float, high: float) -> None:
-    """Refuse an array with NaN or a number outside ``low`` to ``high``, both included."""
+    """Raise an error for an array with NaN or a number outside ``low`` to ``high``, both included."""
     fits = not array.size or (array.min() >= low and array.max() <= high)
     require(fits, f"{name} holds numbers outside {low} to {high}")
 
 
 def require_finite(name: str, array: NDArray[Any]) -> None:
-    """Refuse an array with infinities or NaN."""
+    """Raise an error for an array with infinities or NaN."""
     require(np.isfinite(array).all(), f"{name} holds numbers that are not finite")
 
 
 def require_counts(name: str, array: NDArray[Any], length: int) -> None:
-    """Refuse an array of another length, and counts that are negative or larger than any stream leads to."""
+    """Raise an error for an array of another length, and for counts that are negative or too large."""
     require_shape(name, array, length)
     require_within(name, array, 0, MOST_ROUNDS)
 
 
 def require_rate(name: str, number: float, least: float = 0.0, most: float = np.inf) -> None:
-    """Refuse a number that is not finite, not above ``least``, or above ``most``."""
+    """Raise an error for a number that is not finite, not above ``least``, or above ``most``."""
     require(np.isfinite(number) and least < number <= most, f"{name} is {number!r}")

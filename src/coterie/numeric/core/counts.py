@@ -9,7 +9,7 @@ from .generic import compiled
 
 @compiled
 def count_before(task, values, ends, first, counts, sums):
-    """Return the number and the sum of the values that came before each round, of its task.
+    """Return the number and the sum of the task's values that arrived before each round.
 
     Round t is of task ``task[first + t]``, and ``values[: ends[t]]`` have come before it. The values up to the last of
     ``ends``, which is one more than there are rounds, are added to ``counts`` and ``sums`` of their tasks.

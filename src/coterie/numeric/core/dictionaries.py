@@ -1,4 +1,4 @@
-"""Records given as dictionaries of numbers and strings, read by compiled code that calls Python's C API.
+"""Dictionaries of numbers and strings, read by compiled code that calls Python's C API.
 
 With COTERIE_STOCK_NUMBA=1, and for mappings and names of unusual types, Python reads them: the result is the same.
 """
@@ -36,7 +36,7 @@ _EQUAL_SIGN = "="
 
 
 def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] = PLAIN) -> Entries | None:
-    """Return the values and the columns of the features that have one.
+    """Return the values and the columns of the known features.
 
     A number is the feature of its name, a string the feature ``name=string`` of value 1. None is returned if values are
     neither strings of some letters nor finite numbers of a type in ``plain``, not too large in sum.
@@ -53,7 +53,7 @@ def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] 
 
 
 def read_in_python(record: AnyRecord, numbers: Columns, plain: frozenset[type]) -> Entries | None:
-    """Do the same for any mappings, with names of any type."""
+    """Return the values and the columns of the known features of any mapping, with names of any type."""
     names: Any = record
     values: Any = record.values()
     try:
@@ -85,7 +85,7 @@ def read_in_python(record: AnyRecord, numbers: Columns, plain: frozenset[type]) 
 
 @cache
 def _addresses(plain: frozenset[type]) -> tuple[int, ...]:
-    """Return the addresses of ``str``, ``int``, the other types of numbers, and of the sign between name and string."""
+    """Return the addresses of ``str``, ``int``, the other numeric types, and of the equal sign."""
     numbers = (int, float, np.float64, np.float32, bool if bool in plain else int)
     return (id(str), *map(id, numbers), id(_EQUAL_SIGN))
 
@@ -113,7 +113,7 @@ def _type_of(address):
 
 @compiled
 def _find_text(numbers, name, text, equal_sign):
-    """Return the entry of the feature ``name=text``, 0 if there is none."""
+    """Return the column entry of the feature ``name=text``, 0 if it is unknown."""
     start = _new_joined(name, equal_sign)
     joined = _new_joined(start, text)
     entry = _find(numbers, joined)
@@ -154,6 +154,6 @@ def _read(record, numbers, addresses, values, columns):
 
 
 def with_space(values: NDArray[np.float64], columns: NDArray[np.int32]) -> Entries:
-    """Append space for a constant and for second columns of all entries."""
+    """Append space for a constant and for the second columns of all entries."""
     space = np.zeros(len(values) + 1)
     return np.append(values, space), np.append(columns, space.astype(np.int32))

@@ -1,4 +1,4 @@
-"""Functions with one body per named-tuple type, chosen while compiling.
+"""Generic functions: one body per named-tuple type, selected at compile time.
 
 A loop calls ``dot(table, row, rows, t)``; which body of ``locate`` runs in it is decided from the types of the
 arguments, so the loop has no flag and no twin for sparse input, and compiled code can still be cached on disk.
@@ -30,7 +30,7 @@ _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 
 
 def compiled(function: F) -> F:
-    """Compile a function, cached on disk, without holding the interpreter lock while it runs.
+    """Compile a function, cached on disk, that releases the interpreter lock.
 
     What was compiled is outdated as soon as a module of its room, or of a room below, changes: see `_numba.ROOMS`.
     """
@@ -38,17 +38,17 @@ def compiled(function: F) -> F:
 
 
 def holds_gil(function: F) -> F:
-    """As :func:`compiled`, for functions that read Python's objects: the interpreter stays locked while they run."""
+    """Compile a function, as :func:`compiled`, that holds the interpreter lock because it reads Python objects."""
     return cached(function, **_OPTIONS, nogil=False)
 
 
 def noinline(function: F) -> F:
-    """As :func:`compiled`, for long code that is seldom called: it stays a function of its own, compiled once."""
+    """Compile a long, rarely called function as :func:`compiled`, without inlining it."""
     return cached(function, **_APART)
 
 
 def no_refcount(function: F) -> F:
-    """As :func:`compiled`, for functions that make no arrays (numba refuses others): no references are counted.
+    """Compile a function as :func:`compiled` without reference counting, for functions that allocate no arrays.
 
     Counting takes several times as long as all else where a model of thirty arrays passes through loops in loops. It
     must not return an array, nor call what returns one (a view is one): nobody would have counted it, or let go of it.
@@ -57,22 +57,22 @@ def no_refcount(function: F) -> F:
 
 
 def no_refcount_noinline(function: F) -> F:
-    """As :func:`no_refcount`, for long code that is seldom called: see :func:`noinline`."""
+    """Compile a long, rarely called function as :func:`no_refcount`, without inlining it."""
     return cached(function, **_LENT_APART)
 
 
 def generic(function: F) -> F:
-    """Declare a function that gets its bodies from :func:`when`; its own body is never run."""
+    """Declare a generic function with bodies registered by :func:`when`; its own body never runs."""
     return _overloaded(function, _OPTIONS | LINKED)
 
 
 def generic_noinline(function: F) -> F:
-    """As :func:`generic`, for bodies that are long and seldom called: see :func:`noinline`."""
+    """Declare a function as :func:`generic`, for long and rarely called bodies: see :func:`noinline`."""
     return _overloaded(function, _APART | LINKED)
 
 
 def generic_no_refcount(function: F) -> F:
-    """As :func:`generic`, for bodies that make no arrays: see :func:`no_refcount`."""
+    """Declare a function as :func:`generic`, for bodies that allocate no arrays: see :func:`no_refcount`."""
     return _overloaded(function, _LENT | LINKED)
 
 
@@ -83,7 +83,7 @@ def _overloaded(function: F, options: Any) -> F:
 
 
 def when(function: Body, *kinds: type) -> Callable[[F], F]:
-    """Register a body for arguments with these named tuples, or derived ones, as leading types.
+    """Register a body for leading arguments of these named-tuple types, or of derived ones.
 
     ``object`` matches any, and so does what is not given. Of several bodies that fit, the one that names the most types
     is taken, then the one whose types are derived furthest, then the first.
@@ -107,7 +107,7 @@ _FORWARDED: dict[int, Callable[[Body], Body]] = {
 
 
 def forward(wrapper: type, *functions: Body) -> None:
-    """Give named tuples that wrap a model, their first field, bodies of these functions that call the model's."""
+    """Register bodies for named tuples that wrap a model, their first field; they call the model's bodies."""
     for function in functions:
         when(function, wrapper)(_FORWARDED[len(signature(function).parameters)](function))
 

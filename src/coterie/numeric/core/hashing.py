@@ -1,4 +1,4 @@
-r"""The hash that turns a feature's name into a column: FNV-1a over its UTF-8 bytes, then a final mix.
+r"""The hash from a feature's name to its column: FNV-1a over its UTF-8 bytes, then a final mix.
 
 FNV-1a continues from a state, so the common beginning of many keys (``name=``, ``name^``) is hashed once:
 
@@ -28,13 +28,13 @@ _33 = np.uint64(33)
 
 @no_refcount
 def fnv1a_of(state, c):
-    """Continue an FNV-1a state over one byte."""
+    """Update an FNV-1a state with one byte."""
     return (state ^ c) * FNV_PRIME
 
 
 @no_refcount
 def fnv1a(state, data, start, stop):
-    """Continue an FNV-1a state over ``data[start:stop]``."""
+    """Update an FNV-1a state with ``data[start:stop]``."""
     for i in range(start, stop):
         state = fnv1a_of(state, np.uint64(data[i]))
     return state
@@ -42,7 +42,7 @@ def fnv1a(state, data, start, stop):
 
 @no_refcount
 def mix(state):
-    """Spread a state over all 64 bits (the finaliser of MurmurHash3; a bijection)."""
+    """Mix a state over all 64 bits (the finaliser of MurmurHash3; a bijection)."""
     state = (state ^ (state >> _33)) * _MIX_1
     state = (state ^ (state >> _33)) * _MIX_2
     return state ^ (state >> _33)
@@ -50,13 +50,13 @@ def mix(state):
 
 @no_refcount
 def slot(state, mask):
-    """Column of a finished state; ``mask`` is ``2**bits - 1``."""
+    """Return the column of a final state; ``mask`` is ``2**bits - 1``."""
     return np.int32(mix(state) & mask)
 
 
 @no_refcount
 def hash_strings(state, data, offsets, mask, out):
-    """Columns of the keys ``prefix + string_i``, one for each string of an Arrow array; ``state`` is the prefix's."""
+    """Write the columns of the keys ``prefix + string_i`` of an Arrow array; ``state`` is that of the prefix."""
     for i in range(len(out)):
         out[i] = slot(fnv1a(state, data, offsets[i], offsets[i + 1]), mask)
 
@@ -67,30 +67,30 @@ def _hash_key(data, bits):
 
 
 def as_bytes(buffer: object) -> NDArray[np.uint8]:
-    """View any buffer as read-only bytes, the one array type that every text kernel is compiled for."""
+    """View any buffer as read-only bytes, the array type of all text kernels."""
     view: NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)  # type: ignore[call-overload]
     view.flags.writeable = False
     return view
 
 
 def encode_key(key: str) -> bytes:
-    """Encode a key as UTF-8, and keep characters without a code (lone surrogates) instead of refusing them."""
+    """Encode a key as UTF-8, with lone surrogates kept instead of an error."""
     return key.encode("utf-8", "surrogatepass")
 
 
 def prefix_state(prefix: str) -> np.uint64:
-    """FNV-1a state after a prefix, from which the rest of a key is hashed."""
+    """Return the FNV-1a state after a prefix, from which the rest of a key is hashed."""
     return np.uint64(fnv1a(FNV_OFFSET, as_bytes(encode_key(prefix)), 0, len(encode_key(prefix))))
 
 
 def bit_mask(bits: int) -> np.uint64:
-    """``2**bits - 1`` as the kernels take it."""
+    """Return ``2**bits - 1`` in the type of the kernels."""
     return np.uint64((1 << bits) - 1)
 
 
 @lru_cache(maxsize=1 << 16)
 def feature_hash(key: str, bits: int) -> int:
-    """Column of a feature among ``2**bits``; the same as every compiled kernel gives.
+    """Return the column of a feature among ``2**bits``, the same as in every compiled kernel.
 
     Parameters
     ----------

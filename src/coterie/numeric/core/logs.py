@@ -1,4 +1,4 @@
-r"""Logarithms of columns that are skewed, for zeros and negative numbers too.
+r"""Logarithms of skewed columns, also for zeros and negative numbers.
 
 $$\ell(x) = \operatorname{sign}(x)\,\log(1 + |x|)$$
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @no_refcount_noinline
 def signed_log(x):
-    """The logarithm of one number; a function of its own, so that no loop computes it otherwise, in vectors."""
+    """Return sign(x) · log(1 + |x|), never vectorised, so that all callers get equal bits."""
     return math.copysign(math.log1p(abs(x)), x)
 
 

@@ -1,4 +1,4 @@
-r"""Running moments that hold their extremes out, so that no single value ruins a scale, and z-scores by them.
+r"""Running moments without the two extremes, so that outliers do not ruin a scale, and z-scores.
 
 The least and the largest value so far are *held*; the weight $w$, the mean $\mu$ and the sum of squared deviations $S$
 are those of the others. A value that is no extreme, or no extreme any more, joins these, its deviation from the mean
@@ -33,7 +33,7 @@ LIMIT = 5.0
 
 
 class Moments(NamedTuple):
-    """The moments of some values: weight, mean and squares are those of the values between the two that are held.
+    """The moments of values: weight, mean and squares exclude the smallest and the largest, which are stored.
 
     The first value is ``low``, and weighs ``low_weight``; ``high`` weighs 0 until there are two.
     """
@@ -68,7 +68,7 @@ def is_constant(row):
 
 @no_refcount
 def _clipped(deviation, weight, squares):
-    """Bring a deviation from the mean within ``FAR`` standard deviations, if these are known."""
+    """Clip a deviation from the mean to ``FAR`` standard deviations, if these are known."""
     if squares > 0.0 and deviation * deviation * weight > FAR * FAR * squares:
         return math.copysign(FAR * math.sqrt(squares / weight), deviation)
     return deviation
@@ -76,7 +76,7 @@ def _clipped(deviation, weight, squares):
 
 @no_refcount
 def noted(x, v, moments):
-    """Return the moments after one more value, of weight v > 0."""
+    """Return the moments after one more value of weight v > 0."""
     weight, mean, squares, low, low_weight, high, high_weight = moments
     if low_weight == 0.0:
         return Moments(0.0, x, 0.0, x, v, x, 0.0)
@@ -113,7 +113,7 @@ def scale_of(moments):
 
 @no_refcount
 def scored(x, mean, deviation, limit):
-    """Return a z-score, brought within ± ``limit``; 0 without a deviation."""
+    """Return a z-score, clipped to ± ``limit``; 0 without a deviation."""
     if deviation > 0.0:
         return min(max((x - mean) / deviation, -limit), limit)
     return 0.0
@@ -121,7 +121,7 @@ def scored(x, mean, deviation, limit):
 
 @no_refcount
 def z_score(x, moments, j, update):
-    """Return the z-score of a value of feature j, within ± ``LIMIT``; the moments learn of it first if ``update``."""
+    """Return the z-score of a value of feature j, clipped to ± ``LIMIT``; with ``update`` the moments include it."""
     row = moments[j]
     present = Moments(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
     if update:
@@ -132,7 +132,7 @@ def z_score(x, moments, j, update):
 
 
 def from_saved(saved: Any, n: int) -> NDArray[np.float64]:
-    """The moments of n features from a file, shape (n, 7); a weight of -1 is that of a feature that is no number.
+    """Restore the moments of n features, shape (n, 7); a weight of -1 means that a feature is not numeric.
 
     Raises
     ------

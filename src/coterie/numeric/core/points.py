@@ -1,4 +1,4 @@
-"""Inner products between records, a block at a time: by one matrix product, or by an inverted index if sparse."""
+"""Inner products between records in blocks: one matrix product, or an inverted index for sparse records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDING = 1e-13
 
 
 class Points(NamedTuple):
-    """Records with their squared norms, and for each the round that it came in.
+    """Records with their squared norms and the round of each.
 
     ``features`` is the width of the space they lie in.
     """
@@ -27,20 +27,20 @@ class Points(NamedTuple):
     features: int
 
     def take(self, places: NDArray[np.int64]) -> Points:
-        """Copy the records at these places, in this order."""
+        """Copy the records at these indices, in this order."""
         return Points(self.rows.take(places), self.squares[places], self.rounds[places], self.features)
 
 
 @runtime_checkable
 class Kernel(Protocol):
-    """Inner products in another space: a part that fills arrays with its values for pairs of records.
+    """Interface of kernels, which fill arrays with their values for pairs of records.
 
     ``trusted`` says that it is known to be positive semidefinite, so that its values need not be watched.
     """
 
     @property
     def trusted(self) -> bool:
-        """True if it is known to be positive semidefinite."""
+        """True if the kernel is known to be positive semidefinite."""
 
     def values(self, X: Points, Z: Points, out: NDArray[np.float64]) -> None:
         """Fill ``out``, shape (n, m), with k(x, z) for all pairs."""
@@ -59,24 +59,24 @@ class RadialKernel(Kernel, Protocol):
 
 @runtime_checkable
 class PlainProduct(Kernel, Protocol):
-    """A kernel that is the inner product itself if ``plain`` is true, so that each feature has a weight."""
+    """A kernel that is the inner product if ``plain`` is true, so that features have weights."""
 
     @property
     def plain(self) -> bool: ...
 
 
 def points(rows: Rows, rounds: NDArray[np.int64], features: int) -> Points:
-    """Records with their squared norms."""
+    """Return records with their squared norms."""
     return Points(rows, rows.squares(), rounds, features)
 
 
 def piece(points: Points, first: int, last: int) -> Points:
-    """The records ``first`` to ``last`` (not included), nothing copied."""
+    """Return the records ``first`` to ``last`` (excluded), without a copy."""
     return Points(points.rows.cut(first, last), points.squares[first:last], points.rounds[first:last], points.features)
 
 
 def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
-    """X · z for all pairs, shape (n, m): O(n m d) by BLAS, or the entries that records have in common."""
+    """Write x · z for all pairs, shape (n, m): O(n m d) by BLAS, or O(common entries)."""
     if X.rows.dense:
         x, z = (np.asarray(records.rows.values, np.float64) for records in (X, Z))
         np.matmul(x, z.T, out=out)
@@ -86,7 +86,7 @@ def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
 
 
 def inverted(Z: Points) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """Of every feature, which records have it and with which value: O(entries + features)."""
+    """Return, for every feature, the records that have it and their values: O(entries + features)."""
     starts = np.zeros(Z.features + 1, np.int64)
     first, last = int(Z.rows.starts[0]), int(Z.rows.starts[-1])
     places, values = np.zeros(last - first, np.int32), np.zeros(last - first)
@@ -95,7 +95,7 @@ def inverted(Z: Points) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[n
 
 
 def as_matrix(points: Points) -> Any:
-    """The records as an array or a CSR matrix."""
+    """Return the records as an array or a CSR matrix."""
     return points.rows.to_matrix(points.features)
 
 
@@ -128,7 +128,7 @@ def _sparse_products(entries, features, rows, starts, places, values, out):
 
 @compiled
 def gaussians(products, squares, others, scale):
-    """exp(-‖x - z‖² · scale) in the place of x · z."""
+    """Replace x · z by exp(-‖x - z‖² · scale)."""
     for t in range(products.shape[0]):
         row, here = products[t], squares[t]
         for j in range(others.size):
@@ -137,7 +137,7 @@ def gaussians(products, squares, others, scale):
 
 @compiled
 def divided(values, lengths, others):
-    """Divide values by the square roots of two lengths, in place; 0 for a length of 0."""
+    """Divide values by the square roots of two squared norms, in place; 0 for a norm of 0."""
     inverse = np.zeros(others.size)
     for j in range(others.size):
         inverse[j] = 1.0 / np.sqrt(others[j]) if others[j] > 0.0 else 0.0

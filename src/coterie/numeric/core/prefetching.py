@@ -1,4 +1,4 @@
-"""An instruction that asks the processor for memory ahead of its use."""
+"""An instruction that prefetches memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 
 def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Ask for the cache line of ``array[place]``; the place is not checked, and nothing waits for it."""
+    """Prefetch the cache line of ``array[place]``, without a bounds check and without waiting."""
     if not isinstance(array, types.Array) or not isinstance(place, types.Integer):
         return None
 

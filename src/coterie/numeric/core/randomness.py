@@ -1,4 +1,4 @@
-"""Uniform numbers that are functions of a seed and a round: nothing to keep, and the same in any order."""
+"""Uniform random numbers as functions of a seed and a round, without state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _scrambled(z):
 
 @compiled
 def uniform(seed, turn, stream=0):
-    """A number in [0, 1) for round ``turn``: 53 bits of a hash of (seed, stream, turn), O(1).
+    """Return a number in [0, 1) for round ``turn``: 53 bits of a hash of (seed, stream, turn), O(1).
 
     Parameters
     ----------

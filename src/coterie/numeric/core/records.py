@@ -1,4 +1,4 @@
-"""Records as they enter compiled code: dense rows or compressed sparse rows.
+"""Records in compiled code: dense rows or compressed sparse rows.
 
 Everything else reads a record through the four functions here, so dense and sparse input differ nowhere else.
 """
@@ -33,32 +33,32 @@ class Dense(NamedTuple):
         return len(self.values)
 
     def take(self, places: NDArray[np.int64]) -> Dense:
-        """Copy the records at these places, in this order."""
+        """Copy the records at these indices, in this order."""
         return Dense(self.values[places], _weights_at(self.weights, places))
 
     def cut(self, first: int, last: int) -> Dense:
-        """The records ``first`` to ``last`` (not included), nothing copied."""
+        """Return the records ``first`` to ``last`` (excluded), without a copy."""
         return Dense(self.values[first:last], self.weights[first:last])
 
     def squares(self) -> NDArray[np.float64]:
-        """The squared norm of every record."""
+        """Return the squared norm of every record."""
         return np.asarray(np.einsum("td,td->t", self.values, self.values, dtype=np.float64))
 
     def non_zeros(self) -> NDArray[np.int64]:
-        """The number of entries other than zero of every record."""
+        """Return the number of non-zero entries of every record."""
         return np.asarray(np.count_nonzero(self.values, axis=1))
 
     def to_matrix(self, features: int) -> NDArray[np.floating[Any]]:
-        """The array itself, whatever the width of the space."""
+        """Return the array itself, for any width."""
         return np.asarray(self.values)
 
     def to_dense(self, features: int) -> Dense:
-        """The records with zeros for the features that they lack of so many; wider ones keep their width."""
+        """Return the records padded with zeros to this many features; wider ones keep their width."""
         missing = features - self.values.shape[1]
         return self._replace(values=np.pad(self.values, ((0, 0), (0, missing)))) if missing > 0 else self
 
     def to_csr(self) -> Csr:
-        """The non-zero entries as compressed sparse rows."""
+        """Return the non-zero entries as compressed sparse rows."""
         from scipy.sparse import csr_array
 
         matrix = csr_array(self.values)
@@ -66,7 +66,7 @@ class Dense(NamedTuple):
 
 
 class Csr(NamedTuple):
-    """Records as compressed sparse rows; values of a repeated feature add up. ``weights`` as in :class:`Dense`."""
+    """Records as compressed sparse rows; entries of a repeated feature add up. ``weights`` as in :class:`Dense`."""
 
     values: Any
     features: Any
@@ -75,7 +75,7 @@ class Csr(NamedTuple):
 
     @property
     def dense(self) -> bool:
-        """False: only the entries that a record has are stored."""
+        """False: only the entries of a record are stored."""
         return False
 
     @property
@@ -89,47 +89,47 @@ class Csr(NamedTuple):
         return int(self.features[self.starts[0] : self.starts[-1]].max(initial=-1)) + 1
 
     def take(self, places: NDArray[np.int64]) -> Csr:
-        """Copy the records at these places, in this order."""
+        """Copy the records at these indices, in this order."""
         lengths = np.diff(self.starts)[places]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(self.starts[places] - starts[:-1], lengths) + np.arange(starts[-1])
         return Csr(self.values[entries], self.features[entries], starts, _weights_at(self.weights, places))
 
     def cut(self, first: int, last: int) -> Csr:
-        """The records ``first`` to ``last`` (not included), nothing copied."""
+        """Return the records ``first`` to ``last`` (excluded), without a copy."""
         return self._replace(starts=self.starts[first : last + 1], weights=self.weights[first:last])
 
     def trimmed(self) -> Csr:
-        """The records without entries before the first or behind the last."""
+        """Return the records without entries before the first or after the last."""
         first, last = int(self.starts[0]), int(self.starts[-1])
         return Csr(self.values[first:last], self.features[first:last], self.starts - first, self.weights)
 
     def squares(self) -> NDArray[np.float64]:
-        """The squared norm of every record, the entries of a repeated feature taken apart."""
+        """Return the squared norm of every record, with repeated features counted separately."""
         squares = np.zeros(self.n_records)
         _squares(self.values, self.starts, squares)
         return squares
 
     def non_zeros(self) -> NDArray[np.int64]:
-        """The number of entries other than zero of every record."""
+        """Return the number of non-zero entries of every record."""
         counts = np.add.reduceat(np.append(self.values != 0, 0), self.starts[:-1])
         return np.asarray(counts * (np.diff(self.starts) > 0))
 
     def to_matrix(self, features: int) -> Any:
-        """The records as a CSR matrix of scipy's, in a space of so many features."""
+        """Return the records as a SciPy CSR matrix with this many columns."""
         from scipy.sparse import csr_array
 
         return csr_array(tuple(self.trimmed()[:3]), shape=(self.n_records, features))
 
     def to_dense(self, features: int) -> Dense:
-        """The records as rows of an array with so many columns; entries of a repeated feature add up."""
+        """Return the records as a dense array with this many columns; entries of a repeated feature add up."""
         rows, trimmed = np.zeros((self.n_records, features)), self.trimmed()
         owners = np.repeat(np.arange(len(rows)), np.diff(self.starts))
         np.add.at(rows, (owners, trimmed.features), trimmed.values)
         return Dense(rows)
 
     def to_csr(self) -> Csr:
-        """The records as they are."""
+        """Return the records themselves."""
         return self
 
 
@@ -145,14 +145,14 @@ LARGEST_WEIGHT = 1e6
 
 
 def concatenated(above: Csr, below: Csr) -> Csr:
-    """Copy records, and others behind them, without weights."""
+    """Concatenate records without weights."""
     one, two = above.trimmed(), below.trimmed()
     starts = np.concatenate([one.starts, len(one.values) + two.starts[1:]])
     return Csr(np.concatenate([one.values, two.values]), np.concatenate([one.features, two.features]), starts)
 
 
 def with_weights(rows: Rows, weights: NDArray[np.float64]) -> Rows:
-    """Give each record a weight: it counts as so many records, and with 0 for nothing."""
+    """Set the weight of each record, the number of records that it counts as."""
     return rows._replace(weights=weights)
 
 
@@ -170,22 +170,22 @@ def _squares(values, starts, squares):
 
 @generic_no_refcount
 def begin(rows, t):
-    """Position of the first entry of record t."""
+    """Return the position of the first entry of record t."""
 
 
 @generic_no_refcount
 def end(rows, t):
-    """Position after the last entry of record t."""
+    """Return the position after the last entry of record t."""
 
 
 @generic_no_refcount
 def feature(rows, t, k):
-    """Feature of the entry at position k of record t."""
+    """Return the feature of the entry at position k of record t."""
 
 
 @generic_no_refcount
 def value(rows, t, k):
-    """Value of the entry at position k of record t."""
+    """Return the value of the entry at position k of record t."""
 
 
 when(begin, Dense)(lambda rows, t: 0)
@@ -201,7 +201,7 @@ when(value, Csr)(lambda rows, t, k: rows.values[np.uint64(k)])
 
 @generic_no_refcount
 def weight(rows, t):
-    """Weight of record t."""
+    """Return the weight of record t."""
 
 
 when(weight, object)(lambda rows, t: 1.0)
@@ -211,7 +211,7 @@ for _kind in (Dense, Csr):
 
 @no_refcount
 def sqnorm(rows, t):
-    """Squared Euclidean norm of record t, the entries of a repeated feature taken apart."""
+    """Return the squared Euclidean norm of record t, with repeated features counted separately."""
     total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
         total += value(rows, t, k) * value(rows, t, k)
@@ -219,7 +219,7 @@ def sqnorm(rows, t):
 
 
 def widths_of(rows: Rows) -> NDArray[np.int64]:
-    """The largest feature of each record, plus one."""
+    """Return the largest feature of each record, plus one."""
     if isinstance(rows, Dense):
         return np.full(rows.n_records, rows.values.shape[1])
     widths = np.zeros(rows.n_records, np.int64)

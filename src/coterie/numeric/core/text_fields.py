@@ -1,4 +1,4 @@
-"""The small steps of all parsers of text rows: blanks, ends of words, whole numbers, and faults."""
+"""Common steps of the parsers of text rows: blanks, ends of words, integers, and errors."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def byte(data, i):
 
 @no_refcount
 def is_blank(c):
-    """Space, tab or carriage return."""
+    """Return True for a space, tab or carriage return."""
     return bool(c == 32 or c == 9 or c == 13)
 
 
 @no_refcount
 def skip_blanks(data, i, stop):
-    """First place from `i` on that is not blank, or `stop`."""
+    """Return the first position from `i` on that is not blank, or `stop`."""
     while i < stop and is_blank(byte(data, i)):
         i += 1
     return i
@@ -55,7 +55,7 @@ def skip_blanks(data, i, stop):
 
 @no_refcount
 def find(data, i, stop, wanted):
-    """First place from `i` on that holds the byte `wanted`, or `stop`."""
+    """Return the first position from `i` on with the byte `wanted`, or `stop`."""
     while i < stop and byte(data, i) != wanted:
         i += 1
     return i
@@ -63,7 +63,7 @@ def find(data, i, stop, wanted):
 
 @no_refcount
 def whole_number(data, start, stop):
-    """Return the whole number of up to 18 digits written in ``data[start:stop]``, -1 if it is none."""
+    """Parse ``data[start:stop]`` as an integer of up to 18 digits; return -1 for other text."""
     if start == stop or stop - start > 18:
         return -1
     value = 0
@@ -76,5 +76,5 @@ def whole_number(data, start, stop):
 
 @no_refcount
 def usable(value):
-    """Return True for a value to learn from: a number, finite, at most `LARGEST_VALUE` away from zero."""
+    """Return True for a finite number with absolute value of at most `LARGEST_VALUE`."""
     return abs(value) <= LARGEST_VALUE

@@ -1,4 +1,4 @@
-"""Whole numbers numbered in the order in which they come: a table of cells, looked up and grown by compiled code."""
+"""A hash table that numbers integers in order of first appearance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 @no_refcount
 def cell_of(cells, label):
-    """The cell of a label, or the empty one in which it would be; a row of ``cells`` is a label and its number + 1."""
+    """Return the cell of a label, or the empty cell for it; a row of ``cells`` is a label and its number + 1."""
     last = np.uint64(cells.shape[0] - 1)
     at = mix(np.uint64(label)) & last
     while cells[at, 1] != 0 and cells[at, 0] != label:
@@ -31,7 +31,7 @@ def find(cells, labels, numbers):
 
 @no_refcount
 def add(cells, labels, known, numbers, firsts):
-    """As :func:`find`, labels that have none being numbered from ``known`` on and written to ``firsts``.
+    """As :func:`find`, but number unknown labels from ``known`` on and write them to ``firsts``.
 
     Returns how many have a number then. There must be cells left.
     """
@@ -48,7 +48,7 @@ def add(cells, labels, known, numbers, firsts):
 
 @no_refcount
 def remove(cells, labels):
-    """Empty the cells of these labels, and move those behind up that a search would not find any more."""
+    """Empty the cells of these labels, and move later cells that a search could no longer reach."""
     last = np.uint64(cells.shape[0] - 1)
     for t in range(labels.size):
         hole = np.uint64(cell_of(cells, labels[t]))
@@ -65,13 +65,13 @@ def remove(cells, labels):
 
 @no_refcount
 def renumber(cells, labels, numbers):
-    """Give labels that have a number another one."""
+    """Change the numbers of known labels."""
     for t in range(labels.size):
         cells[cell_of(cells, labels[t]), 1] = numbers[t] + 1
 
 
 class NumberTable:
-    """Whole numbers and their numbers, in 32 to 64 bytes each.
+    """Integer labels and their numbers, in 32 to 64 bytes each.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class NumberTable:
         return numbers
 
     def add(self, labels: Integers) -> Integers:
-        """The number of each label, those that are new being numbered in their order."""
+        """Return the number of each label; new labels get the next numbers."""
         most = self._count + len(labels)
         if 2 * most > len(self._cells):
             self._provide(most)
@@ -113,14 +113,14 @@ class NumberTable:
         return numbers
 
     def drop(self, dropped: Dropped) -> None:
-        """Forget labels, the last ones taking their numbers."""
+        """Drop labels; the last ones take their numbers."""
         remove(self._cells, self._labels[dropped.rows])
         renumber(self._cells, self._labels[dropped.moved], dropped.places)
         dropped.move(self._labels)
         self._count = dropped.left
 
     def _provide(self, most: int) -> None:
-        """Make twice as many cells as there will be labels, and number those known in them."""
+        """Resize the table to twice as many cells as labels, and insert the known labels again."""
         bits = max(4, (2 * most - 1).bit_length())
         self._cells = np.zeros((2**bits, 2), np.int64)
         add(self._cells, self.labels, 0, np.empty(self._count, np.int64), np.empty(self._count, np.int64))

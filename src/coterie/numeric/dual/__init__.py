@@ -1,1 +1,1 @@
-"""The round over support vectors: expansions, budgets, projections, covariances."""
+"""Dual models: support vectors, budgets, projections, covariances."""

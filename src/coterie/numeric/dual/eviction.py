@@ -1,4 +1,4 @@
-"""Budgets that keep everything, or evict a random support vector or the oldest (CCG08 §3; CC12 §4.2 and §4.3)."""
+"""Budgets without a limit, with random removal, or with removal of the oldest (CCG08 §3; CC12 §4.2 and §4.3)."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ TINY = 1e-100
 
 
 def require_budget(support: Any, size: int) -> None:
-    """Refuse more support vectors than a budget holds: ValueError."""
+    """Raise ValueError for more support vectors than the budget allows."""
     require(support.counts[SIZE] <= size, f"{support.counts[SIZE]} support vectors are more than the budget of {size}")
 
 
 class _SlotlessBudget:
-    """The memory of a budget that does not depend on which support vectors there are."""
+    """A budget with a state that does not depend on the support vectors."""
 
     __slots__ = ()
     size: int
 
     def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
-        """Return this memory."""
+        """Return the unchanged state."""
         return self
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse more support vectors than there may be: ValueError."""
+        """Raise ValueError for too many support vectors."""
         require_budget(support, self.size)
 
 
 class UnboundedBudget(namedtuple("UnboundedBudget", "size"), _SlotlessBudget):
-    """All mistakes are kept."""
+    """Keep all mistakes."""
 
     __slots__ = ()
 
 
 class RandomSlots(namedtuple("RandomSlots", "size seed"), _SlotlessBudget):
-    """A full support loses the vector in slot floor(u · size); ``seed`` and the number of evictions determine u."""
+    """Replace the vector in slot floor(u · size) of a full budget; u depends on ``seed`` and the evictions so far."""
 
     __slots__ = ()
 
 
 class EvictionQueue(NamedTuple):
-    """The self-tuned Forgetron on K / c², c² being ``top`` times the longest k(x, x).
+    """The self-tuned Forgetron on K / c², c² being ``top`` times the largest k(x, x).
 
     ``sums`` holds Q, the mistakes M, the factor that all coefficients share, and the longest k(x, x) so far; ``top``
     is max_i M_ii. ``later`` has for every slot the sum of c k(x_j, x) over itself and all that came after it, which are
@@ -70,19 +70,19 @@ class EvictionQueue(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, printed: int) -> Self:
-        """The queue before the first mistake."""
+        """Return the queue before the first mistake."""
         return cls(size, printed, np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
 
     def with_room(self, capacity: int, levels: int) -> Self:
-        """The queue with room for so many support vectors, of tasks in groups of so many levels."""
+        """Resize the queue to this many support vectors, of tasks in this many levels of groups."""
         return self._replace(later=resized(self.later, (1 + levels, capacity)))
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Leave out room for more than so many support vectors."""
+        """Return the queue without unused room."""
         return self._replace(later=self.later[:, :size])
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse sums that no queue of these support vectors can have: ValueError."""
+        """Raise ValueError for sums that are impossible for these support vectors."""
         require_budget(support, self.size)
         require_shape("sums", self.sums, 4)
         require_finite("sums", self.sums)
@@ -95,7 +95,7 @@ class EvictionQueue(NamedTuple):
 
 
 class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget):
-    """All coefficients shrink by ``phi`` at every mistake, and a full support loses the oldest.
+    """Multiply all coefficients by ``phi`` at every mistake, and remove the oldest of a full budget.
 
     ``factor`` is what all coefficients share.
     """
@@ -104,11 +104,11 @@ class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget)
 
     @classmethod
     def empty(cls, size: int, phi: float) -> Self:
-        """Before the first mistake."""
+        """Return the state before the first mistake."""
         return cls(size, np.ones(1), phi)
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse more support vectors than the budget holds, and factors outside of (0, 1]: ValueError."""
+        """Raise ValueError for more support vectors than the budget allows, and for factors outside (0, 1]."""
         require_budget(support, self.size)
         require_shape("factor", self.factor, 1)
         require_rate("the factor of all coefficients", float(self.factor[0]), 0.0, 1.0)
@@ -125,7 +125,7 @@ def penalty(memory, squared, sigma, mu):
 
 @noinline
 def shrinking(a, b, room):
-    """The largest chi in (0, 1] with a chi² + b chi <= room, for b >= 0 and room > 0."""
+    """Return the largest chi in (0, 1] with a chi² + b chi <= room, for b >= 0 and room > 0."""
     if a + b <= room:
         return 1.0
     return 2.0 * room / (b + np.sqrt(max(b * b + 4.0 * a * room, 0.0)))
@@ -137,7 +137,7 @@ when(scale, object)(lambda memory: 1.0)
 
 
 class CommonFactor(NamedTuple):
-    """The factor of all coefficients, all that predictions read of a budget's memory."""
+    """The common factor of all coefficients, the only part of a budget's state that predictions read."""
 
     factor: float
 
@@ -146,7 +146,7 @@ when(scale, CommonFactor)(lambda memory: memory.factor)
 
 
 def read_factor(memory: Any) -> CommonFactor:
-    """Return the common factor of a memory: predictions are compiled once for all budgets with one coefficient."""
+    """Return the common factor of a state, so that predictions are compiled once for several budgets."""
     if isinstance(memory, EvictionQueue):
         return CommonFactor(float(memory.sums[FACTOR]))
     return CommonFactor(float(memory.factor[0]) if isinstance(memory, DecayBudget) else 1.0)
@@ -199,7 +199,7 @@ def _absorb_waning(m, model, work, t, i, y, agree, turns, s):
 
 @noinline
 def _settle(support, memory):
-    """Multiply the coefficients by their common factor, which becomes 1."""
+    """Multiply the coefficients by their common factor, and set it to 1."""
     coefficients = support.coefficients
     coefficients *= memory.factor[0]
     memory.factor[0] = 1.0
@@ -233,7 +233,7 @@ def _absorb_in_queue(m, model, work, t, i, y, agree, turns, s):
 
 @no_refcount
 def _shrink(memory, coefficient, f, longest):
-    """Choose phi while the new vector counts and the oldest still does, and shrink all coefficients by it."""
+    """Choose phi with the new and the oldest vector included, and multiply all coefficients by it."""
     sums = memory.sums
     sigma = abs(coefficient) * sums[FACTOR]
     mu = f * sums[FACTOR] if coefficient > 0.0 else -f * sums[FACTOR]
@@ -246,7 +246,7 @@ def _shrink(memory, coefficient, f, longest):
 
 @noinline
 def _rescale(support, memory):
-    """Multiply the coefficients by their common factor, which becomes 1."""
+    """Multiply the coefficients by their common factor, and set it to 1."""
     coefficients, later = support.coefficients, memory.later
     coefficients *= memory.sums[FACTOR]
     later *= memory.sums[FACTOR]
@@ -255,7 +255,7 @@ def _rescale(support, memory):
 
 @generic_no_refcount
 def gather(s, support, shares, i, c, values, first, last, later):
-    """Add a move of c times a record of task i to the sums of the slots ``first`` to ``last`` (not included).
+    """Add an update of c times a record of task i to the sums of the slots ``first`` to ``last`` (excluded).
 
     ``values`` are its kernel values with the slots, ``shares`` M's entries; M itself may change as tasks arrive, so
     under nested groups the moves of each are kept apart.
@@ -264,7 +264,7 @@ def gather(s, support, shares, i, c, values, first, last, later):
 
 @generic_no_refcount
 def gathered(sharing, support, r, later):
-    """The part of f_i(x) that is due to moves since slot r was filled, x and i being its record and task."""
+    """Return the part of f_i(x) from updates since slot r was filled, for its record x and task i."""
 
 
 @when(gather, Levels)

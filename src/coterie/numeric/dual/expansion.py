@@ -1,4 +1,4 @@
-"""The dual form: support vectors with tasks and coefficients, a budget's memory, and their records.
+"""The dual form: support vectors with tasks, coefficients and records, and the state of a budget.
 
 f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x). Kernel values come from outside; the arrays here know of records no more than
 their slots. What happens at a mistake is ``absorb``, its body chosen by the named tuple that the budget keeps.
@@ -38,7 +38,7 @@ AT, CHANGES, LACKED, BORN = range(4)
 
 
 class Support(NamedTuple):
-    """Support vectors by slot: task, groups of the task (a row a level, -1 for none), round, coefficient, and counts.
+    """Support vectors by slot: task, groups of the task (one row per level, -1 for none), round, coefficient, counts.
 
     ``counts`` holds how many there are, how many were evicted, mistakes that were projected, inverses that had to be
     regularised, and changes since the inverse was last computed from the Gram matrix.
@@ -52,18 +52,18 @@ class Support(NamedTuple):
 
     @classmethod
     def empty(cls, levels: int) -> Self:
-        """No support vectors, of tasks in groups of so many levels."""
+        """Make an empty set of support vectors, for tasks in this many levels of groups."""
         none = np.zeros(0, np.int64)
         return cls(none, np.zeros((levels, 0), np.int64), none.copy(), np.zeros(0), np.zeros(5, np.int64))
 
     def select(self, slots: NDArray[np.int64], tasks: NDArray[np.int64]) -> Self:
-        """Return the support vectors of these slots, in this order, with these numbers of tasks."""
+        """Return the support vectors in these slots, in this order, with these task numbers."""
         counts, groups = self.counts.copy(), np.ascontiguousarray(self.groups[:, slots])
         counts[SIZE] = len(slots)
         return type(self)(tasks, groups, self.births[slots], self.coefficients[slots], counts)
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse more support vectors than slots, and tasks or groups that are not there: ValueError."""
+        """Raise ValueError for more support vectors than slots, and for unknown tasks or groups."""
         require_counts("counts", self.counts, 5)
         slots, n = len(self.tasks), int(self.counts[SIZE])
         require(n <= slots, f"{n} support vectors do not go into {slots} slots")
@@ -79,7 +79,7 @@ class Support(NamedTuple):
             require(same.all(), "support vectors are in other groups than their tasks")
 
     def with_room(self, capacity: int) -> Self:
-        """The same support vectors with exactly so many slots, never fewer than there are."""
+        """Return the same support vectors with exactly this many slots, or with their own number if larger."""
         if capacity <= len(self.tasks):
             return self
         groups = resized(self.groups, (len(self.groups), capacity))
@@ -88,21 +88,21 @@ class Support(NamedTuple):
         return type(self)(tasks, groups, births, coefficients, self.counts)
 
     def to_saved(self, size: int) -> Self:
-        """Leave out the slots behind the first so many, which hold nothing."""
+        """Return the first ``size`` slots; the others are unused."""
         tasks, births, coefficients = (array[:size] for array in (self.tasks, self.births, self.coefficients))
         return type(self)(tasks, self.groups[:, :size], births, coefficients, self.counts)
 
 
 @runtime_checkable
 class SlotMemory(Protocol):
-    """A budget's memory that has a place for every slot, or every task."""
+    """A budget's state with one entry per slot or task."""
 
     def to_saved(self, size: int, tasks: int) -> Any:
-        """Leave out room for more than so many support vectors and tasks."""
+        """Return the state without unused room."""
 
 
 class Expansion(NamedTuple):
-    """A model in dual form: support vectors, the budget's memory, the relation, and the support vectors' records."""
+    """A dual model: support vectors, the budget's state, the relation, and the support vectors' records."""
 
     support: Support
     memory: Any
@@ -115,7 +115,7 @@ class Expansion(NamedTuple):
         return int(self.support.counts[SIZE])
 
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Drop the support vectors of tasks; the caller computes inverse Gram matrices anew."""
+        """Drop the support vectors of tasks; the caller recomputes inverse Gram matrices."""
         tasks = dropped.renumbered(self.support.tasks[: self.support.counts[SIZE]])
         slots = np.flatnonzero(tasks >= 0)
         memory = self.memory.drop_tasks(dropped, slots, groups, self.sharing)
@@ -124,21 +124,21 @@ class Expansion(NamedTuple):
         )
 
     def points(self, n: int | None = None) -> Points:
-        """The records in the first ``n`` slots, of all support vectors without."""
+        """Return the records in the first ``n`` slots, by default of all support vectors."""
         return self.store.points(self.size if n is None else n, self.support.births)
 
     def without_records(self) -> Expansion:
-        """Return the model without records, as compiled code reads it: kernel values stand for the records."""
+        """Return the model without records, because compiled code reads kernel values instead."""
         return self._replace(store=None)  # type: ignore[arg-type]
 
     def to_saved(self, tasks: int) -> Expansion:
-        """Leave out room for more support vectors and tasks than there are."""
+        """Return the model without unused room."""
         size = self.size
         memory = self.memory.to_saved(size, tasks) if isinstance(self.memory, SlotMemory) else self.memory
         return self._replace(support=self.support.to_saved(size), memory=memory, store=self.store.to_saved(size))
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse arrays that compiled code would read beyond their ends, or that are no valid state: ValueError."""
+        """Raise ValueError for arrays with indices out of range, or an invalid state."""
         self.support.check(bounds)
         self.memory.check(self.support, bounds)
         self.store.check(len(self.support.tasks), bounds.features)
@@ -146,7 +146,7 @@ class Expansion(NamedTuple):
 
 @runtime_checkable
 class Budget(Protocol):
-    """A part that says which support vectors stay, and keeps a named tuple of its own beside them, its memory.
+    """A part that selects the support vectors to remove; its state is a named tuple.
 
     ``size`` is the most support vectors, None without a limit. ``gram`` says which inverse Gram matrix the memory
     holds, that of the multitask kernel or of the plain one. ``uses_diagonal`` says that the memory wants max_i M_ii in
@@ -163,14 +163,14 @@ class Budget(Protocol):
     def uses_diagonal(self) -> bool: ...
 
     def memory(self, form: str) -> Any:
-        """The memory before the first mistake, under a relation by "levels" or by "columns"."""
+        """Return the state before the first mistake, for a relation by "levels" or by "columns"."""
 
     def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
-        """The memory with room for so many support vectors and tasks, ``paths`` being the groups of each task."""
+        """Resize the state to this many support vectors and tasks; ``paths`` are the groups of each task."""
 
 
 class KernelWork(NamedTuple):
-    """Kernel values and notes of the block that is being walked through.
+    """Kernel values of the current block, and working arrays.
 
     ``values`` has for every record its kernel values with the slots, ``among`` with the records of the block;
     ``pending`` and ``pending_among`` the same for the records to predict where labels come late. ``holder`` says which
@@ -193,7 +193,7 @@ class KernelWork(NamedTuple):
 
 @generic_no_refcount
 def at_hand(sharing, i):
-    """Return True if M's entries for task i can be read."""
+    """Return True if M's entries for task i are available."""
 
 
 @generic_no_refcount
@@ -203,42 +203,42 @@ def shares(sharing, support, n, i, out):
 
 @generic_no_refcount
 def note_groups(sharing, support, slot, i):
-    """Note the groups of task i for a slot that its record is about to enter."""
+    """Store the groups of task i in a slot before its record is stored there."""
 
 
 @generic_no_refcount
 def own_share(sharing, i):
-    """M_ii."""
+    """Return M_ii."""
 
 
 @generic_no_refcount
 def column_entry(sharing, i, task):
-    """M_(task i) of column i, which is at hand."""
+    """Return M_(task i) from column i, which is available."""
 
 
 @generic_no_refcount
 def weigh(memory, model, i, work):
-    """Fill ``work.weights`` with the factors of the support vectors' kernel values in the margin of task i."""
+    """Fill ``work.weights`` with the coefficients of kernel values in the margin of task i."""
 
 
 @generic_no_refcount
 def scale(memory):
-    """The factor common to all coefficients."""
+    """Return the common factor of all coefficients."""
 
 
 @generic_no_refcount
 def wanted(memory, signed_margin):
-    """Return True if a record with y·margin = ``signed_margin`` is to be learned."""
+    """Return True if a record with y·margin = ``signed_margin`` triggers an update."""
 
 
 @generic_no_refcount
 def apply_pending(memory):
-    """Apply the changes that were put off while a block was gone through."""
+    """Apply the changes that were delayed until the end of a block."""
 
 
 @generic_no_refcount
 def absorb(memory, model, work, t, i, y, signed_margin, turns, s):
-    """Learn record t of the block, which is the s-th of the turns, and return ``DONE``.
+    """Learn record t of the block, the s-th in turn, and return ``DONE``.
 
     Where something is missing nothing changes, and the return value says what.
     """
@@ -302,7 +302,7 @@ def _sparse_entry(sharing, i, task):
 
 @no_refcount
 def margin(weights, values, n):
-    """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
+    """Return Σ_j weights_j values_j; a sum within rounding of zero is zero, so that ties do not depend on the order."""
     # BLAS adds in an order of its own
     total = np.dot(weights[:n], values[:n])
     if abs(total) < 1e-6:
@@ -316,14 +316,14 @@ def margin(weights, values, n):
 
 @no_refcount
 def patch(values, among, work):
-    """Bring one record's kernel values up to the slots that have changed hands in this block."""
+    """Update one record's kernel values for the slots that were replaced in this block."""
     for change in range(work.cursor[CHANGES]):
         values[work.slots[change]] = among[work.places[change]]
 
 
 @no_refcount
 def place(model, work, slot, t, i, coefficient):
-    """Put record t of the block, of task i, into a slot."""
+    """Store record t of the block, of task i, in a slot."""
     support, cursor = model.support, work.cursor
     note_groups(model.sharing, support, slot, i)
     support.tasks[slot] = i

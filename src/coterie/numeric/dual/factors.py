@@ -1,4 +1,4 @@
-"""A Cholesky factor that grows: L L' = R + G for records that come one block after the other.
+"""A growing Cholesky factor: L L' = R + G for records in successive blocks.
 
 It takes the place of the bordered inverse (R + G)⁻¹ at the same cost, and loses no digits where that is far from I.
 """
@@ -15,7 +15,7 @@ PANEL = 128
 
 
 def root(S: Matrix) -> Matrix:
-    """The lower Cholesky factor of a positive definite matrix.
+    """Return the lower Cholesky factor of a positive definite matrix.
 
     Raises
     ------
@@ -25,11 +25,11 @@ def root(S: Matrix) -> Matrix:
     try:
         return np.asarray(np.linalg.cholesky(S))
     except np.linalg.LinAlgError:
-        raise ValueError("the kernel is not positive semidefinite: a Gram matrix of it has no root") from None
+        raise ValueError("the kernel is not positive semidefinite: its Gram matrix has no Cholesky factor") from None
 
 
 def forward(L: Matrix, B: Matrix) -> Matrix:
-    """L⁻¹B for the leading rows and columns of L that B has rows: O(m² n), without a copy of L."""
+    """Return L⁻¹B for the leading rows and columns of L, as many as B has rows: O(m² n), without a copy of L."""
     from scipy.linalg import solve_triangular
 
     m = len(B)
@@ -43,7 +43,7 @@ def forward(L: Matrix, B: Matrix) -> Matrix:
 
 
 def backward(L: Matrix, b: Matrix) -> Matrix:
-    """L'⁻¹b for the leading rows and columns of L that b has rows: O(m²), without a copy of L."""
+    """Return L'⁻¹b for the leading rows and columns of L, as many as b has rows: O(m²), without a copy of L."""
     from scipy.linalg import solve_triangular
 
     m = len(b)
@@ -57,7 +57,7 @@ def backward(L: Matrix, b: Matrix) -> Matrix:
 
 
 def border(L: Matrix, m: int, V: Matrix, lower: Matrix) -> None:
-    """Put new rows behind the first m of L, in place.
+    """Append rows after the first m of L, in place.
 
     V, (m, n), is L⁻¹ times their Gram matrix with the old ones, and lower the factor of what is left of their own.
     """

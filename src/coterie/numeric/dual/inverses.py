@@ -1,4 +1,4 @@
-"""The inverse of a Gram matrix, bordered by one more vector and cut down by one: O(B²) each.
+"""The inverse of a Gram matrix, extended or reduced by one vector: O(B²) each.
 
 With C the inverse of the Gram matrix H of the support vectors, k the kernel values of a new one with them and κ that
 with itself, a = C k are the coefficients of its projection and s = κ - k·a the squared norm of what is left. The
@@ -19,7 +19,7 @@ from coterie.numeric.core.generic import noinline
 
 @noinline
 def project(inverse, waiting, k, n, along):
-    """Fill ``along`` with a = C k, C brought up to date, and return k·a."""
+    """Update C by the pending change, fill ``along`` with a = C k, and return k·a."""
     along[:n] = 0.0
     if _waits(waiting):
         _project_late(inverse, waiting[0], waiting[1], k, n, along)
@@ -37,7 +37,7 @@ def project(inverse, waiting, k, n, along):
 
 @noinline
 def _project_late(inverse, u, v, k, n, along):
-    """Compute C += uu' - vv' and a += C k, two rows at a time: so everything else is read half as often."""
+    """Compute C += uu' - vv' and a += C k, two rows at a time, which halves the memory traffic."""
     for j in range(0, n - 1, 2):
         one, x, y, z = inverse[j], k[j], u[j], v[j]
         two, p, q, r = inverse[j + 1], k[j + 1], u[j + 1], v[j + 1]
@@ -55,7 +55,7 @@ def _project_late(inverse, u, v, k, n, along):
 
 @noinline
 def apply_waiting(inverse, waiting):
-    """Apply the change that waits."""
+    """Apply the pending change."""
     if _waits(waiting):
         u, v = waiting[0], waiting[1]
         for j in range(u.size):
@@ -67,7 +67,7 @@ def apply_waiting(inverse, waiting):
 
 @noinline
 def _waits(waiting):
-    """Return True if a change waits: the entry of its own slot is not zero."""
+    """Return True if there is a pending change: the entry of its own slot is not zero."""
     noted = 0
     for i in range(waiting.shape[1]):
         noted += waiting[0, i] != 0.0
@@ -76,7 +76,7 @@ def _waits(waiting):
 
 @noinline
 def border(inverse, n, along, left):
-    """Extend the inverse by one more vector, in slot n."""
+    """Extend the inverse by one vector, in slot n."""
     for j in range(n):
         row, x = inverse[j], along[j] / left
         for i in range(n):
@@ -88,7 +88,7 @@ def border(inverse, n, along, left):
 
 @noinline
 def replace(inverse, waiting, n, r, along, left, column):
-    """Let a new vector take the place of that in slot r: O(B), the rest of the change waits.
+    """Replace the vector in slot r: O(B); the rest of the change is pending.
 
     Fills ``column`` with gamma, the projection of the vector that leaves on the others, and returns its projection on
     the new one, which stands in slot r.
@@ -109,7 +109,7 @@ def replace(inverse, waiting, n, r, along, left, column):
 
 @noinline
 def cheapest(inverse, n, along, left, sizes, births):
-    """Return the slot with the least |coefficient| · ‖its vector less its projection‖, the oldest of several.
+    """Return the slot with the least |coefficient| · ‖residual of its projection‖; ties go to the oldest.
 
     -1 where a pivot is not positive, the inverse having lost its digits.
     """
@@ -125,7 +125,7 @@ def cheapest(inverse, n, along, left, sizes, births):
 
 
 def inverse_of(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Invert a Gram matrix by Cholesky; also returns how often its diagonal had to be raised before it had an inverse.
+    """Invert a Gram matrix by Cholesky; also return how often its diagonal was raised to make it invertible.
 
     Raises
     ------
@@ -142,4 +142,4 @@ def inverse_of(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
             lower = np.tril(lower)
             return np.asarray(lower + np.tril(lower, -1).T), attempt
         ridge = max(ridge * 10.0, np.finfo(np.float64).eps * max(float(np.abs(H).max()), 1e-300))
-    raise ValueError("the Gram matrix of the support vectors has no inverse: is the kernel positive semidefinite?")
+    raise ValueError("the Gram matrix of the support vectors has no inverse; is the kernel positive semidefinite?")

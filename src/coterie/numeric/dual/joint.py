@@ -1,4 +1,4 @@
-"""The kernel over inputs and tasks, Q((x, s), (z, t)) = k(x, z) M_st, made from blocks of values of k."""
+"""The joint kernel of inputs and tasks, Q((x, s), (z, t)) = k(x, z) M_st, from blocks of values of k."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def scale_by_tasks(values, M, rows, columns):
 
 @compiled
 def joint_sums(values, M, rows, columns, C, out):
-    """``out[i, o] = Σ_j values[i, j] M[rows[i], columns[j]] C[j, o]``, the products never kept."""
+    """Write ``out[i, o] = Σ_j values[i, j] M[rows[i], columns[j]] C[j, o]``, without storing the products."""
     for i in range(values.shape[0]):
         shared = M[rows[i]]
         for o in range(C.shape[1]):

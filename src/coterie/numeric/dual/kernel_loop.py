@@ -1,4 +1,4 @@
-"""The walk through a block of records of which all kernel values are at hand: weigh, decide, absorb."""
+"""The loop over a block of records with known kernel values: margin, decision, update."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .projections import SharedByGroups, SharedByTasks
 
 
 class Turns(NamedTuple):
-    """The outcome of a run of rounds, one entry a record: :class:`coterie.numeric.primal.stream.Moves` and support.
+    """The result of a run of rounds: :class:`coterie.numeric.primal.stream.Moves` and support vectors.
 
     ``stored`` says whether the record became a support vector, ``evicted`` is the task of the one that left, or -1.
     """
@@ -51,7 +51,7 @@ def _weigh_each(memory, model, i, work):
 
 @no_refcount
 def walk(model, work, tasks, y, weights, first, n, delay, turns):
-    """Learn the n records of a block that begins at ``first``, from the cursor on; return why it stopped.
+    """Learn n records of a block from ``first`` on, starting at the cursor; return the reason of the end.
 
     ``weights`` has the weight of every record, a factor of its coefficient; a record of weight 0 is only predicted.
     """
@@ -90,7 +90,7 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
 
 
 def readable(model: Expansion) -> Expansion:
-    """Return the model as predictions read it, of the same type for most budgets."""
+    """Return the model in the form of predictions, which has the same type for most budgets."""
     shared = isinstance(model.memory, (SharedByGroups, SharedByTasks))
     memory = model.memory if shared else eviction.read_factor(model.memory)
     return model.without_records()._replace(memory=memory)
@@ -98,7 +98,7 @@ def readable(model: Expansion) -> Expansion:
 
 @no_refcount
 def predict(model, work, values, tasks, margins):
-    """Predict records by their kernel values, from the cursor on; return why it stopped."""
+    """Predict records from their kernel values, starting at the cursor; return the reason of the end."""
     for t in range(work.cursor[AT], tasks.size):
         work.cursor[AT] = t
         if not at_hand(model.sharing, tasks[t]):

@@ -1,4 +1,4 @@
-"""Models of tasks that each have features of their own, and the walk through a block of rounds (CCG08 §6).
+"""Models of tasks with separate features, and the loop over a block of rounds (CCG08 §6).
 
 In a round with the active task i, φ_i is its instance, and z = Σ_k R_ik φ_k the difference of instances whose margin is
 to be small: R = sqrt(b K)(I - 11'/K) asks each margin to be near the mean of all.
@@ -37,7 +37,7 @@ Codes = NDArray[np.int64]
 
 
 class Instances(NamedTuple):
-    """Rounds: the instances of all tasks side by side (n, D), the owner of each column, active tasks and numbers."""
+    """Rounds: the instances of all tasks side by side (n, D), the task of each column, active tasks and rounds."""
 
     rows: Matrix
     owner: Codes
@@ -45,23 +45,23 @@ class Instances(NamedTuple):
     rounds: Codes
 
     def select(self, places: Codes) -> Instances:
-        """Some of the rounds."""
+        """Return some of the rounds."""
         return Instances(self.rows[places], self.owner, self.tasks[places], self.rounds[places])
 
 
 class Coupling(NamedTuple):
-    """The agreement asked of K tasks, R (K, K), and a kernel for each of them; the linear one without."""
+    """The coupling R (K, K) of K tasks, and a kernel for each; linear by default."""
 
     signed_margin: Matrix
     kernels: Sequence[Kernel] | None
 
     def factors(self, active: Codes) -> Matrix:
-        """The factor of each task's instance in φ_i (first n rows) and in z, of n rounds; shape (2n, K)."""
+        """Return the factor of each task's instance in φ_i (first n rows) and in z, of n rounds; shape (2n, K)."""
         one = (active[:, None] == np.arange(len(self.signed_margin))).astype(np.float64)
         return np.concatenate([one, self.signed_margin[active]])
 
     def products(self, A: Instances, B: Instances) -> Matrix:
-        """Inner products of φ and z of the rounds A with φ and z of the rounds B: O(n m D) or K n m kernel values."""
+        """Return inner products of φ and z of the rounds A and B: O(n m D) or K n m kernel values."""
         left, right = self.factors(A.tasks), self.factors(B.tasks)
         products = np.zeros((len(left), len(right)))
         for k in range(len(self.signed_margin)):
@@ -69,7 +69,7 @@ class Coupling(NamedTuple):
         return products
 
     def _gram(self, k: int, A: Instances, B: Instances) -> Matrix:
-        """k_k(x_k, x'_k) for every pair of rounds."""
+        """Return k_k(x_k, x'_k) for every pair of rounds."""
         x, z = (instances.rows[:, instances.owner == k] for instances in (A, B))
         out = np.zeros((len(x), len(z)))
         if self.kernels is None:
@@ -84,7 +84,7 @@ def _points(x: Matrix, rounds: Codes) -> Points:
 
 
 class PrimalProducts(NamedTuple):
-    """F (2n,) and Q (2n, 2n) of a block, its φ first and then its z, with their vectors U and H = U P, a row each."""
+    """F (2n,) and Q (2n, 2n) of a block, its φ first and then its z, with their vectors U and H = U P, one row each."""
 
     F: Matrix
     Q: Matrix
@@ -92,13 +92,13 @@ class PrimalProducts(NamedTuple):
     H: Matrix
 
     def select(self, rounds: Codes) -> PrimalProducts:
-        """The products of some of the rounds."""
+        """Return the products of some of the rounds."""
         both = np.concatenate([rounds, len(self.F) // 2 + rounds])
         return PrimalProducts(self.F[both], self.Q[np.ix_(both, both)], self.U[both], self.H[both])
 
 
 class DualProducts(NamedTuple):
-    """F and Q as in :class:`PrimalProducts`, with the products of φ and z with those of the model, and among them.
+    """F and Q as in :class:`PrimalProducts`, with the products of φ and z with the model's, and among them.
 
     ``V`` is the factor's inverse times the products of the model's z with them, a row each.
     """
@@ -110,14 +110,14 @@ class DualProducts(NamedTuple):
     V: Matrix
 
     def select(self, rounds: Codes) -> DualProducts:
-        """The products of some of the rounds."""
+        """Return the products of some of the rounds."""
         both = np.concatenate([rounds, len(self.F) // 2 + rounds])
         pairs = np.ix_(both, both)
         return DualProducts(self.F[both], self.Q[pairs], self.with_model[both], self.among[pairs], self.V[both])
 
 
 class Joined(NamedTuple):
-    """P = A⁻¹ (D, D), w = P v and v, with the task that owns each of the D features; ``count`` of mistakes."""
+    """P = A⁻¹ (D, D), w = P v and v, with the task of each of the D features; ``count`` of mistakes."""
 
     P: Any
     w: Any
@@ -127,12 +127,12 @@ class Joined(NamedTuple):
 
     @classmethod
     def empty(cls, owner: Codes) -> Self:
-        """A model of no round, with the task that owns each feature."""
+        """Make a model before the first round, with the task of each feature."""
         D = len(owner)
         return cls(np.eye(D), np.zeros(D), np.zeros(D), owner, np.zeros(1, np.int64))
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse arrays of other features, or that are not finite: ValueError."""
+        """Raise ValueError for arrays with other features, or that are not finite."""
         D = bounds.features
         require_shape("P", self.P, D, D)
         for name in ("w", "v", "owner"):
@@ -148,24 +148,24 @@ class Joined(NamedTuple):
         return "primal"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model: it has room for nothing more."""
+        """Return the model, which has no unused room."""
         return self
 
     def with_features(self, owner: Codes) -> Self:
-        """The model with more features, ``owner`` having the tasks of all."""
+        """Return the model with more features; ``owner`` has the tasks of all."""
         old, D = len(self.owner), len(owner)
         P = resized(self.P, (D, D))
         P[old:, old:] = np.eye(D - old)
         return self._replace(P=P, w=resized(self.w, (D,)), v=resized(self.v, (D,)), owner=owner)
 
     def products(self, coupling: Coupling, X: Instances) -> PrimalProducts:
-        """F and Q for a block of rounds: O(n D²)."""
+        """Return F and Q for a block of rounds: O(n D²)."""
         U = np.concatenate([X.rows, X.rows]) * coupling.factors(X.tasks)[:, self.owner]
         H = U @ self.P
         return PrimalProducts(U @ self.w, H @ U.T, U, H)
 
     def absorb(self, coupling: Coupling, X: Instances, y: Matrix, products: PrimalProducts) -> Self:
-        """Move on mistakes in these rounds, ``made`` before the block, in place: O(n D²)."""
+        """Update the model in place with the mistakes in these rounds: O(n D²); ``products`` are from before them."""
         n = len(y)
         E = forward(root(np.eye(n) + products.Q[n:, n:]), products.H[n:])
         self.P[:] -= E.T @ E
@@ -175,7 +175,7 @@ class Joined(NamedTuple):
         return self
 
     def weights(self, coupling: Coupling) -> Matrix:
-        """The weights w = A⁻¹v of all features."""
+        """Return the weights w = A⁻¹v of all features."""
         return np.asarray(self.w)
 
 
@@ -197,13 +197,13 @@ class Rounds(NamedTuple):
 
     @classmethod
     def empty(cls, owner: Codes) -> Self:
-        """A model of no round, with the task that owns each feature."""
+        """Make a model before the first round, with the task of each feature."""
         (half, gamma, labels), (tasks, births) = np.zeros((3, 0)), np.zeros((2, 0), np.int64)
         rows, count = np.zeros((0, len(owner))), np.zeros(1, np.int64)
         return cls(np.zeros((0, 0)), half, gamma, labels, tasks, births, rows, owner, count)
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse more rounds than there is room for, of tasks or features that are not there: ValueError."""
+        """Raise ValueError for more rounds than there is room for, or for unknown tasks or features."""
         require_counts("count", self.count, 1)
         slots, n = len(self.labels), int(self.count[0])
         require(n <= slots, f"{n} rounds do not go into {slots} slots")
@@ -227,20 +227,20 @@ class Rounds(NamedTuple):
         return "dual"
 
     def to_saved(self, tasks: int) -> Self:
-        """Leave out room for more rounds than there are."""
+        """Return the model without unused room."""
         n = int(self.count[0])
         return self._replace(factor=self.factor[:n, :n], **self._of_rounds(lambda array: array[:n]))
 
     def _of_rounds(self, change: Callable[[Any], Any]) -> dict[str, Any]:
-        """The arrays that have one row a round, changed, by name."""
+        """Apply a function to the arrays with one row per round; return them by name."""
         return {name: change(getattr(self, name)) for name in ("half", "gamma", "labels", "tasks", "births", "rows")}
 
     def with_features(self, owner: Codes) -> Self:
-        """The model with more features, ``owner`` having the tasks of all."""
+        """Return the model with more features; ``owner`` has the tasks of all."""
         return self._replace(rows=resized(self.rows, (len(self.rows), len(owner))), owner=owner)
 
     def products(self, coupling: Coupling, X: Instances) -> DualProducts:
-        """F and Q for a block of rounds: O(n m D) or K n m kernel values, and O(n m²).
+        """Return F and Q for a block of rounds: O(n m D) or K n m kernel values, and O(n m²).
 
         Raises
         ------
@@ -256,7 +256,7 @@ class Rounds(NamedTuple):
         return DualProducts(F, among - V @ V.T, with_model, among, V)
 
     def absorb(self, coupling: Coupling, X: Instances, y: Matrix, products: DualProducts) -> Self:
-        """Border the factor by mistakes in these rounds, ``made`` before the block: O(n m²)."""
+        """Extend the factor by the mistakes in these rounds: O(n m²); ``products`` are from before the block."""
         m, n = int(self.count[0]), len(y)
         lower = root(np.eye(n) + products.Q[n:, n:])
         model = self._with_slots(m + n)
@@ -271,11 +271,11 @@ class Rounds(NamedTuple):
         return model
 
     def weights(self, coupling: Coupling) -> Matrix:
-        """The weights w = A⁻¹v of all features, for rounds without kernels: those of the primal form."""
+        """Return the weights w = A⁻¹v of all features, for rounds without kernels: those of the primal form."""
         return self.to_primal(coupling).weights(coupling)
 
     def to_primal(self, coupling: Coupling) -> Joined:
-        """The primal form of rounds without kernels: P = (I + ZZ')⁻¹, O(m D² + D³)."""
+        """Return the primal form of rounds without kernels: P = (I + ZZ')⁻¹, O(m D² + D³)."""
         instances, n = self._instances(), int(self.count[0])
         U = np.concatenate([instances.rows, instances.rows]) * coupling.factors(instances.tasks)[:, self.owner]
         P = np.linalg.inv(np.eye(len(self.owner)) + U[n:].T @ U[n:])
@@ -295,13 +295,13 @@ class Rounds(NamedTuple):
 
 @compiled
 def margin_of(f, fz, cross, zz):
-    """The margin v'A_t⁻¹φ_i, A_t holding the round's own z."""
+    """Return the margin v'A_t⁻¹φ_i; A_t includes the round's own z."""
     return f - fz * cross / (1.0 + zz)
 
 
 @compiled
 def course_through(F, Q, y, n, delay, margins, own, step_sizes):
-    """Learn the first n rounds of a block: φ of round t stands at t, z half the length of F behind it."""
+    """Learn the first n rounds of a block; φ of round t is entry t, its z half the length of F later."""
     half = F.size // 2
     for t in range(n):
         z = half + t

@@ -1,4 +1,4 @@
-"""Budgets that project a leaving vector on the support vectors that stay, by the inverse of their Gram matrix.
+"""Budgets that project a removed vector on the remaining support vectors, by the inverse of their Gram matrix.
 
 Either every support vector has one coefficient, and is projected under the relation, or one for every task. O(B²) a
 mistake, nothing else.
@@ -48,7 +48,7 @@ NOWHERE, WORN_OUT = -1, -2
 
 
 class Projected(NamedTuple):
-    """mtbprj (CC12 Algorithm 1): H is that of the multitask kernel.
+    """mtbprj (CC12 Algorithm 1): H is the Gram matrix of the multitask kernel.
 
     ``limit`` is eta², ``inverse`` is C, ``waiting`` a change of it while a block is gone through, ``spare`` has room
     for four vectors. With ``plus`` 1, margin errors y·margin < 1 are learned too (Projectron++: Orabona, Keshet and
@@ -64,28 +64,28 @@ class Projected(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, limit: float, plus: int = 0) -> Self:
-        """The budget before the first mistake."""
+        """Return the budget before the first mistake."""
         return cls(size, limit, plus, **_new_inverse(0))
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse an inverse of other slots: ValueError."""
+        """Raise ValueError for an inverse of other slots."""
         _check_inverse(self, support)
 
     def with_room(self, capacity: int) -> Self:
-        """The budget with room for so many support vectors."""
+        """Resize the budget to this many support vectors."""
         return self._replace(**_inverse_with_room(self, capacity))
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Leave out room for more than so many support vectors, and the working arrays."""
+        """Return the state without unused room and working arrays."""
         return self._replace(**_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
-        """The budget of the support vectors in these slots, its inverse to be computed anew."""
+        """Return the budget for the support vectors in these slots, with the inverse to be recomputed."""
         return self._replace(**_new_inverse(len(slots)))
 
 
 class SharedByGroups(NamedTuple):
-    """mtbprj-2 (CC12 Algorithm 2) for M of nested groups: H is that of the kernel alone, beta = M raw.
+    """mtbprj-2 (CC12 Algorithm 2) for M of nested groups: H is the Gram matrix of the kernel alone, beta = M raw.
 
     ``raw`` has a row for every task that has moved, ``row`` the place of a task's, -1 for none, ``owner`` the task of a
     row, ``taken`` how many there are; ``sums`` has a row for every group with the sum of its tasks' raw rows,
@@ -109,14 +109,14 @@ class SharedByGroups(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, limit: float) -> Self:
-        """The budget before the first mistake."""
+        """Return the budget before the first mistake."""
         none, (raw, sums, scaled) = np.zeros(0, np.int64), (np.zeros((0, 0)) for _ in range(3))
         of_tasks = {"raw": raw, "row": none, "owner": none.copy(), "taken": np.zeros(1, np.int64)}
         of_groups = {"sums": sums, "scaled": scaled, "squares": np.zeros(0), "above": none.copy()}
         return cls(size, limit, **_new_inverse(0), **of_tasks, **of_groups)
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse coefficients of other slots, tasks or groups: ValueError."""
+        """Raise ValueError for coefficients of other slots, tasks or groups."""
         _check_inverse(self, support)
         slots, taken = len(support.tasks), int(self.taken[0]) if len(self.taken) == 1 else -1
         groups, above = len(self.above), _above(bounds.paths)
@@ -133,7 +133,7 @@ class SharedByGroups(NamedTuple):
         require(fits and len(np.unique(self.row[owners])) == taken, "rows of coefficients are not one a task")
 
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
-        """The budget with room for so many support vectors and tasks, ``paths`` being the groups of each task."""
+        """Resize the budget to this many support vectors and tasks; ``paths`` are the groups of each task."""
         above = _above(paths)
         above = resized(above, (max(len(above), len(self.sums)),), -1)
         groups = len(above), capacity
@@ -148,7 +148,7 @@ class SharedByGroups(NamedTuple):
         )
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Leave out room for more support vectors, tasks and groups than there are."""
+        """Return the state without unused room."""
         rows, groups = int(self.taken[0]), len(self.above)
         return self._replace(
             raw=self.raw[:rows, :size],
@@ -161,7 +161,7 @@ class SharedByGroups(NamedTuple):
         )
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Levels) -> Self:
-        """Keep the support vectors in these slots, without the rows of tasks; sums of groups stay.
+        """Drop tasks: keep the support vectors in these slots, and the sums of groups.
 
         ``sharing`` is that of the tasks that remain.
         """
@@ -187,7 +187,7 @@ class SharedByGroups(NamedTuple):
         )
 
     def with_more_rows(self) -> Self:
-        """The budget with room for the coefficients of half as many tasks again."""
+        """Enlarge the budget for the coefficients of half as many more tasks."""
         rows = max(4, len(self.raw) + len(self.raw) // 2)
         return self._replace(raw=resized(self.raw, (rows, self.raw.shape[1])), owner=resized(self.owner, (rows,)))
 
@@ -204,34 +204,34 @@ class SharedByTasks(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, limit: float) -> Self:
-        """The budget before the first mistake."""
+        """Return the budget before the first mistake."""
         return cls(size, limit, **_new_inverse(0), beta=np.zeros((0, 0)))
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse coefficients of other slots or tasks: ValueError."""
+        """Raise ValueError for coefficients of other slots or tasks."""
         _check_inverse(self, support)
         slots = len(support.tasks)
         require_shape("beta", self.beta, bounds.tasks if slots else len(self.beta), slots)
         require_rows("tasks", self.beta[: bounds.tasks], len(self.beta))
 
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
-        """The budget with room for so many support vectors and tasks; there are no groups."""
+        """Resize the budget to this many support vectors and tasks; there are no groups."""
         beta = resized(self.beta, (roomy(len(self.beta), tasks), capacity))
         return self._replace(**_inverse_with_room(self, capacity), beta=beta)
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Leave out room for more than so many support vectors and tasks."""
+        """Return the state without unused room."""
         return self._replace(beta=self.beta[:tasks, :size], **_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
-        """The budget of the support vectors in these slots, without the coefficients of tasks."""
+        """Return the budget for the support vectors in these slots, without the coefficients of dropped tasks."""
         beta = np.ascontiguousarray(self.beta[:, slots])
         beta[dropped.rows[dropped.rows < len(beta)]] = 0.0
         return self._replace(**_new_inverse(len(slots)), beta=beta)
 
 
 def _check_inverse(memory: Any, support: Any) -> None:
-    """Refuse more support vectors than the budget holds, and an inverse of other slots: ValueError."""
+    """Raise ValueError for more support vectors than the budget allows, and for an inverse of other slots."""
     require_budget(support, memory.size)
     slots = len(support.tasks)
     require_rate("the limit of what projecting leaves", memory.limit)
@@ -241,27 +241,27 @@ def _check_inverse(memory: Any, support: Any) -> None:
 
 
 def _shapes(slots: int) -> dict[str, tuple[int, int]]:
-    """Return the shapes of the inverse of so many support vectors, of a waiting change of it, and of spare vectors."""
+    """Return the shapes of the inverse, its pending change, and spare vectors for this many support vectors."""
     return {"inverse": (slots, slots), "waiting": (2, slots), "spare": (4, slots)}
 
 
 def _new_inverse(slots: int) -> dict[str, Any]:
-    """These fields before the inverse is computed."""
+    """Return these fields before the inverse is computed."""
     return {name: np.zeros(shape) for name, shape in _shapes(slots).items()}
 
 
 def _inverse_with_room(memory: Any, slots: int) -> dict[str, Any]:
-    """These fields of a memory, with room for so many support vectors."""
+    """Resize these fields to this many support vectors."""
     return {name: resized(getattr(memory, name), shape) for name, shape in _shapes(slots).items()}
 
 
 def _saved_inverse(memory: Any, size: int) -> dict[str, Any]:
-    """These fields of a memory for so many support vectors, the spare vectors being zeros."""
+    """Return these fields for this many support vectors, with spare vectors of zeros."""
     return _new_inverse(size) | {"inverse": memory.inverse[:size, :size], "waiting": memory.waiting[:, :size]}
 
 
 def _above(paths: Codes) -> Codes:
-    """The group that each group lies in, -1 for none, from the groups of all tasks."""
+    """Return the parent group of each group, -1 for none, from the groups of all tasks."""
     above = np.full(int(paths.max(initial=-1)) + 1, -1, np.int64)
     for level in range(1, paths.shape[1]):
         inside = paths[:, level] >= 0
@@ -270,12 +270,12 @@ def _above(paths: Codes) -> Codes:
 
 
 def is_due(support: Support) -> bool:
-    """Return True if the inverse Gram matrix has been changed often enough to be computed anew."""
+    """Return True if the inverse Gram matrix was changed so often that it must be recomputed."""
     return bool(support.counts[SINCE] >= max(FEWEST, FRESH * int(support.counts[SIZE])))
 
 
 def refresh(model: Expansion, kernel: Kernel, shares: Matrix | None) -> None:
-    """Compute the inverse Gram matrix anew, in place: O(B² d + B³).
+    """Recompute the inverse Gram matrix in place: O(B² d + B³).
 
     ``shares`` is M for the tasks of the support vectors, (B, B), or None where the Gram matrix is the kernel's alone.
     """
@@ -291,7 +291,7 @@ def refresh(model: Expansion, kernel: Kernel, shares: Matrix | None) -> None:
 
 @generic
 def gather(memory, sharing, i, y, n, along):
-    """Add y times the coefficients ``along`` to the moves of task i, for which there is room."""
+    """Add y times the coefficients ``along`` to the updates of task i, for which there is room."""
 
 
 @generic
@@ -301,7 +301,7 @@ def costs(memory, sharing, n, out):
 
 @generic
 def hand_over(memory, sharing, n, r, along, last, i, y):
-    """Pass the coefficients of slot r on to the others by ``along``, and put those of a new vector in their place."""
+    """Distribute the coefficients of slot r over the others by ``along``, and store those of a new vector there."""
 
 
 @generic
@@ -352,7 +352,7 @@ def _residual(memory, model, work, t, i):
 
 @noinline
 def _worn(support, left, whole):
-    """Return True if a squared distance is negative beyond rounding by an inverse that was not just computed."""
+    """Return True if a squared distance is negative beyond rounding, by an inverse that was not just computed."""
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
 
 
@@ -387,7 +387,7 @@ def _mistake(memory, model, work, t, i, y, left, turns, s):
 
 @noinline
 def _slot(memory, support, work, left, sizes):
-    """The slot of a new vector at squared distance ``left``: a new one, that of one it replaces, or ``NOWHERE``."""
+    """Return the slot for a new vector at squared distance ``left``: a new, a replaced one, or ``NOWHERE``."""
     n = support.counts[SIZE]
     if not left > memory.limit:
         return NOWHERE

@@ -1,4 +1,4 @@
-"""Second-order models, primal and dual, and the walk through a block of records with known covariances.
+"""Second-order models, primal and dual, and the loop over a block of records with known covariances.
 
 With f_t the margin of record t by the mean of the weights, and Q_tu the covariance of the margins of two records, a
 move at t changes the later records of its block by
@@ -58,7 +58,7 @@ class Forecast(NamedTuple):
     H: Matrix
 
     def select(self, places: Codes) -> Forecast:
-        """The forecast for some of the records."""
+        """Return the forecast for some of the records."""
         return Forecast(self.f[places], self.Q[np.ix_(places, places)], self.H[:, places])
 
 
@@ -78,12 +78,12 @@ class FullPrimal(NamedTuple):
 
     @classmethod
     def empty(cls, sharing: Any, features: int) -> Self:
-        """A model of no task and no record."""
+        """Make a model without tasks and records."""
         none, moments = np.zeros((0, features)), np.zeros((0, features, features))
         return cls(none, np.zeros((0, 0)), moments, none.copy(), np.zeros(1, np.int64), sharing)
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse arrays of other tasks or features, or that are not finite: ValueError."""
+        """Raise ValueError for arrays of other tasks or features, or that are not finite."""
         K, d = bounds.tasks, bounds.features
         require_shape("W", self.W, K, d)
         require_shape("P", self.P, K * d, K * d)
@@ -99,7 +99,7 @@ class FullPrimal(NamedTuple):
         return "primal"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model: it has room for nothing more."""
+        """Return the model, which has no unused room."""
         return self
 
     @property
@@ -108,11 +108,11 @@ class FullPrimal(NamedTuple):
         return np.arange(len(self.W))
 
     def convert(self, rows: Rows, rounds: Codes) -> Points:
-        """Records of any form in that of the model, with the rounds they came in."""
+        """Convert records to the form of the model, with their rounds."""
         return dense_points(rows, rounds, self.W.shape[1])
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """The model with room for so many tasks and features, under M as it is now: O((K d)³) if it has ``changed``.
+        """Resize the model to this many tasks and features, under the current M: O((K d)³) if M has ``changed``.
 
         Otherwise features and then tasks are put beside those that there are: O((K d)²) and O(d (K d)²).
         """
@@ -125,7 +125,7 @@ class FullPrimal(NamedTuple):
         return self._replace(sums=sums, moments=moments).refreshed(M)
 
     def _with_features(self, features: int, M: Matrix) -> Self:
-        """The model with features of which nothing was learned: their weights vary as M says, and with no others."""
+        """Add features without data: their prior covariances come from M, and they are uncorrelated with others."""
         K, d = self.W.shape
         if features == d:
             return self
@@ -140,7 +140,7 @@ class FullPrimal(NamedTuple):
         )
 
     def _with_tasks(self, M: Matrix) -> Self:
-        """The model with tasks of no record behind those that there are, for M of all.
+        """Add tasks without records after the existing ones, for M of all.
 
         For the weights w of the model and new ones v, E v = (M_vw ⊗ I)(b - S W), cov(v, w) = (M_vw ⊗ I)(I - S P) and
         cov(v) = M_vv ⊗ I - (M_vw ⊗ I) S cov(w, v).
@@ -160,15 +160,15 @@ class FullPrimal(NamedTuple):
         )
 
     def _unexplained(self) -> Matrix:
-        """Σ (y - f) x / r over the records of each task, f being margins as they are now: b - S W. W is M times it."""
+        """Return Σ (y - f) x / r over each task's records with current margins f: b - S W. W is M times it."""
         return np.asarray(self.sums - np.einsum("kij,kj->ki", self.moments, self.W))
 
     def drop_tasks(self, dropped: Dropped) -> Self:
-        """Drop the moments and sums of tasks; :meth:`with_room` makes the rest of those that remain."""
+        """Drop the moments and sums of tasks; :meth:`with_room` recomputes the rest."""
         return self._replace(sums=dropped.moved_copy(self.sums), moments=dropped.moved_copy(self.moments))
 
     def refreshed(self, M: Matrix) -> Self:
-        """Weights and covariance from the moments: P = (A ⊗ I + S)⁻¹ = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
+        """Compute weights and covariance from the moments: P = (A ⊗ I + S)⁻¹ = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
         K, d = self.sums.shape
         prior = np.kron(M, np.eye(d))
         P = prior
@@ -180,7 +180,7 @@ class FullPrimal(NamedTuple):
         return self._replace(P=P, W=(P @ self.sums.ravel()).reshape(K, d))
 
     def forecast(self, kernel: Kernel, X: Points, codes: Codes, shares: Shares) -> Forecast:
-        """Means and covariances of the margins of records of known tasks: O(n K d²) by matrix products."""
+        """Return means and covariances of the margins of records of known tasks: O(n K d²) by matrix products."""
         x = np.asarray(X.rows.values, np.float64)
         n, d = x.shape
         H = np.zeros((len(self.P), n))
@@ -194,7 +194,7 @@ class FullPrimal(NamedTuple):
         return Forecast(np.einsum("td,td->t", x, self.W[codes]), Q, H)
 
     def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
-        """Move on the records of a block, forecast before it, in place: O((K d)²) a record, by a matrix product."""
+        """Learn a block's records, in place: O((K d)²) each, by a matrix product; the forecast is from before it."""
         lower = root(forecast.Q + np.diag(noise))
         E = forward(lower, forecast.H.T)
         self.P[:] -= E.T @ E
@@ -208,7 +208,7 @@ class FullPrimal(NamedTuple):
     def predict(
         self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
     ) -> tuple[Matrix, Matrix]:
-        """Means of the margins of records of known tasks and, if asked for, their variances (else zeros)."""
+        """Return means of the margins of records of known tasks and, if requested, their variances (else zeros)."""
         x, d = np.asarray(X.rows.values, np.float64), self.W.shape[1]
         q = np.zeros(len(x))
         for i in np.unique(codes) if with_variances else ():
@@ -217,7 +217,7 @@ class FullPrimal(NamedTuple):
         return np.einsum("td,td->t", x, self.W[codes]), q
 
     def predict_unseen(self, kernel: Kernel, X: Points, pairs: Pairs, with_variances: bool) -> tuple[Matrix, Matrix]:
-        """Means and variances as in :meth:`predict`, for records of tasks that nobody has seen."""
+        """Return means and variances as :meth:`predict` does, for records of unseen tasks."""
         shares, diagonal = pairs
         x = np.asarray(X.rows.values, np.float64)
         f, q = np.einsum("td,td->t", x, shares @ self._unexplained()), diagonal * X.squares
@@ -231,7 +231,7 @@ class FullPrimal(NamedTuple):
         return f, q
 
     def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
-        """The mean weights, one row a task."""
+        """Return the mean weights, one row per task."""
         return np.asarray(self.W)
 
 
@@ -255,13 +255,13 @@ class Bordered(NamedTuple):
 
     @classmethod
     def empty(cls, sharing: Any, store: Store) -> Self:
-        """A model of no task and no record."""
+        """Make a model without tasks and records."""
         (alpha, beta, labels, noise), (tasks, births) = np.zeros((4, 0)), np.zeros((2, 0), np.int64)
         count = np.zeros(1, np.int64)
         return cls(np.zeros((0, 0)), alpha, beta, labels, noise, tasks, births, count, sharing, store)
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse more support vectors than slots, of tasks that are not there, or not finite: ValueError."""
+        """Raise ValueError for more support vectors than slots, unknown tasks, or numbers that are not finite."""
         require_counts("count", self.count, 1)
         slots, n = len(self.alpha), int(self.count[0])
         require(n <= slots, f"{n} support vectors do not go into {slots} slots")
@@ -283,13 +283,13 @@ class Bordered(NamedTuple):
         return "dual"
 
     def to_saved(self, tasks: int) -> Self:
-        """Leave out room for more support vectors than there are."""
+        """Return the model without unused room."""
         n = int(self.count[0])
         arrays = self._of_slots(lambda array: array[:n])
         return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **arrays)
 
     def _of_slots(self, change: Callable[[Any], Any]) -> dict[str, Any]:
-        """The arrays that have one entry a slot, changed, by name."""
+        """Apply a function to the arrays with one entry per slot; return them by name."""
         return {name: change(getattr(self, name)) for name in ("alpha", "beta", "labels", "noise", "tasks", "births")}
 
     @property
@@ -302,18 +302,18 @@ class Bordered(NamedTuple):
         return self.store.points(int(self.count[0]), self.births)
 
     def convert(self, rows: Rows, rounds: Codes) -> Points:
-        """Records of any form in that of the model, with the rounds they came in."""
+        """Convert records to the form of the model, with their rounds."""
         return self.store.convert(rows, rounds)
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """Make room for so many features; compute the factor anew if M has ``changed``."""
+        """Resize to this many features; recompute the factor if M has ``changed``."""
         model = self
         if features > self.store.features:
             model = self._replace(store=self.store.with_features(features))
         return model.refreshed(kernel, shares) if changed else model
 
     def drop_tasks(self, dropped: Dropped) -> Self:
-        """Drop the support vectors of tasks; :meth:`with_room` makes the factor of those that remain."""
+        """Drop the support vectors of tasks; :meth:`with_room` recomputes the factor."""
         tasks = dropped.renumbered(self.tasks_of_rows)
         slots = np.flatnonzero(tasks >= 0)
         arrays = self._of_slots(lambda array: array[slots]) | {"tasks": tasks[slots]}
@@ -321,7 +321,7 @@ class Bordered(NamedTuple):
         return self._replace(factor=factor, count=count, store=self.store.select(slots), **arrays)
 
     def refreshed(self, kernel: Kernel, shares: Shares) -> Self:
-        """The model under another M, its factor computed anew in place: O(m²) kernel values and O(m³)."""
+        """Recompute the factor for another M, in place: O(m²) kernel values and O(m³)."""
         n = int(self.count[0])
         if n:
             tasks = self.tasks[:n]
@@ -332,7 +332,7 @@ class Bordered(NamedTuple):
         return self
 
     def forecast(self, kernel: Kernel, X: Points, codes: Codes, shares: Shares) -> Forecast:
-        """Means and covariances of the margins of records of known tasks: O(n m) kernel values, O(n m²) in products.
+        """Return means and covariances of the margins of records of known tasks: O(n m) kernel values, O(n m²) time.
 
         Raises
         ------
@@ -349,7 +349,7 @@ class Bordered(NamedTuple):
         return Forecast(self.beta[:n] @ V, Q * shares(codes, codes) - V.T @ V, V)
 
     def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
-        """Border the factor by the records of a block, forecast before it: O(m²) a record, by a matrix product."""
+        """Extend the factor by a block's records: O(m²) each, by a matrix product; the forecast is from before it."""
         m, n = int(self.count[0]), len(y)
         lower = root(forecast.Q + np.diag(noise))
         model = self._with_slots(m + n)
@@ -366,14 +366,14 @@ class Bordered(NamedTuple):
     def predict(
         self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
     ) -> tuple[Matrix, Matrix]:
-        """Means of the margins of records of known tasks and, if asked for, their variances (else zeros).
+        """Return means of the margins of records of known tasks and, if requested, their variances (else zeros).
 
         A mean needs alpha only, O(m) kernel values; a variance the factor, O(m²).
         """
         return self.predict_unseen(kernel, X, pairs, with_variances)
 
     def predict_unseen(self, kernel: Kernel, X: Points, pairs: Pairs, with_variances: bool) -> tuple[Matrix, Matrix]:
-        """Means and variances as in :meth:`predict`, for records of any tasks."""
+        """Return means and variances as :meth:`predict` does, for records of any tasks."""
         (shares, diagonal), n = pairs, int(self.count[0])
         G = self._products(kernel, X) * shares.T
         f = np.asarray(self.alpha[:n] @ G)
@@ -383,7 +383,7 @@ class Bordered(NamedTuple):
         return f, diagonal * kernel.diagonal(X) - np.einsum("st,st->t", V, V)
 
     def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
-        """The mean weights under the linear kernel, one row a task: O(m d + K² d)."""
+        """Return the mean weights under the linear kernel, one row per task: O(m d + K² d)."""
         n, raw = int(self.count[0]), np.zeros((tasks, features))
         X = as_matrix(self.points())
         for i in np.unique(self.tasks[:n]):
@@ -392,7 +392,7 @@ class Bordered(NamedTuple):
         return np.asarray(_between_all(shares, tasks) @ raw)
 
     def to_primal(self, shares: Shares, tasks: int, features: int) -> FullPrimal:
-        """The primal form of support vectors with the linear kernel: O(m d² + (K d)³)."""
+        """Return the primal form of support vectors with the linear kernel: O(m d² + (K d)³)."""
         n = int(self.count[0])
         check_size(tasks * features)
         X, weight = as_matrix(self.points()).astype(np.float64), 1.0 / self.noise[:n]
@@ -406,7 +406,7 @@ class Bordered(NamedTuple):
         return primal.refreshed(_between_all(shares, tasks))
 
     def _products(self, kernel: Kernel, X: Points) -> Matrix:
-        """Kernel values of the support vectors with records, shape (m, n)."""
+        """Return kernel values of the support vectors with records, shape (m, n)."""
         out = np.zeros((len(X.squares), int(self.count[0])))
         if out.size:
             kernel.values(X, self.points(), out)
@@ -419,15 +419,16 @@ class Bordered(NamedTuple):
 
 
 def check_size(weights: int) -> None:
-    """Refuse a covariance that no memory holds: ValueError."""
+    """Raise ValueError for a covariance that is too large for memory."""
     if 8 * weights**2 > LARGEST:
         raise ValueError(
-            f"solver='primal' keeps the covariance of {weights} weights, {8e-9 * weights**2:.0f} GB; give solver='dual'"
+            f"solver='primal' needs {8e-9 * weights**2:.0f} GB for the covariance of {weights} weights; "
+            "choose solver='dual'"
         )
 
 
 def _between_all(shares: Shares, tasks: int) -> Matrix:
-    """M for all tasks."""
+    """Return M for all tasks."""
     every = np.arange(tasks)
     return shares(every, every)
 
@@ -440,7 +441,7 @@ def _check_values(kernel: Kernel, G: Matrix, Q: Matrix) -> None:
 
 
 class Course(NamedTuple):
-    """A block to walk through: the records to learn first, then those to predict if labels come late.
+    """A block to loop over: the records to learn first, then those to predict before delayed labels.
 
     ``f`` and ``Q`` are changed on the way. ``threshold`` is what y·f must not exceed for a move (or must not reach, if
     ``strict`` is 0); with ``shrunk`` 1 the margin reported is r f / (r + Q_tt), else f. A record of weight w is learned
@@ -459,7 +460,7 @@ class Course(NamedTuple):
 
 @compiled
 def _reported(course, t):
-    """The margin of record t as users see it."""
+    """Return the public margin of record t."""
     f, r = course.f[t], course.noise[t]
     total = r + course.Q[t, t]
     return f * r / total if course.shrunk == 1 and total > 0.0 else f
@@ -473,7 +474,7 @@ def _called(course, t):
 
 @compiled
 def course_through(course, n, delay, margins, own, step_sizes):
-    """Learn the first n records of a course; with a ``delay``, margins are those of the records behind them."""
+    """Learn the first n records of a block; with a ``delay``, predict the records after them."""
     f, Q = course.f, course.Q
     for t in range(n):
         if delay == 0:

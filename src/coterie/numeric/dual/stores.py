@@ -25,44 +25,44 @@ class DenseStore(NamedTuple):
 
     @classmethod
     def empty(cls, features: int) -> Self:
-        """Room for none."""
+        """Make an empty store."""
         return cls(np.zeros((0, features)), np.zeros(0), np.zeros(0))
 
     def check(self, slots: int, features: int) -> None:
-        """Refuse records of other slots or another width: ValueError."""
+        """Raise ValueError for records of other slots or another width."""
         require_shape("records", self.values, slots, features)
         require_shape("squares", self.squares, slots)
         require_shape("lengths", self.lengths, slots)
 
     def with_room(self, capacity: int) -> Self:
-        """The store with exactly so many slots."""
+        """Return the store with exactly this many slots."""
         return type(self)(*(resized(array, (capacity, *array.shape[1:])) for array in self))
 
     def to_saved(self, size: int) -> Self:
-        """Leave out the slots behind the first so many, which hold nothing."""
+        """Return the first ``size`` slots; the others are unused."""
         return type(self)(*(array[:size] for array in self))
 
     def select(self, slots: Places) -> Self:
-        """The records of these slots, in this order."""
+        """Return the records of these slots, in this order."""
         return type(self)(*(array[slots] for array in self))
 
     def with_features(self, features: int) -> Self:
-        """The store with room for so many features."""
+        """Resize the store to this many features."""
         return self._replace(values=resized(self.values, (len(self.values), features)))
 
     def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
-        """Put record ``holder[slot]`` of these records into every slot with a number that is not negative."""
+        """Store record ``holder[slot]`` of these records in every slot with a non-negative number."""
         slots, places = holder >= 0, holder[holder >= 0]
         for array, new in zip(self, (records.rows.values, records.squares, lengths), strict=True):
             array[slots] = new[places]
         return self
 
     def points(self, n: int, births: Places) -> Points:
-        """The records in the first n slots."""
+        """Return the records in the first n slots."""
         return Points(Dense(self.values[:n]), self.squares[:n], births[:n], self.features)
 
     def convert(self, rows: Rows, rounds: Places) -> Points:
-        """Records of any form in that of the store, with the rounds they came in."""
+        """Convert records to the form of the store, with their rounds."""
         return dense_points(rows, rounds, self.features)
 
     @property
@@ -83,12 +83,12 @@ class SparseStore(NamedTuple):
 
     @classmethod
     def empty(cls, features: int) -> Self:
-        """Room for none."""
+        """Make an empty store."""
         entries = np.zeros(0, np.int32), np.zeros(1, np.int64)
         return cls(np.zeros(0), *entries, np.zeros(0), np.zeros(0), np.array([features]))
 
     def check(self, slots: int, features: int) -> None:
-        """Refuse records of other slots or another width, and entries outside their slots: ValueError."""
+        """Raise ValueError for records of other slots or another width, and for entries outside their slots."""
         require_shape("starts", self.starts, slots + 1)
         require_shape("entries", self.entries, len(self.values))
         require_shape("squares", self.squares, slots)
@@ -100,19 +100,19 @@ class SparseStore(NamedTuple):
         require(ends and (self.starts[1:] >= self.starts[:-1]).all(), "the entries of records are not one by one")
 
     def with_room(self, capacity: int) -> Self:
-        """The store with exactly so many slots."""
+        """Return the store with exactly this many slots."""
         squares, lengths = (resized(array, (capacity,)) for array in (self.squares, self.lengths))
         starts = resized(self.starts, (capacity + 1,), self.starts[-1])
         return self._replace(starts=starts, squares=squares, lengths=lengths)
 
     def to_saved(self, size: int) -> Self:
-        """Leave out the slots behind the first so many, which hold nothing."""
+        """Return the first ``size`` slots; the others are unused."""
         end, squares, lengths = int(self.starts[size]), self.squares[:size], self.lengths[:size]
         starts, values, entries = self.starts[: size + 1], self.values[:end], self.entries[:end]
         return type(self)(values, entries, starts, squares, lengths, self.width)
 
     def select(self, slots: Places) -> Self:
-        """The records of these slots, in this order."""
+        """Return the records of these slots, in this order."""
         rows = self._rows().take(slots)
         return type(self)(*rows[:3], self.squares[slots], self.lengths[slots], self.width)
 
@@ -120,11 +120,11 @@ class SparseStore(NamedTuple):
         return Csr(self.values, self.entries, self.starts)
 
     def with_features(self, features: int) -> Self:
-        """The store with room for so many features."""
+        """Resize the store to this many features."""
         return self._replace(width=np.array([features]))
 
     def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
-        """Put record ``holder[slot]`` of these records into every slot with a number that is not negative.
+        """Store record ``holder[slot]`` of these records in every slot with a non-negative number.
 
         O(all entries).
         """
@@ -135,12 +135,12 @@ class SparseStore(NamedTuple):
         return self._replace(values=rows.values, entries=rows.features, starts=rows.starts)
 
     def points(self, n: int, births: Places) -> Points:
-        """The records in the first n slots."""
+        """Return the records in the first n slots."""
         rows = Csr(self.values, self.entries, self.starts[: n + 1])
         return Points(rows, self.squares[:n], births[:n], self.features)
 
     def convert(self, rows: Rows, rounds: Places) -> Points:
-        """Records of any form in that of the store, with the rounds they came in."""
+        """Convert records to the form of the store, with their rounds."""
         form = rows.to_csr()
         return points(form, rounds, max(self.features, form.width))
 
@@ -154,11 +154,11 @@ Store = DenseStore | SparseStore
 
 
 def empty_store(dense: bool, features: int) -> Store:
-    """A store of no records, which are to come dense or sparse."""
+    """Make an empty store for dense or sparse records."""
     return (DenseStore if dense else SparseStore).empty(features)
 
 
 def dense_points(rows: Rows, rounds: Places, features: int) -> Points:
-    """Records of any form as rows of an array with at least so many columns."""
+    """Convert records to rows of an array with at least this many columns."""
     form = rows.to_dense(features)
     return points(form, rounds, form.values.shape[1])

@@ -9,7 +9,7 @@ from coterie.numeric.core.generic import compiled
 
 @compiled
 def inverse_diagonal(indptr, indices, lower, pivot):
-    """The diagonal of (L D L')^-1 by Takahashi's recurrence on the pattern of L.
+    """Return the diagonal of (L D L')^-1 by Takahashi's recurrence on the pattern of L.
 
     With Z the inverse, Z = D^-1 L^-1 + (I - L') Z; read on the pattern of L from the last column to the first,
 

@@ -1,1 +1,1 @@
-"""The round over weights: rules, relations, adaptive steps, variances, averaging, forgetting, mixtures."""
+"""Linear models: rules, relations, adaptive steps, variances, averaging, forgetting, ensembles."""

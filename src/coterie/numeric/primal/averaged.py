@@ -1,4 +1,4 @@
-"""Averages of the weights before each round: a twin of the model gathers every move times its round.
+"""Averages of the weights before each round: a second table sums every update times its round.
 
 With the sum of the moves Θ and that of the timed moves Φ, T rounds have the mean M(Θ - Φ/T). Kinds that can be averaged
 have bodies of ``add_timed`` and ``summed_margin``, and methods ``summed_weights`` and ``without_sharing``.
@@ -33,7 +33,7 @@ from .round import (
 
 
 class AveragedModel(namedtuple("AveragedModel", "model twin clock"), Wrapper):
-    """A model and a twin that gathers its moves weighted by their round; ``clock[0]`` counts the rounds learned."""
+    """A model and its sum of updates times their rounds; ``clock[0]`` counts the learned rounds."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class AveragedModel(namedtuple("AveragedModel", "model twin clock"), Wrapper):
 
 
 class Averaged(AveragedModel):
-    """A model and a twin that have tables of their own."""
+    """A model and its time-weighted sums in separate tables."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class Averaged(AveragedModel):
         return self._replace(model=self.model.to_saved(extent), twin=self.twin.to_saved(extent).without_sharing())
 
     def rescale(self, to: float, by: float) -> None:
-        """Multiply the weights and the timed moves by ``to`` and divide them by ``by``, in place."""
+        """Multiply the weights and the time-weighted sums by ``to`` and divide them by ``by``, in place."""
         self.model.rescale(to, by)
         self.twin.rescale(to, by)
 
@@ -70,13 +70,13 @@ class Averaged(AveragedModel):
 
 
 class AveragedPairs(AveragedModel):
-    """A model of pairs, the second numbers of which are its twin."""
+    """A model of pairs with the time-weighted sums as second numbers."""
 
     __slots__ = ()
 
     @classmethod
     def from_model(cls, model: Any, clock: NDArray[np.float64]) -> Self:
-        """Join a model of pairs with its twin, which is the same memory."""
+        """Combine a model of pairs with its time-weighted sums, in the same memory."""
         return cls(model, model.map_tables(second), clock)
 
     def map_models(self, change: Callable[[Any], Any]) -> AveragedPairs:

@@ -1,4 +1,4 @@
-"""Calls of compiled functions for one record at a time: numba's look at argument types would take longest."""
+"""Calls of compiled functions for one record at a time, without numba's slow dispatch on argument types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE = 20
 
 
 def prepared(function: Any) -> Callable[..., Any]:
-    """Return a call of a compiled function without a look at argument types while its model is the same object.
+    """Return a call of a compiled function that skips type dispatch while its model is the same object.
 
     Numba determines the type of every array at every call, 2 µs for a model of a dozen arrays. After ``PATIENCE`` calls
     with one model the code compiled for its types is stored and called directly; the arguments behind the model must

@@ -1,4 +1,4 @@
-"""Coin betting (COCOB): weights that need no rate, for every task and every group.
+"""Coin betting (COCOB): weights without a learning rate, for every task and every group.
 
 Each weight bets on the sign of its next gradient with a fraction of its wealth. A move of c at task i is g_j = c x_j in
 the task's own row and in that of each of its groups. With L_j the largest |g_j| of the feature in any row,
@@ -57,7 +57,7 @@ class Coin(namedtuple("Coin", "groups tasks levels largest alpha wealth"), Level
 
 @no_refcount
 def measure(table, n, c, rows, t):
-    """Note the largest gradients of a move of c by record t, as the n-th numbers of the only row."""
+    """Store the largest gradients of an update of c by record t, as the n-th numbers of the only row."""
     for k in range(begin(rows, t), end(rows, t)):
         gradient = abs(c * value(rows, t, k))
         # an entry of zero must claim no cell of a sparse table
@@ -68,7 +68,7 @@ def measure(table, n, c, rows, t):
 
 @no_refcount
 def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
-    """Move a weight by its gradient, which is not zero, and bet anew; given are the addresses of w, θ, G and R."""
+    """Update a weight by its non-zero gradient, and bet again; addresses of w, θ, G and R are given."""
     total = get_value(table, sums) + gradient
     gained = get_value(table, gains) + abs(gradient)
     reward = max(get_value(table, rewards) + gradient * get_value(table, weight), 0.0)
@@ -80,7 +80,7 @@ def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
 
 @no_refcount
 def _bet_row(table, row, wealth, alpha, largest, c, rows, t):
-    """Move a row by c times record t, and bet anew on each of its features."""
+    """Update a row by c times record t, and bet again on each of its features."""
     sums, gains, rewards = offset_of(table, SUM), offset_of(table, GAINED), offset_of(table, REWARD)
     for k in range(begin(rows, t), end(rows, t)):
         # without a gradient there is no bet, and the denominator could be zero

@@ -1,4 +1,4 @@
-"""Members of an ensemble that learn side by side, with their numbers for a weight side by side.
+"""Members of an ensemble that learn in one loop, with their numbers of a weight next to each other.
 
 A row of ``tasks`` has the numbers of all members that keep something for a task, the one row of ``groups`` those of all
 members that share something; so a feature's numbers come into cache together. A member is one of three kinds, each of
@@ -48,7 +48,7 @@ CHUNK = 64
 
 
 class Members(NamedTuple):
-    """The members: ``kinds`` (m,), ``settings`` (m, 2), and of the two levels ``at`` and ``shares`` (m, 2).
+    """The members: ``kinds`` (m,), ``settings`` (m, 2), and for the two levels ``at`` and ``shares`` (m, 2).
 
     ``at`` is where in a row a member's numbers begin, -1 if it has none there; ``shares`` are the weights in M of the
     rows. ``largest`` is where in the row of scales a coin better has its L.
@@ -76,13 +76,13 @@ class Workspace(NamedTuple):
 
     @classmethod
     def allocate(cls, members: int, experts: int) -> Workspace:
-        """Make room for so many members and experts."""
+        """Allocate arrays for this many members and experts."""
         predictions, pooled, steps, noise = np.zeros((4, members))
         return cls(predictions, pooled, steps, noise, np.zeros(CHUNK, np.uint64), allocate_work(experts))
 
 
 class MemberModels(NamedTuple):
-    """An ensemble as a model of the compiled round: tables, members, and stacking.
+    """An ensemble as a model of the compiled loop: tables, members, and stacking.
 
     ``has_own``, ``has_pool`` and ``bets`` are true if some member has numbers in ``tasks``, ``groups`` and ``largest``.
     ``factors`` (S, m) make experts of the members; ``losses``, ``layer`` and ``local`` are those of
@@ -107,7 +107,7 @@ class MemberModels(NamedTuple):
 
 
 class EnsembleModel(NamedTuple):
-    """The rule of a mixture: each member learns by its own, and then the mixture does."""
+    """The update rule of an ensemble: each member learns by its own rule, then the stacker learns."""
 
     members: int
 
@@ -117,12 +117,12 @@ class EnsembleModel(NamedTuple):
 
 @generic_no_refcount
 def _remember(table, places, k, place):
-    """Note the address of the k-th weight of a chunk."""
+    """Store the address of the k-th weight of a chunk."""
 
 
 @generic_no_refcount
 def _recall(table, row, rows, t, k, places, first):
-    """Return the address of the weight of entry k of a record, of a chunk that begins with the first."""
+    """Return the address of the weight of entry k of a record, in a chunk that starts with ``first``."""
 
 
 @when(_remember, object)
@@ -141,7 +141,7 @@ for _kind in (RowMajor, RowMajorMany):  # where that is less work than to look i
 
 @no_refcount
 def _add_products(table, row, level, members, rows, t, first, last, places, predictions):
-    """Add the products of some entries with the weights in a row to each member's margin, in the entries' order."""
+    """Add the products of some entries with the weights in a row to each member's margin, in entry order."""
     for k in range(first, last):
         _remember(table, places, k - first, find_weight(table, row, feature(rows, t, k)))
     # each member adds up in the order of entries, as it would alone: sums must be equal to the last bit
@@ -166,7 +166,7 @@ def _score_level(table, row, level, members, rows, t, places, predictions):
 
 @no_refcount
 def _combine(factors, margins, experts):
-    """Write the margins of experts, sums of the members' with factors (S, m)."""
+    """Write the margins of experts, sums of the members' margins with factors (S, m)."""
     for a in range(experts.size):
         experts[a] = 0.0
         for m in range(margins.size):
@@ -176,7 +176,7 @@ def _combine(factors, margins, experts):
 
 @no_refcount
 def score_members(model, i, rows, t):
-    """Write the margins of members and experts of record t of task i; returns the mixture's."""
+    """Write the margins of members and experts of record t of task i; return the ensemble's."""
     members, work, experts = model.members, model.work, model.work.mixing.experts
     for m in range(work.predictions.size):
         work.predictions[m] = 0.0
@@ -228,7 +228,7 @@ when(ready, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t)
 
 @no_refcount
 def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, places):
-    """Move a betting member's weights in a row for some entries with noted addresses."""
+    """Update a betting member's weights in a row for some entries with stored addresses."""
     n, scales = members.at[m, level], members.largest[m]
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
     first_number, sums = offset_of(table, n), offset_of(table, n + SUM)
@@ -243,7 +243,7 @@ def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, p
 
 @no_refcount
 def _move_some(table, row, level, members, largest, steps, noise, y, rows, t, first, last, places):
-    """Move each member's weights in a row for some entries."""
+    """Update each member's weights in a row for some entries."""
     for k in range(first, last):
         _remember(table, places, k - first, get_or_insert(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
@@ -286,7 +286,7 @@ def _variance(model, m, i, rows, t):
 
 @no_refcount
 def _choose_steps(model, i, y, rows, t):
-    """Write each member's step, by its latest margin; returns the longest step."""
+    """Write each member's step size, by its latest margin; return the largest."""
     members, work = model.members, model.work
     longest = 0.0
     for m in range(members.kinds.size):
@@ -305,7 +305,7 @@ def _choose_steps(model, i, y, rows, t):
 
 @no_refcount
 def learn_members(model, i, y, rows, t):
-    """Learn record t right after ``score_members``, if it is ``ready``; return the longest step."""
+    """Learn record t right after ``score_members``, if there is room; return the largest step size."""
     members, work = model.members, model.work
     # all steps are chosen before the first weight moves: members do not see each other
     longest = _choose_steps(model, i, y, rows, t)
@@ -334,7 +334,7 @@ when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 @no_refcount
 def _score_late(model, i, rows, s, predictions):
-    """Return the margin of record s of task i, by which it is learned; experts count as they predicted it.
+    """Return the current margin of record s of task i for learning; experts keep their earlier predictions.
 
     They count as they are now if all predictions are 0, and those that left have none.
     """
@@ -351,7 +351,7 @@ def _score_late(model, i, rows, s, predictions):
 
 @compiled
 def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, query_strategy):
-    """As :func:`coterie.numeric.primal.stream.learn`, for labels ``tasks.size - y.size`` rounds late.
+    """Learn as :func:`coterie.numeric.primal.stream.learn`, with labels delayed by ``tasks.size - y.size`` rounds.
 
     ``predictions`` (S, n) has the experts' margins of the first ``given`` records, which were predicted before, and
     gets those of the others. Experts are charged for these margins, unless all are 0. It is (S, 0) if labels are not

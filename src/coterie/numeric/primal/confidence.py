@@ -1,4 +1,4 @@
-"""Confidence-weighted weights (diagonal AROW): a mean and a variance, side by side, for every task and every group.
+"""Diagonal AROW: a mean and a variance for every weight of every task and every group.
 
 What is stored beside a weight is the precision P it gained, so that an untouched pair is two zeros: with the prior
 variance p of its level, which is the level's weight in M, its variance is
@@ -22,7 +22,7 @@ from .round import Wrapper, add, predictive_variance
 
 
 class ConfidenceWeights(namedtuple("ConfidenceWeights", "groups tasks levels noise"), LevelModel):
-    """Pairs (mean, gained precision) for every group and for every task; ``noise`` is relative to the record."""
+    """Pairs (mean, added precision) for every group and for every task; ``noise`` is relative to the record."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ def label_variance(noise, rows, t):
 
 @no_refcount
 def row_variance(table, row, n, prior, rows, t):
-    """Return the variance of the margin that a row has; the n-th number of a weight is its P."""
+    """Return a row's part of the margin's variance; the n-th number of a weight is its P."""
     # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
     # by the record's entries that are not 0, for neither its place in a block nor a stored 0 must change a bit.
     second = offset_of(table, n)
@@ -63,7 +63,7 @@ def row_variance(table, row, n, prior, rows, t):
 
 @no_refcount
 def sharpen(table, place, second, x, prior, move, sharpness):
-    """Move the weight at an address by ``move`` times its variance, relative to the prior one, times x.
+    """Update the weight at an address by ``move`` times its variance, relative to the prior one, times x.
 
     ``second`` is the address of its P, which gains x² times ``sharpness``.
     """

@@ -1,4 +1,4 @@
-"""Exponentials of symmetric matrices: a single column, the whole, and the trace."""
+"""Exponentials of symmetric matrices: a single column, the whole matrix, and the trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOLERANCE = 1e-14
 
 @noinline
 def outgrows(B, limit):
-    """Return True if the largest eigenvalue of B exceeds the limit: O(K²) unless it comes near."""
+    """Return True if the largest eigenvalue of B exceeds the limit: O(K²) unless it is close to it."""
     largest = 0.0
     for j in range(B.shape[0]):
         row = 0.0
@@ -34,7 +34,7 @@ def log_trace_exponential(B):
 
 @noinline
 def exponential(B, out):
-    """Write exp(B) up to a factor, its largest eigenvalue being 1: O(K³); tasks apart from all stay so exactly."""
+    """Write exp(B) with largest eigenvalue 1: O(K³); tasks uncorrelated with all others stay exactly so."""
     values, vectors = np.linalg.eigh(B)
     product = np.dot(vectors * np.exp(values - values[-1]), vectors.T)
     symmetrise(product, out)
@@ -74,7 +74,7 @@ def exponential_column(B, i, out):
 
 @noinline
 def _tridiagonal(T):
-    """Return the largest eigenvalue of T and the first column of exp(T) without that factor."""
+    """Return the largest eigenvalue of T, and the first column of exp(T) up to its factor."""
     values, vectors = np.linalg.eigh(np.ascontiguousarray(T))
     top = values[-1]
     return top, np.dot(vectors, np.exp(values - top) * np.ascontiguousarray(vectors[0]))

@@ -1,4 +1,4 @@
-"""Forgetting: after each round every number of a table shrinks by a factor, which costs O(1).
+"""Forgetting: every number of a table is multiplied by a factor after each round, at a cost of O(1).
 
 What is stored is a number divided by the table's ``scale``; to forget is to shrink the scale. When it has become small,
 all numbers are multiplied by it once, which happens after so many half-lives that it costs nothing in the mean.
@@ -36,7 +36,7 @@ LEAST = 1e-15
 
 
 class Faded(NamedTuple):
-    """A table of numbers that each count ``scale[0]`` times the stored number."""
+    """A table of numbers that are each multiplied by ``scale[0]``."""
 
     table: Any
     scale: Any
@@ -51,27 +51,27 @@ class Faded(NamedTuple):
         return np.asarray(self.scale[0] * self.table.rows(rows, features))
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if so many rows of so many features fit in as it is."""
+        """Return True if this many rows and features fit into the table."""
         return bool(self.table.has_room(rows, features))
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Faded:
-        """Drop the weights of these rows; others can use their memory."""
+        """Drop the weights of these rows; their memory can be reused."""
         return self._replace(table=self.table.clear_rows(rows))
 
     def drop_rows(self, dropped: Dropped) -> Faded:
-        """Drop rows, others taking their places."""
+        """Drop rows; the last rows take their places."""
         return self._replace(table=self.table.drop_rows(dropped))
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Faded:
-        """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
+        """Make room for this many new weights in each of these rows."""
         return self._replace(table=self.table.make_room(rows, entries))
 
     def part(self, rows: int, features: int) -> Faded:
-        """Name so many rows and features as the part to be saved."""
+        """Select this many rows and features to save."""
         return self._replace(table=self.table.part(rows, features))
 
     def check(self, rows: int, features: int) -> None:
-        """Refuse a table that its own check refuses, and a scale outside of (0, 1]: ValueError."""
+        """Raise ValueError for an invalid table, and for a scale outside (0, 1]."""
         self.table.check(rows, features)
         require_shape("scale", self.scale, 1)
         require_rate("scale", float(self.scale[0]), most=1.0)
@@ -83,13 +83,13 @@ when(set_value, Faded)(lambda table, place, number: set_value(table.table, place
 
 
 class TimeDecay(namedtuple("TimeDecay", "model shared own"), Wrapper):
-    """A model with tables that shrink by these factors a round: ``shared`` weights, and a task's ``own``."""
+    """A model with tables that decay by these factors per round: ``shared`` weights, and a task's ``own``."""
 
     __slots__ = ()
 
     @classmethod
     def from_model(cls, model: Any, shared: float, own: float) -> Self:
-        """Let the tables of a model fade."""
+        """Add decay to the tables of a model."""
         return cls(model.map_tables(lambda table: Faded(table, np.ones(1))), shared, own)
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
@@ -122,7 +122,7 @@ def _skip(model):
 
 @generic
 def fade_all(model, shared, own):
-    """Let the tables of a model shrink."""
+    """Decay the tables of a model by one round."""
 
 
 @when(fade_all, Spread)
@@ -138,7 +138,7 @@ def _fade_levels(model, shared, own):
 
 @compiled
 def fade(table, factor):
-    """Let every number of a table shrink by a factor: O(1) in the mean."""
+    """Multiply every number of a table by a factor: O(1) on average."""
     # the numbers stay as they are, only their common scale shrinks
     table.scale[0] *= factor
     if table.scale[0] < LEAST:

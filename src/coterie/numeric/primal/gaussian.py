@@ -1,4 +1,4 @@
-"""Weights of which all covariances are known, w ~ N(mean, P), and how they learn."""
+"""Weights with a full covariance, w ~ N(mean, P), and their updates."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ LARGEST = 1e75
 
 
 class Gaussian(NamedTuple):
-    """Weights with all covariances: ``mean`` (c,) and ``covariance`` (c, c)."""
+    """Weights with a full covariance: ``mean`` (c,) and ``covariance`` (c, c)."""
 
     mean: Any
     covariance: Any
 
     @classmethod
     def from_priors(cls, width: int, priors: NDArray[np.float64]) -> Gaussian:
-        """Create weights with mean 0 and prior variances, that of the first and that of all others."""
+        """Create weights with mean 0 and prior variances, one for the first and one for all others."""
         return cls(np.zeros(width), np.diag(priors[np.minimum(np.arange(width), 1)]))
 
     def resized(self, width: int, priors: NDArray[np.float64]) -> Gaussian:
-        """Copy the first weights, and add others a priori."""
+        """Copy the first weights, and add others with prior variances."""
         copy, common = Gaussian.from_priors(width, priors), min(width, len(self.mean))
         copy.mean[:common] = self.mean[:common]
         copy.covariance[:common, :common] = self.covariance[:common, :common]
         return copy
 
     def check(self, name: str, width: int) -> None:
-        """Raise ValueError if the arrays do not fit together, or hold numbers that no records lead to."""
+        """Raise ValueError if the arrays do not fit together, or have impossible numbers."""
         require_shape(f"mean of {name}", self.mean, width)
         require_within(f"mean of {name}", self.mean, -LARGEST, LARGEST)
         require_shape(f"covariance of {name}", self.covariance, width, width)
@@ -66,7 +66,7 @@ def multiply(gaussian, width, x, moved):
 
 @no_refcount_noinline
 def absorb(gaussian, width, priors, factor, residual, total, moved, factors):
-    """Learn a label of that residual and variance, ``moved`` being P x; multiply precisions by ``kept``."""
+    """Learn a label by its residual and variance, with ``moved`` = P x; multiply precisions by ``kept``."""
     # the square root goes to both factors, so that P stays symmetric to the last bit
     shrunk = math.sqrt(1.0 / total)
     for a in range(width):

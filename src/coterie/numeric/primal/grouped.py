@@ -1,4 +1,4 @@
-"""Relations of nested groups: raw sums for every task and every group, W = MΘ formed entry by entry.
+"""Relations of nested groups: raw sums for every task and every group, and W = MΘ entry by entry.
 
 A round costs O(nnz · levels) whatever the number of tasks. :class:`LevelModel` is the base of other kinds, too, that
 keep a row for every task and every group.
@@ -60,12 +60,12 @@ class Levels(NamedTuple):
     since: Any
 
     def to_saved(self, groups: int, tasks: int) -> Levels:
-        """Leave out room for further groups and tasks."""
+        """Return the levels without unused room for groups and tasks."""
         of_tasks, of_groups = (array[:tasks] for array in self[:2]), (array[:groups] for array in self[2:])
         return Levels(*of_tasks, *of_groups)
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse paths to groups that are not there, members that are not those of the paths, and absurd clocks."""
+        """Raise an error for unknown groups, member counts that do not fit the paths, and invalid clocks."""
         K, G, depth = bounds.tasks, bounds.groups, self.paths.shape[1]
         require_shape("paths", self.paths, len(self.own), depth)
         require_shape("weight", self.weight, len(self.weight))
@@ -98,7 +98,7 @@ class Arrivals(NamedTuple):
 
 
 def no_levels(depth: int) -> Levels:
-    """Make levels of no task at all, with so many groups a task."""
+    """Make levels without tasks, for tasks in this many groups."""
     none, zeros = np.zeros(0, np.int64), np.zeros(0)
     return Levels(np.zeros((0, depth), np.int64), zeros, zeros.copy(), none, zeros.copy(), zeros.copy())
 
@@ -109,7 +109,7 @@ NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.z
 
 @compiled
 def reweigh(levels, group, weight, clock):
-    """Set the weight of a group from round ``clock`` on; an unchanged weight leaves its integral over rounds as it is.
+    """Set the weight of a group from round ``clock`` on; the integral over rounds includes the earlier weight.
 
     The first weight counts from the first round on: no move was made in the group before, so nothing depends on it, and
     the round in which a group was first heard of must not change a bit.
@@ -124,7 +124,7 @@ def reweigh(levels, group, weight, clock):
 
 @compiled
 def count_arrivals(arrivals, i, s):
-    """Count the tasks up to i, which have come by round s of the block: O(levels) each."""
+    """Count the tasks up to i, which appear by round s of the block: O(levels) each."""
     levels, clock = arrivals.levels, arrivals.rounds + s
     for task in range(arrivals.counted[0], i + 1):
         for level in range(levels.paths.shape[1]):
@@ -159,7 +159,7 @@ class LevelModel(Model):
         return self._replace(levels=sharing)
 
     def map_tables(self, change: Callable[[Any], Any]) -> Self:
-        """Change the tables one by one."""
+        """Apply a function to each table."""
         return self._replace(groups=change(self.groups), tasks=change(self.tasks))
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
@@ -168,7 +168,7 @@ class LevelModel(Model):
         )
 
     def own_features(self, features: int) -> int:
-        """Return how many weights a task's own row has, for records of so many features."""
+        """Return the number of weights in a task's own row, for records with this many features."""
         return features
 
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
@@ -210,7 +210,7 @@ class LevelModel(Model):
         return self.weighted_rows(specific, np.ones(len(self.levels.weight)), features)
 
     def weighted_rows(self, own: NDArray[np.float64], weight: NDArray[np.float64], features: int) -> Weights:
-        """Sum the row of each task times ``own`` and those of its groups times ``weight``."""
+        """Return the row of each task times ``own`` plus those of its groups times ``weight``."""
         tasks = len(own)
         W = np.zeros((tasks, features))
         if np.any(own):
@@ -235,7 +235,7 @@ def _score_plain(model, i, rows, t):
 
 @no_refcount
 def levels_ready(model, i, rows, t):
-    """Return True if the tables have room for a move at task i."""
+    """Return True if the tables have room for an update at task i."""
     levels = model.levels
     room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
@@ -268,7 +268,7 @@ def _prefetch_task(model, i):
 
 
 class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
-    """Raw sums of moves: a row of ``groups`` for every group, a row of ``tasks`` for every task."""
+    """Raw sums of updates: one row of ``groups`` for every group, one row of ``tasks`` for every task."""
 
     __slots__ = ()
 
@@ -276,14 +276,14 @@ class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
         return self.weighted_rows(self.levels.own[:tasks], self.levels.weight, features)
 
     def summed_weights(self, twin: Grouped, rounds: float, tasks: int, features: int) -> Weights:
-        """Sum over so many rounds the weights before each."""
+        """Return the sum of the weights before each of this many rounds."""
         levels = self.levels
         integral = levels.spent + levels.weight * (rounds - levels.since)
         moves = self.weighted_rows(levels.own[:tasks] * rounds, integral, features)
         return moves - twin.summed_rows(tasks, features)
 
     def without_sharing(self) -> Grouped:
-        """Leave out the levels, which are saved with the model that this one is a twin of."""
+        """Return the model without levels, which are saved with the main model."""
         return self._replace(levels=None)
 
 

@@ -1,4 +1,4 @@
-"""Adaptive gradients of weights shared by all tasks, and of a constant of each task."""
+"""AdaGrad for weights shared by all tasks, and for an intercept of each task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VALUE = 0.5
 
 
 class Intercepts(Adaptive):
-    """As :class:`Adaptive`, but a task's own row has one weight: that of a feature which is ``VALUE`` in all records.
+    """As :class:`Adaptive`, but a task's own row has one weight, for a feature that is ``VALUE`` in all records.
 
     The table of tasks' own rows has a place for each.
     """

@@ -1,4 +1,4 @@
-"""Mixed-effects models: shared weights with all covariances, and a task's own with variances, on z-scores.
+"""Mixed-effects models: shared weights with a full covariance, and each task's own with variances, on z-scores.
 
 A record of task k has the margin f = (m + v_k) · x. Its entries are divided by that of the constant, which is first in
 x; so records of unit length become z-scores again, and those without a constant get one. A priori m ~ N(0, P) with
@@ -55,7 +55,7 @@ FLATTEST = 1e-4
 
 
 class SeenFeatures(NamedTuple):
-    """The columns of features seen, the first ``LIMIT`` of them, in the order of their first value other than 0.
+    """The columns of non-zero features so far, at most ``LIMIT``, in order of first appearance.
 
     ``columns`` (LIMIT,) is in that order, the constant before all others, -1 if it has no column; ``table`` is a hash
     table of positions in it, -1 for an empty entry.
@@ -76,7 +76,7 @@ class SeenFeatures(NamedTuple):
 
 
 class FilterWork(NamedTuple):
-    """Arrays for one record: x, Px, factors of forgetting, and ``notes``.
+    """Arrays for one record: x, Px, forgetting factors, and ``notes``.
 
     ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
     the margin, the variances of both, and the number of features for which room is needed.
@@ -89,7 +89,7 @@ class FilterWork(NamedTuple):
 
     @classmethod
     def with_width(cls, width: int) -> FilterWork:
-        """Allocate arrays for so many features."""
+        """Allocate arrays for this many features."""
         return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.full(7, -1.0))
 
 
@@ -97,7 +97,7 @@ RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED = range(7)
 
 
 class MixedEffects(NamedTuple):
-    """Everything that one member learns.
+    """The state of one mixed-effects member.
 
     ``priors`` are the prior variances of the shared constant and slopes, ``ridges`` the prior precisions of a task's
     own; ``kept`` are the factors by which precisions of a task's own and of shared weights are forgotten; ``logistic``
@@ -128,7 +128,7 @@ class MixedEffects(NamedTuple):
         logistic: bool = False,
         tasks: int = 0,
     ) -> MixedEffects:
-        """Create a model of no records, given prior variances of constants and slopes."""
+        """Create a model without records, with prior variances of constants and slopes."""
         variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
         seen, shared = SeenFeatures.from_columns(np.array([-1], np.int32)), Gaussian.from_priors(1, variances)
         numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1)), np.ones(2)
@@ -138,7 +138,7 @@ class MixedEffects(NamedTuple):
 
     @property
     def has_left(self) -> bool:
-        """True once more features than the limit were seen."""
+        """True if more features than the limit were seen."""
         return bool(self.clock[0] > LIMIT)
 
     @property
@@ -147,7 +147,7 @@ class MixedEffects(NamedTuple):
         return self.seen.columns[: 0 if self.has_left else self.clock[0]]  # type: ignore[no-any-return]
 
     def own_width(self, width: int) -> int:
-        """Return how many of so many features have weights of a task's own."""
+        """Return how many of this many features have own weights of a task."""
         return width if self.ridges[1] > 0.0 else min(width, 1)
 
     def with_constant(self, column: int) -> MixedEffects:
@@ -157,13 +157,13 @@ class MixedEffects(NamedTuple):
         return self._replace(seen=SeenFeatures.from_columns(np.append(np.int32(column), self.columns[1:])))
 
     def with_tasks(self, tasks: int) -> MixedEffects:
-        """Return the model with space for so many tasks."""
+        """Return the model with space for this many tasks."""
         if self.has_left or tasks <= len(self.weights):
             return self
         return self._replace(weights=enlarged(self.weights, tasks), precisions=enlarged(self.precisions, tasks))
 
     def with_room(self) -> MixedEffects:
-        """Return the model with space for the features needed, without numbers if it has left."""
+        """Return the model with space for the needed features; empty if it has stopped."""
         if self.has_left:
             none = np.zeros((0, 0))
             return self._replace(
@@ -182,17 +182,17 @@ class MixedEffects(NamedTuple):
         return self._replace(shared=shared, weights=own[0], precisions=own[1], work=FilterWork.with_width(width))
 
     def lent(self) -> MixedEffects:
-        """Return the model with working arrays of its own, so that several threads can predict at a time."""
+        """Return the model with separate working arrays, so that several threads can predict at a time."""
         return self._replace(work=FilterWork.with_width(len(self.shared.mean)))
 
     def drop_tasks(self, dropped: Dropped) -> None:
-        """Drop the numbers of tasks; the last tasks take the places of those dropped."""
+        """Drop the numbers of tasks; the last tasks take their places."""
         if not self.has_left:
             dropped.move(self.weights)
             dropped.move(self.precisions)
 
     def coefficients(self, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return m + v of tasks, m of the task -1, shape (tasks, features seen), the constant first."""
+        """Return m + v of tasks, or m for the task -1, shape (tasks, features seen), the constant first."""
         width = len(self.columns)
         coefficients = np.tile(self.shared.mean[:width], (len(tasks), 1))
         if len(self.weights):
@@ -209,7 +209,7 @@ class MixedEffects(NamedTuple):
         return self._replace(shared=self.shared.resized(width, self.priors), **own, work=FilterWork.with_width(0))
 
     def check(self, tasks: int, features: int) -> None:
-        """Raise ValueError if arrays have other shapes, or numbers beyond the limits that learning keeps."""
+        """Raise ValueError for other shapes, or for numbers that learning cannot reach."""
         require_shape("clock of mixed effects", self.clock, 1)
         require_within("number of features seen", self.clock, 1, min(features, LIMIT) + 1)
         require_shape("columns of features seen", self.seen.columns, LIMIT)
@@ -231,7 +231,7 @@ class MixedEffects(NamedTuple):
 
 @no_refcount
 def find(seen, column):
-    """Return the entry of the hash table that has a column, or the empty one that it would get."""
+    """Return the hash-table entry of a column, or the empty entry for it."""
     at = slot(np.uint64(column), _MASK)
     while seen.table[at] >= 0 and seen.columns[seen.table[at]] != column:
         at = (at + 1) & (seen.table.size - 1)
@@ -240,7 +240,7 @@ def find(seen, column):
 
 @no_refcount
 def _add_features(model, rows, t):
-    """Add the features of a record that are not 0 to those seen."""
+    """Add the non-zero features of a record to those seen."""
     seen = model.seen
     for k in range(begin(rows, t), end(rows, t)):
         if model.clock[0] <= LIMIT and value(rows, t, k) != 0.0:
@@ -254,7 +254,7 @@ def _add_features(model, rows, t):
 
 @no_refcount
 def _write_record(seen, rows, t, width, x):
-    """Write the features seen of a record as a dense one of this width, divided by the constant, which comes first."""
+    """Write a record's seen features densely in this width, divided by the constant, which comes first."""
     for j in range(width):
         x[j] = 0.0
     for k in range(begin(rows, t), end(rows, t)):
@@ -272,7 +272,7 @@ def _write_record(seen, rows, t, width, x):
 
 @no_refcount
 def _note_parts(model, i, width):
-    """Note the parts of the margin, and the variance of the own one; a task that is not known has the number -1."""
+    """Store the parts of the margin, and the variance of the own part; an unknown task has the number -1."""
     shared, own, variance, x = 0.0, 0.0, 0.0, model.work.x
     for j in range(width):
         shared += model.shared.mean[j] * x[j]
@@ -296,7 +296,7 @@ def _note_shared_variance(model):
 # called at several places: inlined, it would be compiled at each
 @no_refcount_noinline
 def predict_margin(model, i, rows, t):
-    """Return the margin of record t of task i, NaN if the model has left; note its parts.
+    """Return the margin of record t of task i, NaN if the model has stopped; store its parts.
 
     Log-odds are divided by sqrt(1 + π s² / 8), s² being their variance.
     """
@@ -316,7 +316,7 @@ def predict_margin(model, i, rows, t):
 
 @no_refcount_noinline
 def learn(model, i, y, rows, t):
-    """Learn record t of task i, for which there is room; return how far it moved the model, 0 if that has left."""
+    """Learn record t of task i, for which there is room; return the size of the update, 0 if stopped."""
     _add_features(model, rows, t)
     if model.clock[0] > LIMIT:
         return 0.0
@@ -346,7 +346,7 @@ def learn(model, i, y, rows, t):
 
 @no_refcount
 def _move_own(model, i, width, residual, noise, total):
-    """Move a task's own weights by a label of that residual and variance."""
+    """Update a task's own weights by a label with this residual and variance."""
     for j in range(width):
         x, ridge = model.work.x[j], model.ridges[min(j, 1)]
         if ridge > 0.0:
@@ -358,7 +358,7 @@ def _move_own(model, i, width, residual, noise, total):
 
 @no_refcount
 def has_room(model, i, rows, t):
-    """Return True if the model has room for record t of task i, or has left; note how much room is needed."""
+    """Return True if the model has room for record t of task i, or has stopped; store the room needed."""
     needed, width = model.clock[0], model.shared.mean.size
     if needed > LIMIT:
         return width == 0
@@ -371,7 +371,7 @@ def has_room(model, i, rows, t):
 
 @compiled
 def margin_variances(model, rows, tasks, variances):
-    """Write the variance of each record's margin; a task that is not known has the number -1."""
+    """Write the variance of each record's margin; an unknown task has the number -1."""
     for t in range(tasks.size):
         if not np.isnan(predict_margin(model, tasks[t], rows, t)):
             _note_shared_variance(model)
@@ -379,7 +379,7 @@ def margin_variances(model, rows, tasks, variances):
 
 
 class FilterStep(NamedTuple):
-    """The rule of a mixed-effects model: its step is the whole of its learning."""
+    """The rule of a mixed-effects model: its step is the complete update."""
 
 
 when(score, MixedEffects)(lambda model, i, rows, t: predict_margin(model, i, rows, t))

@@ -1,4 +1,4 @@
-"""Learned relations: M = A⁻¹ is state, and the Gram matrix of the task vectors is all that a relation sees.
+"""Learned relations: M = A⁻¹ is state, and is updated from the Gram matrix of the task vectors.
 
 A move W <- W + x a' changes W'W by h a' + a h' + ‖x‖² a a' with h = W'x, whatever the features are. The model leaves
 a, h and ‖x‖² in a :class:`Move`; its :class:`Relation` adds them to the Gram matrix and takes M one step on, by a law
@@ -42,7 +42,7 @@ from .spread import TaskRows
 
 
 class Move(NamedTuple):
-    """The move just made, W + x a': ``column`` is a, ``along`` is W'x from before it, ``size`` is (‖x‖², sum of x)."""
+    """The latest update, W + x a': ``column`` is a, ``along`` is W'x from before it, ``size`` is (‖x‖², sum of x)."""
 
     column: Any
     along: Any
@@ -86,7 +86,7 @@ class Relation(NamedTuple):
         return cls(update, after_move, mean_step, start, first * np.eye(K), gram, move, status, first)
 
     def resized(self, n_tasks: int, features: int, start: float) -> Self:
-        """Make room for new tasks that have no weights yet, as if they had been known from the start.
+        """Resize to new tasks without weights, as if they had been known from the start.
 
         ``start`` is what A_0⁻¹ has on its diagonal for so many tasks, which counts while nothing has been revised.
         """
@@ -111,13 +111,13 @@ class Relation(NamedTuple):
         return relation
 
     def rescale(self, to: float, by: float) -> None:
-        """Put the task vectors to ``to`` / ``by`` times their length, in place: W'W goes by the square."""
+        """Scale the task vectors by ``to`` / ``by``, in place; W'W is scaled by the square."""
         for array, power in ((self.gram.products, 2), (self.gram.sums, 1)):
             array *= to**power
             array /= by**power
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the relation of these tasks alone, in their order, as their own vectors have taught it.
+        """Return the relation of these tasks only, in their order.
 
         What it adds up, A⁻¹, log A⁻¹ or A as the law has it, loses the rows and columns of the others, and stays
         positive definite.
@@ -134,7 +134,7 @@ class Relation(NamedTuple):
         return relation
 
     def check(self, tasks: int) -> None:
-        """Refuse matrices that are not of so many tasks or, while M is revised, not finite: ValueError."""
+        """Raise ValueError for matrices of another number of tasks or, while M is updated, not finite."""
         for name, matrix in (("inverse", self.inverse), ("products", self.gram.products)):
             require_shape(name, matrix, tasks, tasks)
         for name, vector in (("sums", self.gram.sums), ("column", self.move.column), ("along", self.move.along)):
@@ -153,7 +153,7 @@ class Relation(NamedTuple):
 
 @noinline  # one machine function, whatever the records, the rule and the weights are
 def learn_relation(relation):
-    """Learn from the move just made, unless M has outgrown its limit."""
+    """Update M after the latest update of the weights, unless M is frozen."""
     if relation.status[0] != 0:
         return
     if not is_due(relation.start, relation.gram.products):
@@ -169,7 +169,7 @@ def learn_relation(relation):
 
 @noinline
 def _count_update(relation, fits):
-    """Count an update; if M would have outgrown its limit by it, freeze M and remember the round."""
+    """Count an update; if M would exceed its limit, freeze M and store the round."""
     relation.status[2] += 1
     if not fits:
         relation.status[0], relation.status[1] = 1, relation.start.clock[0] + 1
@@ -177,7 +177,7 @@ def _count_update(relation, fits):
 
 @compiled
 def current(relation):
-    """Return the M by which the next move is spread, (K, K)."""
+    """Return the M that distributes the next update over tasks, (K, K)."""
     for i in range(relation.inverse.shape[0]):
         update_row(relation.update, relation, i)
     return relation.inverse * step_scale(relation)
@@ -187,7 +187,7 @@ def current(relation):
 
 
 class FromRound(NamedTuple):
-    """M is updated from round ``first`` on, rounds counted from 1: at each move, or at the end of ``every`` rounds."""
+    """M is updated from round ``first`` on, counted from 1: at each update, or at the end of ``every`` rounds."""
 
     clock: Any
     first: float
@@ -195,26 +195,26 @@ class FromRound(NamedTuple):
 
     @classmethod
     def begin(cls, first: float, every: int = 0) -> Self:
-        """Start the clock; ``every`` = 0 stands for an update at each move."""
+        """Start the clock; ``every`` = 0 means an update of M at each update of the weights."""
         return cls(np.zeros(1, np.int64), float(first), int(every))
 
     def resized(self, fresh: int) -> Self:
-        """Return this start, which does not depend on tasks."""
+        """Return this schedule, which does not depend on tasks."""
         return self
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return this start, which does not depend on tasks."""
+        """Return this schedule, which does not depend on tasks."""
         return self
 
     def check(self, tasks: int) -> None:
-        """Refuse a clock, or numbers of rounds, that no run leads to: ValueError."""
+        """Raise ValueError for an impossible clock or number of rounds."""
         require_counts("the clock of the relation", self.clock, 1)
         require(np.isfinite(self.first), f"the first round is {self.first!r}")
         require(self.every >= 0, f"M is updated every {self.every!r} rounds")
 
 
 class WhenSettled(NamedTuple):
-    """M is updated once the correlations of the task vectors change little from one checkpoint to the next.
+    """M is updated when the correlations of the task vectors change little between two checkpoints.
 
     ``moves`` holds the moves so far, at which of them the next checkpoint is, and 1 once the correlations have settled;
     ``last`` the correlations at the latest checkpoint. ``every`` is 0: there are no updates at the ends of rounds.
@@ -228,24 +228,24 @@ class WhenSettled(NamedTuple):
 
     @classmethod
     def begin(cls, n_tasks: int, moves: int, tolerance: float) -> Self:
-        """Start the clock; the first checkpoint is after so many moves, the next at each doubling."""
+        """Start the clock; the first checkpoint is after this many updates, the next at each doubling."""
         return cls(np.zeros(1, np.int64), np.array([0, moves, 0]), np.zeros((n_tasks, n_tasks)), tolerance, 0)
 
     def resized(self, fresh: int) -> Self:
-        """Make room for so many new tasks."""
+        """Resize to this many new tasks."""
         return self._replace(last=bordered(self.last, fresh))
 
     def move_first_look(self, before: int, moves: int) -> None:
-        """Move the first checkpoint from ``before`` to ``moves`` moves, unless it is over."""
+        """Move the first checkpoint from ``before`` to ``moves`` updates, unless it has passed."""
         if self.moves[1] == before:  # each later one is at twice the moves of the one before, or more
             self.moves[1] = moves
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the start of these tasks alone, in their order."""
+        """Return the schedule of these tasks only, in their order."""
         return self._replace(last=among(self.last, tasks))
 
     def check(self, tasks: int) -> None:
-        """Refuse a clock that no run leads to, and correlations of other tasks: ValueError."""
+        """Raise ValueError for an impossible clock, and for correlations of other tasks."""
         require_counts("the clock of the relation", self.clock, 1)
         require_counts("moves", self.moves, 3)
         require_shape("last", self.last, tasks, tasks)
@@ -255,7 +255,7 @@ class WhenSettled(NamedTuple):
 
 @generic_noinline
 def is_due(start, products):
-    """Return True if M is updated at this move."""
+    """Return True if M is updated at this update of the weights."""
 
 
 when(is_due, FromRound)(lambda start, products: start.every == 0 and start.clock[0] + 1 >= start.first)
@@ -263,7 +263,7 @@ when(is_due, FromRound)(lambda start, products: start.every == 0 and start.clock
 
 @generic_noinline
 def ends_period(start):
-    """Return True if M is updated at the end of the round that the clock is at."""
+    """Return True if M is updated at the end of the current round."""
 
 
 when(ends_period, FromRound)(lambda start: start.clock[0] % start.every == 0 and start.clock[0] >= start.first)
@@ -272,7 +272,7 @@ when(ends_period, WhenSettled)(lambda start: False)
 
 @when(is_due, WhenSettled)
 def _has_settled(start, products):
-    """Return True if the correlations of the task vectors changed little since the checkpoint before: O(K²) at one."""
+    """Return True if the correlations of the task vectors changed little since the last checkpoint: O(K²) at one."""
     moves = start.moves
     if moves[2] > 0:
         return True
@@ -287,7 +287,7 @@ def _has_settled(start, products):
 
 @noinline
 def _correlation_change(products, last):
-    """Return squared norms of the change of the correlations since ``last``, which is replaced, and of themselves."""
+    """Return squared norms of the change of the correlations since ``last``, and of themselves; replace ``last``."""
     change = size = 0.0
     for j in range(products.shape[0]):
         for k in range(products.shape[0]):
@@ -301,7 +301,7 @@ def _correlation_change(products, last):
 
 @noinline
 def end_rounds(relation, rounds):
-    """Advance the clock by so many rounds, and update M at the end of each round in which that is due."""
+    """Advance the clock by this many rounds, and update M at the end of each round in which it is due."""
     start = relation.start
     if start.every == 0:
         start.clock[0] += rounds
@@ -316,7 +316,7 @@ def end_rounds(relation, rounds):
 
 
 class LearnedModel(namedtuple("LearnedModel", "table relation"), TaskRows):
-    """The weights W themselves, feature by feature, and the relation that they teach."""
+    """The weights W, feature by feature, and the relation learned from them."""
 
     __slots__ = ()
 
@@ -335,7 +335,7 @@ class LearnedModel(namedtuple("LearnedModel", "table relation"), TaskRows):
         return self
 
     def rescale(self, to: float, by: float) -> None:
-        """Multiply the weights by ``to`` and divide them by ``by``, in place; the relation is left as it is."""
+        """Multiply the weights by ``to`` and divide them by ``by``, in place; leave the relation unchanged."""
         values = self.table.values
         values *= to
         values /= by
@@ -353,7 +353,7 @@ class LearnedModel(namedtuple("LearnedModel", "table relation"), TaskRows):
         self.relation.check(bounds.tasks)
 
     def without_sharing(self) -> LearnedModel:
-        """Leave out the relation, which is saved with the model that this one is a twin of."""
+        """Return the model without the relation, which is saved with the main model."""
         return self._replace(relation=None)
 
 
@@ -379,7 +379,7 @@ def _add(model, i, c, rows, t):
 
 @compiled
 def _add_outer(table, move, rows, t):
-    """Add x a' to W, noting W'x and ‖x‖² on the way; exact for a feature that stands twice, as the terms add up."""
+    """Add x a' to W, and store W'x and ‖x‖²; repeated features add up exactly."""
     column, along = move.column, move.along
     along[:] = 0.0
     length = total = 0.0

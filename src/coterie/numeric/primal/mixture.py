@@ -1,4 +1,4 @@
-"""Predictions mixed by how well each expert has done so far, over all tasks and on the task at hand.
+"""Ensembles weighted by the losses of experts, over all tasks and on the current task.
 
 On top lies a logistic regression, learned online, on the experts' margins and on their mixture. With x those S + 1
 numbers, y the label, and a Gaussian of mean m and covariance P over the factors of x, a round is
@@ -34,7 +34,7 @@ class Losses(NamedTuple):
     tasks: Any
 
     def check(self, experts: int, tasks: int) -> None:
-        """Refuse losses of other experts, of fewer tasks, or that are none: ValueError."""
+        """Raise ValueError for losses of other experts, of fewer tasks, or that are invalid."""
         require_shape("losses of experts", self.overall, experts)
         require_shape("losses of tasks", self.tasks, len(self.tasks), experts)
         require_rows("losses of tasks", self.tasks, tasks)
@@ -43,7 +43,7 @@ class Losses(NamedTuple):
 
 
 class Stacker(NamedTuple):
-    """Gaussian of the factors of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
+    """Gaussian of the weights of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
 
     With a covariance of zeros nothing is learned, and the margin is that of the mean.
     """
@@ -52,7 +52,7 @@ class Stacker(NamedTuple):
     covariance: Any
 
     def check(self, experts: int) -> None:
-        """Refuse factors of other experts, or that are not finite: ValueError."""
+        """Raise ValueError for weights of other experts, or that are not finite."""
         require_shape("mean of the last step", self.mean, experts + 1)
         require_shape("covariance of the last step", self.covariance, experts + 1, experts + 1)
         for numbers in self:
@@ -64,7 +64,7 @@ UNSURE = 0.1
 
 
 def first_layer(experts: int, unsure: float = UNSURE) -> Stacker:
-    """The last step before the first round: its margin is that of the mixture, for good if ``unsure`` is 0."""
+    """Return the stacker before the first round: its margin is that of the mixture, forever if ``unsure`` is 0."""
     return Stacker(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
 
 
@@ -78,13 +78,13 @@ class Work(NamedTuple):
 
 
 def allocate_work(experts: int) -> Work:
-    """Make room for one round of so many experts."""
+    """Allocate the arrays of one round with this many experts."""
     return Work(*(np.zeros(size) for size in (experts, experts, experts + 1, experts + 1)))
 
 
 @no_refcount
 def combine(factors, margins, experts):
-    """Write the experts' margins (S, n), sums of the learners' (m, n) with factors (S, m)."""
+    """Write the experts' margins (S, n), sums of the learners' margins (m, n) with factors (S, m)."""
     for a in range(factors.shape[0]):
         for m in range(factors.shape[1]):
             if factors[a, m] != 0.0:
@@ -109,7 +109,7 @@ def finite(margin):
 
 @no_refcount
 def weigh(overall, own, local, margins, weights):
-    """Write p_a proportional to exp(-eta L_a - local · L_ia), stable for large losses; 0 for margins NaN."""
+    """Write p_a proportional to exp(-eta L_a - local · L_ia), stable for large losses; 0 for NaN margins."""
     eta = rate_of(overall)
     least = np.inf
     for a in range(overall.size):
@@ -133,7 +133,7 @@ def _note_experts(margins, t, work):
 
 @no_refcount_noinline
 def stack_inputs(losses, layer, local, i, work):
-    """Fill the layer's inputs with the experts' margins and their mixture; return the layer's margin."""
+    """Fill the stacker's inputs with the experts' margins and their mixture; return the stacker's margin."""
     weigh(losses.overall, losses.tasks[i], local, work.experts, work.weights)
     last = work.weights.size
     mixed = 0.0
@@ -179,7 +179,7 @@ def slope_after(signed_margin, q):
 
 @no_refcount
 def correct(layer, y, weight, work):
-    """Learn the round of the latest inputs, of a record of this weight."""
+    """Update the stacker by the latest inputs, with a record of this weight."""
     inputs, moved, size = work.inputs, work.moved, work.inputs.size
     margin = _margin(layer, work)
     q = multiply(layer, size, inputs, moved)
@@ -209,7 +209,7 @@ def charge(losses, i, y, weight, work):
 
 @compiled
 def blend(losses, layer, local, tasks, margins, mixed, work):
-    """Mix the experts' ``margins`` (S, n) of records; nothing is learned.
+    """Combine the experts' ``margins`` (S, n) of records, without learning.
 
     A task of which nothing is known has the number -1.
     """
@@ -224,7 +224,7 @@ def blend(losses, layer, local, tasks, margins, mixed, work):
 
 @compiled
 def mix(losses, layer, local, tasks, y, weights, predictions, judged, last, mixed, own, work):
-    """Mix and learn the first ``last`` records, record s after record s + tasks.size - last was mixed.
+    """Combine and learn the first ``last`` records, record s after predicting record s + tasks.size - last.
 
     ``predictions`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are
     charged.

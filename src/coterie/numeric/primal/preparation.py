@@ -1,4 +1,4 @@
-r"""Preprocessing of records: z-scores, a constant, unit length, and marks of missing values.
+r"""Preprocessing of records: z-scores, a constant, unit length, and missing-value indicators.
 
 The running scale of a feature is that of :mod:`coterie.numeric.core.moments`, over the records so far and the present
 one: a row of ``moments`` is a feature's :class:`~coterie.numeric.core.moments.Moments`, and a weight of -1 there says
@@ -33,7 +33,7 @@ RARE = 8.0
 
 
 class Preparing(NamedTuple):
-    """The preprocessing of records that name their features.
+    """The preprocessing of records with named features.
 
     ``before`` has room for the moments that a record changes, ``constant`` is the feature of the constant or -1, and a
     record of another number of entries than ``width`` cannot be prepared unless that is 0. Then names may be absent:
@@ -77,7 +77,7 @@ def prepare_columns(values, moments, missing, scaled, unit, update, out):
 
 @no_refcount
 def prepare_entries(preparing, values, features, n, behind, update):
-    """Prepare the n entries of a record in place; return how many there are then.
+    """Preprocess the n entries of a record in place; return their new number.
 
     The constant comes behind them, and stands before so many others that are taken as they are. The entries of second
     columns come last, and need room for n more. What the moments were is kept, for :func:`take_back`. -1 if the record
@@ -103,13 +103,13 @@ def prepare_entries(preparing, values, features, n, behind, update):
 
 @no_refcount
 def are_dictionaries(preparing):
-    """Return True if records are dictionaries of numbers that are scaled: they may leave out names."""
+    """Return True if records are dictionaries of scaled numbers, which may omit names."""
     return preparing.scaled and preparing.width == 0
 
 
 @no_refcount
 def scale_entries(preparing, values, features, n, total, update):
-    """Scale the numbers among n entries; return the number of all entries, to which second columns are appended."""
+    """Scale the numbers among n entries; return the number of all entries, including second columns."""
     for k in range(n):
         j = np.uint64(features[np.uint64(k)])
         if preparing.moments[j, 0] >= 0.0:
@@ -124,20 +124,20 @@ def scale_entries(preparing, values, features, n, total, update):
 
 @no_refcount
 def absences(preparing, j, records):
-    """Count those of the records that lack feature j, since it first came."""
+    """Count the records without feature j, since its first appearance."""
     return records - preparing.columns[j, UNCOUNTED] - count(preparing.moments[j])
 
 
 @no_refcount
 def share_of_absences(preparing, j, records):
-    """Return 1 - rho of feature j, 0 before it first came."""
+    """Return 1 - rho of feature j, 0 before its first appearance."""
     present, absent = count(preparing.moments[j]), absences(preparing, j, records)
     return absent / (absent + present) if absent > 0.0 and present > 0.0 else 0.0
 
 
 @no_refcount
 def needs_second_column(preparing, j, x):
-    """Return True if feature j has no second column and needs one once it is learned with the value x."""
+    """Return True if feature j has no second column, and needs one to learn the value x."""
     j = np.uint64(j)
     row = preparing.moments[j]
     if row[0] < 0.0 or preparing.columns[j, SECOND] >= 0 or absences(preparing, j, preparing.records[0]) <= 0.0:
@@ -147,7 +147,7 @@ def needs_second_column(preparing, j, x):
 
 @no_refcount
 def split_presence(preparing, values, features, k, total):
-    """Split entry k, a z-score, into its value and its presence; return the number of entries after that.
+    """Split entry k, a z-score, into its value and its presence indicator; return the new number of entries.
 
     Of the two, the one for the second column is appended, or left out while the feature has no such column.
     """
@@ -167,7 +167,7 @@ def split_presence(preparing, values, features, k, total):
 
 @no_refcount
 def scale_numbers(values, preparing, first, update, presences):
-    """Replace columns of numbers from feature ``first`` on, shape (k, n), by their values, and write their presences.
+    """Replace columns of numbers from feature ``first`` on, shape (k, n), by their values; write presence indicators.
 
     NaN is missing and stays so; infinity is absent and becomes 0. Record t is learned if ``update[t]``.
     ``preparing.records`` is that before these records.
@@ -192,7 +192,7 @@ def scale_numbers(values, preparing, first, update, presences):
 
 @no_refcount
 def take_back(preparing, features, n):
-    """Restore the moments from before these n entries, which were prepared last."""
+    """Restore the moments from before these n entries, which must be the latest ones."""
     if preparing.scaled:
         if are_dictionaries(preparing):
             preparing.records[0] -= 1

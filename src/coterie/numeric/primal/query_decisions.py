@@ -1,4 +1,4 @@
-"""Selective sampling, compiled: the chance that a label is asked for, one uniform number a round, and limits.
+"""Compiled selective sampling: query probabilities, one uniform number per round, and limits.
 
 An asker is what the loop of :mod:`coterie.numeric.primal.stream` consults: ``decide`` when a record is predicted,
 ``wanted`` when its label has come. ``Every`` asks for all labels and costs nothing; ``QueryStrategy`` joins a chance
@@ -20,13 +20,13 @@ from .round import Wrapper, skip
 
 
 class Every(NamedTuple):
-    """All labels are known: the loop asks no questions."""
+    """All labels are known: the loop makes no queries."""
 
     share: float
 
 
 class QueryStrategy(NamedTuple):
-    """Questions about a run of records.
+    """The queries for a batch of records.
 
     ``clock[0]`` counts the rounds decided so far, ``owner`` (n,) numbers the tasks as the limits do, and ``answer``
     (n,) is 1 for a label to ask for, 0 for one to do without and -1 while that is open.
@@ -45,17 +45,17 @@ QUERY_ALL = Every(1.0)
 
 @generic
 def decide(query_strategy, model, i, margin, t):
-    """Decide once if the label of record t is asked for."""
+    """Decide, once, about the query of the label of record t."""
 
 
 @generic
 def wanted(query_strategy, t):
-    """Return True if the label of record t was asked for."""
+    """Return True if the label of record t was queried."""
 
 
 @generic
 def skip_unlabelled(query_strategy, model):
-    """End a round without a label, or with a record of no weight."""
+    """End a round without a label, or with a record of weight 0."""
 
 
 when(decide, Every)(lambda query_strategy, model, i, margin, t: None)
@@ -83,7 +83,7 @@ def _answer(query_strategy, i, margin, t):
 
 @compiled
 def decide_all(query_strategy, codes, margins, first, last):
-    """Decide on the records ``first`` to ``last`` by their margins; a task nobody has seen has the code -1."""
+    """Decide on the records ``first`` to ``last`` by their margins; an unseen task has the code -1."""
     for t in range(first, last):
         if query_strategy.answer[t] < 0:
             _answer(query_strategy, codes[t], margins[t], t)
@@ -91,7 +91,7 @@ def decide_all(query_strategy, codes, margins, first, last):
 
 @compiled
 def skip_rounds(model, rounds):
-    """End so many rounds without labels."""
+    """End this many rounds without labels."""
     for _ in range(rounds):
         skip(model)
 
@@ -100,7 +100,7 @@ def skip_rounds(model, rounds):
 
 
 class Constant(NamedTuple):
-    """The same chance for every record."""
+    """The same probability for every record."""
 
     rate: float
 
@@ -129,7 +129,7 @@ class Row(NamedTuple):
 
 
 class RowOfInverse(Row):
-    """As :class:`Row` with A⁻¹, by which moves are spread, in the place of A."""
+    """As :class:`Row` with A⁻¹, by which updates are shared, in place of A."""
 
     __slots__ = ()
 
@@ -141,7 +141,7 @@ def chance_of(query_probability, i, size):
 
 @generic
 def refresh(query_probability, model):
-    """Recompute the sums of the relation's rows that a chance holds, if the relation has been revised."""
+    """Recompute the relation's row sums for a query probability, if the relation has been updated."""
 
 
 @generic
@@ -198,16 +198,16 @@ def renew(query_probability, model):
 
 
 class Unlimited(NamedTuple):
-    """No limit: as many labels as the chances make."""
+    """No limit on the number of queries."""
 
     most: int
 
     def check(self, tasks: int) -> None:
-        """Accept any number of labels."""
+        """Accept any number of queries."""
 
 
 class Ever(NamedTuple):
-    """At most ``total`` labels and ``each`` for a task; ``count[0]`` and ``held`` (K,) were asked for."""
+    """At most ``total`` queries and ``each`` per task; ``count[0]`` and ``held`` (K,) were made so far."""
 
     total: int
     each: int
@@ -215,13 +215,13 @@ class Ever(NamedTuple):
     held: Any
 
     def check(self, tasks: int) -> None:
-        """Refuse arrays of other lengths, and counts that no stream leads to: ValueError."""
+        """Raise ValueError for arrays of other lengths, and for impossible counts."""
         require_counts("labels asked for", self.count, 1)
         require_counts("labels asked for of tasks", self.held, len(self.held))
 
 
 class Sliding(NamedTuple):
-    """At most ``total`` labels, and ``each`` for a task, in any ``width`` rounds.
+    """At most ``total`` queries, and ``each`` per task, in any ``width`` rounds.
 
     A ring of the rounds and tasks asked in the window: ``ends`` are the place of the oldest and how many there are;
     ``held`` (K,) counts them by task, -1 being one that was forgotten.
@@ -236,7 +236,7 @@ class Sliding(NamedTuple):
     held: Any
 
     def check(self, tasks: int) -> None:
-        """Refuse positions outside of the ring, and counts by task that are not those of its labels: ValueError."""
+        """Raise ValueError for positions outside the ring, and for wrong counts by task."""
         room = len(self.rounds)
         require_counts("rounds with a question", self.rounds, room)
         require_shape("tasks of questions", self.owners, room)
@@ -253,7 +253,7 @@ class Sliding(NamedTuple):
 
 @generic
 def permits(limits, owner, now):
-    """Return True if one more label may be asked for in round ``now``; if so, count it."""
+    """Return True if one more query is allowed in round ``now``; if so, count it."""
 
 
 when(permits, Unlimited)(lambda limits, owner, now: True)

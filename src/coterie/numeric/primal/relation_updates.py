@@ -1,4 +1,4 @@
-"""The laws by which a learned M = A⁻¹ follows from the Gram matrix W'W of the task vectors (SRDV11 eq. 3.6 to 3.10).
+"""Updates of a learned M = A⁻¹ from the Gram matrix W'W of the task vectors (SRDV11 eq. 3.6 to 3.10).
 
 A law is a named tuple with bodies of ``update_relation``, which takes M one step on, and where it must of ``absorb``,
 which adds a move to the Gram matrix, and of ``update_row``. So a relation is a named tuple of arrays, and the loop has
@@ -36,39 +36,39 @@ ROOM = 1e140
 
 
 class RelationUpdate:
-    """The Python side of a law: it grows as tasks and features arrive."""
+    """The Python side of a relation update, resized for new tasks and features."""
 
     __slots__ = ()
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
-        """Make room for new tasks with the diagonal ``first`` in A⁻¹, and for ``features`` in all."""
+        """Resize to new tasks with the diagonal ``first`` in A⁻¹, and to ``features`` in total."""
         return self
 
     def restarted(self, first: float) -> Self:
-        """Start anew at A⁻¹ = first · I, while nothing has been revised yet."""
+        """Restart at A⁻¹ = first · I, before the first update."""
         return self
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the law of these tasks alone, in their order."""
+        """Return the update of these tasks only, in their order."""
         return self
 
     def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-        """Return A⁻¹ of these tasks alone: its rows and columns."""
+        """Return A⁻¹ of these tasks only: its rows and columns."""
         return among(inverse, tasks)
 
     def untouched(self, first: float) -> float:
-        """Return the diagonal of a revised A⁻¹ at a task without weights; it was ``first`` before."""
+        """Return the diagonal of an updated A⁻¹ at a task without weights; it was ``first`` before."""
         return first
 
     def write_inverse(self, mean_step: int, inverse: Matrix) -> None:
-        """Write A⁻¹ after tasks were added or dropped, if each move needs all of it."""
+        """Write A⁻¹ after tasks were added or dropped, if each update needs all of it."""
 
     def check(self, tasks: int) -> None:
-        """Refuse numbers and arrays that do not fit this law and so many tasks: ValueError."""
+        """Raise ValueError for numbers and arrays that do not fit this update and number of tasks."""
 
 
 def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
-    """Add so many rows and columns to a square matrix, zero but for the diagonal."""
+    """Add ``fresh`` rows and columns to a square matrix, zero except for the diagonal."""
     K = len(M)
     wider = np.zeros((K + fresh, K + fresh))
     wider[:K, :K] = M
@@ -90,19 +90,19 @@ def inverse_among(inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
 
 
 def padded(vector: NDArray[Any], fresh: int, value: float = 0.0) -> NDArray[Any]:
-    """Add so many entries to the last axis."""
+    """Append ``fresh`` entries to the last axis."""
     widths = [(0, 0)] * (vector.ndim - 1) + [(0, fresh)]
     return np.pad(vector, widths, constant_values=value)
 
 
 @generic_noinline
 def update_relation(update, relation):
-    """Revise M; return False, leaving M as it is, if it would outgrow its limit."""
+    """Update M; return False, leaving M unchanged, if it would exceed its limit."""
 
 
 @generic_noinline
 def absorb(update, relation):
-    """Add the move to the Gram matrix."""
+    """Add the latest update to the Gram matrix."""
 
 
 @generic_noinline
@@ -120,7 +120,7 @@ when(update_row, object)(lambda update, relation, i: None)
 
 @noinline
 def _add_move(gram, move):
-    """W'W += a b' + b a' with b = W'x + ‖x‖² a / 2: exactly symmetric, for sums of two commute."""
+    """Compute W'W += a b' + b a' with b = W'x + ‖x‖² a / 2, which is exactly symmetric."""
     a = move.column
     b = move.along + 0.5 * move.size[0] * a
     for j in range(a.size):
@@ -132,7 +132,7 @@ def _add_move(gram, move):
 
 @noinline
 def step_scale(relation):
-    """Return the factor of A⁻¹ in a move: 1, or K^e / tr A⁻¹ with e = ``mean_step``, if the mean step is to stay."""
+    """Return the factor of A⁻¹ in an update: 1, or K^e / tr A⁻¹ with e = ``mean_step``, for a constant mean step."""
     if relation.mean_step == 0:
         return 1.0
     return relation.inverse.shape[0] ** relation.mean_step / np.trace(relation.inverse)
@@ -140,7 +140,7 @@ def step_scale(relation):
 
 @noinline
 def largest_entry(relation):
-    """Return how large an entry of M may become."""
+    """Return the largest allowed entry of M."""
     return GROWTH * relation.first if relation.mean_step == 0 else ROOM
 
 
@@ -148,7 +148,7 @@ def largest_entry(relation):
 
 
 class LogDetUpdate(namedtuple("LogDetUpdate", "eta unit_trace"), RelationUpdate):
-    """A⁻¹ <- A⁻¹ + eta W'W; A is divided by its trace after each revision if ``unit_trace`` is 1."""
+    """A⁻¹ <- A⁻¹ + eta W'W; A is divided by its trace after each update if ``unit_trace`` is 1."""
 
     __slots__ = ()
 
@@ -173,7 +173,7 @@ def _divide_by_trace(inverse):
 
 @noinline
 def _add_gram(R, eta, G, largest):
-    """R += eta G unless that makes an entry larger than that; of a positive definite R the diagonal tells."""
+    """Compute R += eta G unless an entry would exceed ``largest``; for positive definite R, check the diagonal."""
     for j in range(R.shape[0]):
         if not R[j, j] + eta * G[j, j] <= largest:
             return False
@@ -188,13 +188,13 @@ def _add_gram(R, eta, G, largest):
 
 
 class VonNeumannUpdate(namedtuple("VonNeumannUpdate", "eta unit_trace exponent known"), RelationUpdate):
-    """B <- B + eta W'W with A⁻¹ = exp(B), the ``exponent``; ``known`` marks the columns of A⁻¹ that are up to date."""
+    """B <- B + eta W'W with A⁻¹ = exp(B), the ``exponent``; ``known`` flags the current columns of A⁻¹."""
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, eta: float, unit_trace: int, n_tasks: int, first: float) -> Self:
-        """Start at A⁻¹ = first · I for so many tasks."""
+        """Start at A⁻¹ = first · I for this many tasks."""
         return cls(eta, unit_trace, np.log(first) * np.eye(n_tasks), np.ones(n_tasks, np.uint8))
 
     def restarted(self, first: float) -> Self:
@@ -249,7 +249,7 @@ def _update_row_of_exponential(update, relation, i):
 
 
 class Divergence:
-    """The Python side of a divergence between positive definite matrices that goes by their eigenvalues.
+    """The Python side of a divergence between positive definite matrices that depends on their eigenvalues.
 
     A named tuple that derives from it has bodies of ``gradient`` and ``inverse_gradient``, of an increasing f.
     """
@@ -257,17 +257,17 @@ class Divergence:
     __slots__ = ()
 
     def check(self) -> None:
-        """Refuse numbers that make no such divergence: ValueError."""
+        """Raise ValueError for invalid parameters of the divergence."""
 
 
 @generic
 def gradient(divergence, value):
-    """Return f(a) of an eigenvalue a of A, f being the gradient of the function that generates the divergence."""
+    """Return f(a) of an eigenvalue a of A; f is the gradient of the generator of the divergence."""
 
 
 @generic
 def inverse_gradient(divergence, value):
-    """Return the a of which f(a) is this, or NaN if there is none."""
+    """Return the a with this f(a), or NaN if there is none."""
 
 
 class Beta(namedtuple("Beta", "beta"), Divergence):
@@ -298,7 +298,7 @@ class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace
 
     @classmethod
     def begin(cls, eta: float, divergence: Any, unit_trace: int, power: int, n_tasks: int, first: float) -> Self:
-        """Start at A⁻¹ = first · I for so many tasks."""
+        """Start at A⁻¹ = first · I for this many tasks."""
         return cls(eta, divergence, unit_trace, power, np.zeros((n_tasks, n_tasks))).restarted(first)
 
     def restarted(self, first: float) -> Self:
@@ -333,7 +333,7 @@ def gradient_at(divergence, value):
 
 @compiled
 def write_out(update, inverse):
-    """Write the A⁻¹ = P^power that belongs to B = f(P)."""
+    """Write the A⁻¹ = P^power for B = f(P)."""
     values, vectors = np.linalg.eigh(update.dual)
     for j in range(values.size):
         values[j] = inverse_gradient(update.divergence, values[j])
@@ -392,13 +392,13 @@ NEVER_INVERTED = np.array([2, 0])
 
 
 class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), RelationUpdate):
-    """A⁻¹ <- cov(W) + ridge I, the features being the observations."""
+    """A⁻¹ <- cov(W) + ridge I, with the features as observations."""
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, ridge: float, features: int) -> Self:
-        """Start with so many features."""
+        """Start with this many features."""
         return cls(ridge, np.array([float(max(features, 1))]))
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
@@ -414,7 +414,7 @@ class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), Relatio
 
 
 class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since"), RelationUpdate):
-    """A <- cov(W) + ridge I, its inverse kept.
+    """A <- cov(W) + ridge I, with its inverse stored.
 
     ``last`` holds the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` how many moves
     came after the latest revision and how many revisions after the latest inversion.
@@ -424,7 +424,7 @@ class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since")
 
     @classmethod
     def begin(cls, ridge: float, features: int, n_tasks: int) -> Self:
-        """Start with so many features and tasks."""
+        """Start with this many features and tasks."""
         return cls(ridge, np.array([float(max(features, 1))]), np.zeros((2, n_tasks)), NEVER_INVERTED.copy())
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
@@ -483,7 +483,7 @@ def _absorb_into_precision(update, relation):
 
 @noinline
 def _note_centred(last, d, gram, move):
-    """Write the a and b of the change a b' + b a' of the centred Gram matrix."""
+    """Store the a and b of the change a b' + b a' of the centred Gram matrix."""
     length = move.size[0] - move.size[1] ** 2 / d
     for j in range(move.column.size):
         last[0, j] = move.column[j]
@@ -497,7 +497,7 @@ def _update_by_precision(update, relation):
 
 @noinline
 def _write_precision(update, gram, inverse):
-    """Update the inverse by the rank-two change since the last revision, now and then afresh: O(K²) on average."""
+    """Update the inverse by the latest rank-two change, recomputing it now and then: O(K²) on average."""
     K = inverse.shape[0]
     # errors of rank-two updates add up, so the inverse is computed anew from time to time
     fresh = update.since[0] != 1 or update.since[1] >= max(K, 64)
@@ -515,7 +515,7 @@ def _write_precision(update, gram, inverse):
 
 @noinline
 def _rank_two(P, a, b, d):
-    """Make P = A⁻¹ the inverse of A + (a b' + b a') / d by Woodbury's identity; False if rounding would spoil it."""
+    """Update P = A⁻¹ for A + (a b' + b a') / d by Woodbury's identity; return False if rounding is too large."""
     u, v = np.dot(P, a), np.dot(P, b)
     p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
     determinant = q * q - p * r
@@ -559,7 +559,7 @@ def _root(G):
 
 @noinline
 def _compose(values, vectors, G, at_zero, out):
-    """Write V diag(values) V', tasks without weights exactly apart from all, so that their margins stay zero."""
+    """Write V diag(values) V', with tasks without weights exactly uncorrelated, so that their margins stay zero."""
     product = np.dot(vectors * values, vectors.T)
     symmetrise(product, out)
     for j in range(out.shape[0]):
@@ -587,7 +587,7 @@ def _update_by_root(update, relation):
 
 
 class FixedUpdate(namedtuple("FixedUpdate", "target"), RelationUpdate):
-    """A⁻¹ <- ``target``, whatever the task vectors are."""
+    """A⁻¹ <- ``target``, for any task vectors."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The contract of a model: the generic functions of the compiled round, and the methods that Python calls.
+"""The interface of models: the generic functions of the compiled loop, and the methods called from Python.
 
 A model is a named tuple of weights and of M as it comes in, and one file holds all of it. Its compiled side is bodies
 of these functions, given by ``when``:
@@ -44,27 +44,27 @@ FitTable = Callable[[Any, int, int, bool], Any]
 
 @generic
 def score(model, i, rows, t):
-    """Margin of record t under the current weights of task i."""
+    """Return the margin of record t under the current weights of task i."""
 
 
 @generic
 def report(model, i, rows, t, margin):
-    """Return the margin to report: that of the averaged weights if there are any."""
+    """Return the public margin: that of the averaged weights if there are any."""
 
 
 @generic
 def prefetch_record(model, i, rows, t):
-    """Ask for the memory that record t of task i will need, one round ahead of it."""
+    """Prefetch the memory that record t of task i needs, one round ahead."""
 
 
 @generic
 def prefetch_task(model, i):
-    """Ask for the memory that locates the weights of task i, rounds ahead: with a million tasks it is in no cache."""
+    """Prefetch the memory that locates the weights of task i, rounds ahead; with a million tasks it is not cached."""
 
 
 @generic
 def diagonal(model, i):
-    """M_ii, which with the squared norm of x makes the squared norm of the multitask instance."""
+    """Return M_ii, which times the squared norm of x is the squared norm of the multitask instance."""
 
 
 @generic
@@ -74,17 +74,17 @@ def predictive_variance(model, i, rows, t):
 
 @generic
 def ready(model, i, rows, t):
-    """Return True if task i can move by record t: its column of M is at hand and the tables have room."""
+    """Return True if task i can be updated by record t: its column of M is available and the tables have room."""
 
 
 @generic
 def add(model, i, c, rows, t):
-    """Spread a move of c times record t, made at task i, over the tasks through M."""
+    """Distribute an update of c times record t, at task i, over the tasks through M."""
 
 
 @generic
 def adapt(model):
-    """Let the relation learn from the move just made; do nothing if it is fixed."""
+    """Update a learned relation after the latest update; do nothing if it is fixed."""
 
 
 @generic
@@ -99,12 +99,12 @@ def skip(model):
 
 @generic
 def add_timed(model, i, c, rows, t, clock):
-    """Gather a move made in round ``clock`` into the twin of an averaged model."""
+    """Add an update in round ``clock`` to the time-weighted sums of an averaged model."""
 
 
 @generic
 def summed_margin(model, twin, i, rows, t, clock, margin):
-    """Sum over the rounds so far of the margin that the weights before each of them give to record t.
+    """Return the sum over the rounds so far of record t's margin under the weights before each of them.
 
     That of the current weights being ``margin``, only the twin is left to be read.
     """
@@ -128,7 +128,7 @@ class Extent(NamedTuple):
 
 
 class Model(ABC):
-    """The Python side of a model. Methods return another model, which shares all arrays that need not change."""
+    """The Python side of a model. Methods return another model, which shares all unchanged arrays."""
 
     __slots__ = ()
 
@@ -139,46 +139,46 @@ class Model(ABC):
 
     @abstractmethod
     def with_sharing(self, sharing: Any) -> Self:
-        """Put the same weights under another M."""
+        """Return the same weights with another M."""
 
     @abstractmethod
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
-        """Make room for so many groups, tasks and features; records may be ``dense``."""
+        """Resize to this many groups, tasks and features; records may be ``dense``."""
 
     @abstractmethod
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Drop the rows of tasks, and those of groups that have no task any more; the caller changes M."""
+        """Drop the rows of tasks and of empty groups; the caller changes M."""
 
     @abstractmethod
     def make_room(self, i: int, entries: int) -> Self:
-        """Make room for a record of so many entries at task i, after ``ready`` has found none."""
+        """Make room for a record of this many entries at task i."""
 
     @abstractmethod
     def unseen_task_model(self, tasks: int, sharing: Any) -> Self:
-        """Make a model that predicts for so many tasks without records, under their M."""
+        """Return a model that predicts for this many tasks without records, under their M."""
 
     @abstractmethod
     def weights(self, tasks: int, features: int) -> Weights:
-        """Write out the weights that predictions use, dense: shape (tasks, features)."""
+        """Return the weights that predictions use, dense: shape (tasks, features)."""
 
     def intercepts(self, tasks: int) -> Weights:
-        """Return the part of each task's margins that no record changes, shape (tasks,)."""
+        """Return the part of each task's margins that does not depend on the record, shape (tasks,)."""
         return np.zeros(tasks)
 
     @abstractmethod
     def to_saved(self, extent: Extent) -> Self:
-        """Leave out unused room, and the M that a relation can give again; :meth:`with_sharing` puts that back.
+        """Return the model without unused room and without an M that can be recomputed; see :meth:`with_sharing`.
 
         Tables become :class:`coterie.numeric.weights.table.Part`, and nothing is copied yet.
         """
 
     @abstractmethod
     def check(self, bounds: Bounds) -> None:
-        """Refuse arrays that compiled code would read beyond their ends, or that are no valid state: ValueError."""
+        """Raise ValueError for arrays with indices out of range, or an invalid state."""
 
 
 class Wrapper(Model):
-    """A model that wraps another, its first field, and leaves to that whatever it does not define itself."""
+    """A model that wraps another, its first field, and delegates everything that it does not define."""
 
     __slots__ = ()
 
@@ -186,7 +186,7 @@ class Wrapper(Model):
     _replace: Callable[..., Self]
 
     def map_models(self, change: Callable[[Any], Any]) -> Self:
-        """Change the models that are wrapped, each alike."""
+        """Apply a function to each wrapped model."""
         return self._replace(model=change(self.model))
 
     @property

@@ -1,4 +1,4 @@
-"""Relations that give columns of M: the weights W themselves, to which a move adds its column times the record."""
+"""Relations by columns of M: the weights W, to which an update adds its column times the record."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from .round import (
 
 
 class Columns(NamedTuple):
-    """Columns of M, those at hand: column i is ``values[slot[i]]``, missing for a negative slot."""
+    """Available columns of M: column i is ``values[slot[i]]``, missing for a negative slot."""
 
     values: Any
     slot: Any
 
     def check(self, bounds: Bounds) -> None:
-        """Accept columns as they are: they are not saved, the relation gives them again."""
+        """Do nothing: columns are not saved but recomputed by the relation."""
 
     def reached(self, i: int) -> NDArray[np.int64]:
-        """Find the tasks at which column i, which is at hand, is not zero."""
+        """Return the tasks at which column i, which is available, is not zero."""
         return np.flatnonzero(self.values[self.slot[i]])
 
 
 class SparseColumns(NamedTuple):
-    """Sparse columns of M, those at hand: entries ``starts[s]`` to ``starts[s + 1]`` for slot s of task i."""
+    """Available sparse columns of M: entries ``starts[s]`` to ``starts[s + 1]`` for slot s of task i."""
 
     rows: Any
     values: Any
@@ -54,21 +54,21 @@ class SparseColumns(NamedTuple):
     slot: Any
 
     def check(self, bounds: Bounds) -> None:
-        """Accept columns as they are: they are not saved, the relation gives them again."""
+        """Do nothing: columns are not saved but recomputed by the relation."""
 
     def reached(self, i: int) -> NDArray[np.int64]:
-        """Find the tasks at which column i, which is at hand, is not zero."""
+        """Return the tasks at which column i, which is available, is not zero."""
         slot = self.slot[i]
         return np.asarray(self.rows[self.starts[slot] : self.starts[slot + 1]])
 
 
 def no_columns() -> Columns:
-    """Make columns of no task, with which a model is saved: the relation gives them again."""
+    """Make columns without tasks, as saved with a model."""
     return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
 
 
 class TaskRows(Model):
-    """A model with the weights W themselves in its field ``table``, a row for each task."""
+    """A model with the weights W in its field ``table``, one row for each task."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class TaskRows(Model):
         return np.asarray(self.table.rows(tasks, features))
 
     def summed_weights(self, twin: Any, rounds: float, tasks: int, features: int) -> Weights:
-        """Sum over so many rounds the weights before each."""
+        """Return the sum of the weights before each of this many rounds."""
         return np.asarray(rounds * self.weights(tasks, features) - twin.weights(tasks, features))
 
 
@@ -93,7 +93,7 @@ when(summed_margin, TaskRows)(
 
 
 class Spread(namedtuple("Spread", "table columns"), TaskRows):
-    """The weights W themselves, one row a task."""
+    """The weights W, one row per task."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ class Spread(namedtuple("Spread", "table columns"), TaskRows):
         return self._replace(table=fit_table(self.table, tasks, features, dense))
 
     def map_tables(self, change: Callable[[Any], Any]) -> Spread:
-        """Change the table."""
+        """Apply a function to the table."""
         return self._replace(table=change(self.table))
 
     def make_room(self, i: int, entries: int) -> Spread:
@@ -124,7 +124,7 @@ class Spread(namedtuple("Spread", "table columns"), TaskRows):
         self.table.check(bounds.tasks, bounds.features)
 
     def without_sharing(self) -> Spread:
-        """Leave out the columns, which the relation gives again."""
+        """Return the model without columns, which the relation recomputes."""
         return self._replace(columns=no_columns())
 
 
@@ -143,17 +143,17 @@ def _ready(model, i, rows, t):
 
 @generic
 def entry(columns, i, j):
-    """Return M_ij of column i, which is at hand."""
+    """Return M_ij of column i, which is available."""
 
 
 @generic
 def reserve_column(table, columns, i, rows, t):
-    """Make room for a record in every row that column i reaches."""
+    """Make room for a record in every row with a non-zero entry in column i."""
 
 
 @generic
 def add_column(table, columns, i, c, rows, t):
-    """Add c M_ji x to every row j that column i reaches."""
+    """Add c M_ji x to every row j with a non-zero entry in column i."""
 
 
 # -- whole columns ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The last step of a regression with several members: their weights, and the spread of predictions.
+"""Stacking of several regressors: their weights, and the standard deviation of predictions.
 
 The prediction is Σ_a v_a f_a with members' predictions f_a, each clipped to the range of the labels so far. The weights
 v ~ N(1/S, P) learn as :mod:`.gaussian` has it, with P = I a priori and unit noise; precisions halve after ``HALF_LIFE``
@@ -42,7 +42,7 @@ BINS, REACH = 128, 6.4
 
 
 class Residuals(NamedTuple):
-    """Squared residuals so far, from which the spread of a prediction follows.
+    """Running squared residuals, from which the standard deviation of a prediction is computed.
 
     ``ages`` (AGES, 2) has their number and their sum by how many labels of the task were known, ``tasks`` (K, 2) their
     number and the sum of r² / e, e being the mean of that age; ``bins`` (AGES, BINS) counts residuals over their
@@ -55,7 +55,7 @@ class Residuals(NamedTuple):
 
 
 class Stacking(NamedTuple):
-    """Everything that is learned beside the members.
+    """The state of the stacker, without the members.
 
     ``labels`` (K,) counts those of each task; ``extremes`` has the least and the largest label so far, ``clock`` (1,)
     the number of labels.
@@ -69,21 +69,21 @@ class Stacking(NamedTuple):
 
     @classmethod
     def empty(cls, members: int, tasks: int = 0) -> Stacking:
-        """Create the last step of so many members before the first label."""
+        """Create the stacker of this many members before the first label."""
         last = Gaussian.from_priors(members, PRIORS)
         last.mean[:] = 1.0 / members
         spread = Residuals(np.zeros((AGES, 2)), np.zeros((tasks, 2)), np.zeros((AGES, BINS)))
         return cls(np.zeros(tasks), last, spread, np.zeros(2), np.zeros(1, np.int64))
 
     def with_tasks(self, tasks: int) -> Stacking:
-        """Return the model with space for so many tasks."""
+        """Return the model with space for this many tasks."""
         if tasks <= len(self.labels):
             return self
         spread = self.spread._replace(tasks=enlarged(self.spread.tasks, tasks))
         return self._replace(labels=enlarged(self.labels, tasks), spread=spread)
 
     def drop_tasks(self, dropped: Dropped) -> None:
-        """Drop the numbers of tasks; the last tasks take the places of those dropped."""
+        """Drop the numbers of tasks; the last tasks take their places."""
         for array in (self.labels, self.spread.tasks):
             dropped.move(array)
 
@@ -92,7 +92,7 @@ class Stacking(NamedTuple):
         return self._replace(labels=self.labels[:tasks], spread=self.spread._replace(tasks=self.spread.tasks[:tasks]))
 
     def check(self, tasks: int, members: int) -> None:
-        """Raise ValueError if arrays have other shapes, or numbers beyond the limits that learning keeps."""
+        """Raise ValueError for other shapes, or for numbers that learning cannot reach."""
         require_shape("clock", self.clock, 1)
         require_within("clock", self.clock, 0, MOST_ROUNDS)
         require_shape("numbers of labels", self.labels, None)
@@ -117,7 +117,7 @@ class Stacking(NamedTuple):
 
 @no_refcount
 def _age(count):
-    """Return the age of a task with so many labels: the number of bits of that count, AGES - 1 at most."""
+    """Return the age class of a task with this many labels: the number of bits of that count, at most AGES - 1."""
     age = 0
     while count >= 1.0 and age < AGES - 1:
         count *= 0.5
@@ -127,7 +127,7 @@ def _age(count):
 
 @no_refcount
 def _mean_square(spread, age):
-    """Return e, the mean squared residual of predictions for tasks of so many labels."""
+    """Return e, the mean squared residual of predictions for tasks in this age class."""
     number, total = 0.0, 0.0
     for a in range(AGES):
         number += spread.ages[a, 0]
@@ -138,7 +138,7 @@ def _mean_square(spread, age):
 
 @no_refcount
 def _variance(spread, i, age):
-    """Return the squared spread of predictions for task i at this age; at age 0 that of all tasks."""
+    """Return the variance of predictions for task i at this age; at age 0 that of all tasks."""
     e = _mean_square(spread, age)
     if age == 0:
         return e
@@ -147,7 +147,7 @@ def _variance(spread, i, age):
 
 @no_refcount
 def bin_of(score):
-    """Return the bin of a residual over its spread."""
+    """Return the histogram bin of a standardised residual."""
     place = math.floor((math.asinh(4.0 * score) + REACH) * (0.5 * BINS / REACH))
     return int(min(max(place, 0.0), BINS - 1.0))
 
@@ -167,7 +167,7 @@ def _count(spread, i, age, residual, w):
 
 
 class StackingWork(NamedTuple):
-    """Arrays for one round: the inputs of the last step, P times these, and factors of forgetting."""
+    """Arrays for one round: the stacker's inputs, P times these, and forgetting factors."""
 
     inputs: Any
     moved: Any
@@ -188,7 +188,7 @@ def _age_of(model, i):
 
 @no_refcount
 def _active(margins, t):
-    """Return the number of members that have not left."""
+    """Return the number of members that have not stopped."""
     active = 0
     while active < margins.shape[0] and margins[active, t] == margins[active, t]:
         active += 1
@@ -197,7 +197,7 @@ def _active(margins, t):
 
 @no_refcount
 def _predict(model, margins, t, work):
-    """Fill in the inputs of the last step for record t, 0 for members that left; return the prediction."""
+    """Write the stacker's inputs for record t, 0 for stopped members; return the prediction."""
     active, prediction = _active(margins, t), 0.0
     for a in range(work.inputs.size):
         margin = margins[a, t] if a < active else 0.0
@@ -208,7 +208,7 @@ def _predict(model, margins, t, work):
 
 @no_refcount
 def _leave(last, a):
-    """Condition the weights of members on that of member a being 0."""
+    """Condition the weights of members on a weight of 0 for the stopped member a."""
     variance = last.covariance[a, a]
     if variance > 0.0:
         for b in range(last.mean.size):
@@ -226,7 +226,7 @@ def _leave(last, a):
 
 @no_refcount
 def _learn(model, i, age, y, w, margin, active, work):
-    """Learn the weights of members from their predictions, and count the residual in the spreads."""
+    """Update the weights of members from their predictions, and the variances by the residual."""
     last, S = model.last, work.inputs.size
     for a in range(active, S):
         if last.covariance[a, a] > 0.0:
@@ -258,7 +258,7 @@ def _was_predicted(predictions, s):
 
 @no_refcount
 def _note(model, foreseen, t, i, predictions, work):
-    """Write the inputs of the last step for record t of task i, the prediction, and the age of the task."""
+    """Write the stacker's inputs for record t of task i, the prediction, and the age of the task."""
     S = work.inputs.size
     predictions[S, t] = _predict(model, foreseen, t, work)
     for a in range(S):
@@ -268,7 +268,7 @@ def _note(model, foreseen, t, i, predictions, work):
 
 @compiled
 def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, last, margins, own):
-    """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted.
+    """Learn the first ``last`` records, record s after predicting record s + tasks.size - last.
 
     ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
     ``predictions`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted;
@@ -301,7 +301,7 @@ def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, las
 
 @compiled
 def predict(model, foreseen, tasks, predictions, spreads):
-    """Write predictions of records, see :func:`learn`, and the spreads of their residuals.
+    """Write predictions of records, see :func:`learn`, and their standard deviations.
 
     A task that is not known has the number -1.
     """
@@ -313,7 +313,7 @@ def predict(model, foreseen, tasks, predictions, spreads):
 
 @holds_gil
 def learn_one(model, now, weight, i, y):
-    """Learn one record, the members' margins being ``now`` (S, 1)."""
+    """Learn one record, with the members' margins ``now`` (S, 1)."""
     if weight > 0.0:
         work = allocate_work(model)
         margin = _predict(model, now, 0, work)
@@ -322,5 +322,5 @@ def learn_one(model, now, weight, i, y):
 
 @holds_gil
 def predict_one(model, foreseen):
-    """Return the margin of one record, nothing learned."""
+    """Return the margin of one record, without learning."""
     return _predict(model, foreseen, 0, allocate_work(model))

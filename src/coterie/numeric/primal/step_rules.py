@@ -1,4 +1,4 @@
-"""Rules of learning: if a margin leads to a move, and how far it goes."""
+"""Update rules: the margins that trigger an update, and its step size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .round import diagonal, predictive_variance
 
 
 class MistakeStep(NamedTuple):
-    """A step of one on every mistake, y·margin <= ``threshold`` (0 is the Perceptron)."""
+    """A step size of one on every mistake, y·margin <= ``threshold`` (0 is the Perceptron)."""
 
     threshold: float
 
@@ -55,18 +55,18 @@ SHORTEST = 1e-200
 
 
 def goes_by_sign(rule: Any) -> bool:
-    """Return True if the rule asks for the sign of y·margin alone, so that longer weights move as they did."""
+    """Return True if the rule depends only on the sign of y·margin, so that scaled weights get equal updates."""
     return isinstance(rule, MistakeStep) and rule.threshold == 0.0
 
 
 @generic
 def evidence(rule, y, margin):
-    """Return y·margin if y is a sign, the residual y - margin if it is a number."""
+    """Return y·margin for a sign y, the residual y - margin for a number."""
 
 
 @generic
 def direction(rule, y, signed_margin):
-    """Return the sign of the step, -1 or +1: that of y, or that of the residual."""
+    """Return the sign of the step, -1 or +1: that of y, or of the residual."""
 
 
 when(evidence, object)(lambda rule, y, margin: y * margin)
@@ -86,12 +86,12 @@ when(direction, GradientStep)(lambda rule, y, residual: y if rule.loss == LOGIST
 
 @generic
 def triggers_update(rule, signed_margin):
-    """Return True if the rule asks for a move, given its ``evidence``."""
+    """Return True if the rule triggers an update, given its ``evidence``."""
 
 
 @generic
 def step(rule, model, i, rows, t, signed_margin):
-    """Return the step tau >= 0 of a move the rule asks for, task i being ready; 0.0 means that nothing changes.
+    """Return the step size tau >= 0, when task i is ready; 0.0 means no change.
 
     The weight of the record is a factor of it; where steps go by confidence, the label's variance is divided by it.
     """
@@ -106,7 +106,7 @@ when(step, MistakeStep)(lambda rule, model, i, rows, t, signed_margin: weight(ro
 
 @no_refcount
 def shortest_loss(rule, signed_margin):
-    """Return the loss of :class:`ShortestStep`, which leads to a move if it is positive."""
+    """Return the loss of :class:`ShortestStep`; a positive loss triggers an update."""
     return abs(signed_margin) - rule.epsilon if rule.numbers == 1 else 1.0 - signed_margin
 
 

@@ -1,4 +1,4 @@
-"""The loop over records, compiled: score, ask, step, add, adapt."""
+"""The compiled loop over records: score, query, step size, update, adapt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .step_rules import direction, evidence, step, triggers_update
 
 
 class Moves(NamedTuple):
-    """The outcome of a run of rounds, one entry a record.
+    """The result of a run of rounds, one entry per record.
 
     ``margins`` were told before the label; ``own`` is the margin of the current weights when the record was learned,
     which differs where weights are averaged or labels come late; ``step_sizes`` is how far it moved them.
@@ -34,7 +34,7 @@ AHEAD = 4
 
 @compiled
 def predict(model, rows, tasks, first, last, margins):
-    """Write the margins of the records ``first`` to ``last`` (not included); nothing is learned."""
+    """Write the margins of the records ``first`` to ``last`` (excluded), without learning."""
     for t in range(first, last):
         if t + 1 < last:
             prefetch_record(model, tasks[t + 1], rows, t + 1)
@@ -95,7 +95,7 @@ UNPROVIDED, UNPREPARABLE = -1.0, -2.0
 
 @compiled
 def prepare_record(values, features, preparing, update):
-    """Copy and prepare the entries of one record; it ends before it begins if that needs more than compiled code."""
+    """Copy and preprocess the entries of one record; the result has a negative length if Python must do it."""
     n = values.size
     # room for second columns of all entries and for the constant
     rows = Csr(np.empty(2 * n + 1), np.empty(2 * n + 1, np.int32), np.zeros(2, np.int64), np.zeros(0))
@@ -107,7 +107,7 @@ def prepare_record(values, features, preparing, update):
 
 @holds_gil
 def predict_one(model, values, features, preparing, i):
-    """Return the margin of one record, nothing learned; NaN if it cannot be prepared."""
+    """Return the margin of one record, without learning; NaN if it cannot be preprocessed."""
     rows = prepare_record(values, features, preparing, False)
     if end(rows, 0) < 0:
         return np.nan

@@ -1,4 +1,4 @@
-"""Standardise numbers to be predicted by their mean and standard deviation so far."""
+"""Standardise numeric labels by their mean and standard deviation so far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coterie.numeric.core.moments import FAR, noted, scale_of, scored
 
 @compiled
 def standardise(y, weights, moments, inside, shift, factor):
-    """Write the z-scores of numbers, each by the moments up to and with it, to which it counts by its weight.
+    """Write the z-scores of numbers, each by the moments up to and including it, with its weight.
 
     Returns the :class:`~coterie.numeric.core.moments.Moments` after them. ``inside`` becomes each number's z-score by
     the moments with itself, within ± ``FAR``; ``shift`` and ``factor`` the mean and the standard deviation before it,

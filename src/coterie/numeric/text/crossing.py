@@ -1,4 +1,4 @@
-"""Products of two sparse vectors, each pair of features that was ever learned having a column of its own.
+"""Products of two sparse vectors, with a column for each pair of features learned so far.
 
 The cells of :mod:`coterie.numeric.core.whole_numbers` have the column of each pair (i, j), whose key is i · 2³² + j.
 They are at most half full, so that a search ends after few steps.
@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def from_known(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
-        """Make a table of these pairs, no two of which are equal, in the order of their columns; with room for more."""
+        """Make a table of these distinct pairs, in the order of their columns, with room for more."""
         count, known = len(known), enlarged(known, max(len(known) + more, 32))
         cells = np.zeros((2 ** math.ceil(math.log2(2 * len(known))), 2), np.int64)
         keys = known[:count, 0].astype(np.int64) << 32 | known[:count, 1]
@@ -50,17 +50,17 @@ class Pairs(NamedTuple):
         return cls(cells, known, np.array([count]))
 
     def with_room(self, more: int) -> Pairs:
-        """Make room for so many further pairs."""
+        """Make room for this many further pairs."""
         return self if len(self) + more <= len(self.known) else self.from_known(self.known[: len(self)], more)
 
     def cut(self, count: int) -> Pairs:
-        """The first so many pairs alone."""
+        """Return the first ``count`` pairs."""
         return self if len(self) == count else self.from_known(self.known[:count].copy())
 
 
 @no_refcount
 def _column(pairs, i, j, resize):
-    """Find the column of a pair; -1 if it has none, and it may get none."""
+    """Return the column of a pair; -1 if it has none and ``resize`` is False."""
     key: Any = np.int64((np.uint64(i) << _32) | np.uint64(j))
     at = cell_of(pairs.cells, key)
     if pairs.cells[at, 1] == 0 and resize:
@@ -111,7 +111,7 @@ def _divide(values, first, end, length):
 
 @no_refcount
 def _products(pairs, left, value, j, resize, values, features, n):
-    """Write the products of a vector with one feature from place n on; return the place behind them."""
+    """Write the products of a vector with one feature from position n on; return the position after them."""
     for e in range(left.starts[0], left.starts[1]):
         column = _column(pairs, left.features[e], j, resize)
         if column >= 0:

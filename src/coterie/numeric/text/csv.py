@@ -31,7 +31,7 @@ _NEXT = np.array(
 
 
 class CsvRecords(NamedTuple):
-    """The complete records found: ``data[start[i]:stop[i]]``, on line ``line[i]`` (the text's first is 0)."""
+    """The complete records: ``data[start[i]:stop[i]]``, on line ``line[i]`` (the text's first is 0)."""
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
@@ -41,7 +41,7 @@ class CsvRecords(NamedTuple):
 
 @no_refcount
 def _scan(data, kind, final, out):
-    """Fill in the records; return their number, the bytes they take, and the line breaks among those."""
+    """Write the records; return their number, their bytes, and the line breaks in them."""
     count, begin, consumed, lines, begin_line, breaks, fields = 0, 0, 0, 0, 0, 0, 1
     state = _FIELD_START
     n = len(data)

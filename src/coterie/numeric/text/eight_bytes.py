@@ -1,4 +1,4 @@
-"""Eight bytes of text as one number, the first of them its lowest byte, on little-endian machines.
+"""Eight bytes of text as one integer, the first byte lowest, on little-endian machines.
 
 The end of a number or a name is then found without a branch at each byte, which a processor could not predict. Adding
 carries, and subtracting borrows, only into bytes behind one that is looked for: the first that is found is right.
@@ -27,7 +27,7 @@ _HUNDREDS, _REST = np.uint64(100 + (10**6 << 32)), np.uint64(1 + (10**4 << 32))
 
 
 def _eight(typing_context: Any, data: Any, i: Any) -> Any:
-    """Load the eight bytes from ``data[i]`` on; the place is not checked."""
+    """Load the eight bytes from ``data[i]`` on, without a bounds check."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -48,7 +48,7 @@ def _before(marks):
 
 @no_refcount
 def digits_in(word):
-    """Count the bytes before the first that is no digit."""
+    """Count the bytes before the first non-digit."""
     return _before((word + _BEYOND_NINE) | (word - _ZEROS))
 
 
@@ -61,7 +61,7 @@ def name_in(word):
 
 @no_refcount
 def append_digits(w, word, n):
-    """Append the first n bytes, which are digits, to the digits of w."""
+    """Append the first n bytes, which are digits, to the decimal number w."""
     digits = (word << np.uint64(64 - 8 * n)) & _VALUES if n > 0 else np.uint64(0)
     pairs = digits * _TEN + (digits >> _8)
     value = ((pairs & _PAIRS) * _HUNDREDS + ((pairs >> _16) & _PAIRS) * _REST) >> _32

@@ -1,4 +1,4 @@
-"""Names of hashed features: a bounded table that compiled code adds to while it hashes them.
+"""Names of hashed features: a bounded table to which compiled code adds while it hashes.
 
 A hash forgets what a feature was called, and an explanation wants to know. The first name that a column has is kept, by
 its place in the text it was read from, until there is no room for more; another name in the same column is noted.
@@ -25,7 +25,7 @@ FIRST, STRIDE = 10_000, 16
 
 
 class NameTable(NamedTuple):
-    """The whole hashes of the names that are kept, and their places in the text.
+    """The full hashes of the stored names, and their positions in the text.
 
     ``cells`` holds them in open addressing by column, the last bits of a hash, 0 where there is none, so that a look at
     one number tells whether a name is the one that is known; ``shared`` says of which of their columns another name was
@@ -42,7 +42,7 @@ class NameTable(NamedTuple):
 
 
 def name_table(most: int) -> NameTable:
-    """Make room for so many names, a power of two; 0 for a table that keeps none. Memory is taken as it is used."""
+    """Make a table for this many names, a power of two; 0 for none. Memory is used on demand."""
     return NameTable(
         np.zeros(2 * most, np.uint64),
         np.zeros(2 * most, np.bool_),
@@ -58,14 +58,14 @@ NO_NAMES = name_table(0)
 
 @no_refcount
 def looks(table, row):
-    """Return True if the text of a row is looked through for names."""
+    """Return True if names are collected from the text of a row."""
     number = table.counts[2] + row
     return table.cells.size > 0 and (number < FIRST or number % STRIDE == 0)
 
 
 @no_refcount
 def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
-    """Note that a name of this hash, which is 0 for none in practice, is at this place; its column is ``hash & mask``.
+    """Store the position of a name with this hash (0 does not occur in practice); its column is ``hash & mask``.
 
     There is nothing to prefix it where the prefix is empty.
     """
@@ -89,7 +89,7 @@ def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
 
 @no_refcount
 def meet_strings(state, data, offsets, mask, table):
-    """Note the keys ``prefix + string_i`` of an Arrow array, but of empty strings; ``state`` is the prefix's."""
+    """Store the keys ``prefix + string_i`` of an Arrow array, except empty strings; ``state`` is the prefix's."""
     for i in range(len(offsets) - 1):
         if offsets[i + 1] > offsets[i]:
             hashed = mix(fnv1a(state, data, offsets[i], offsets[i + 1]))
@@ -98,7 +98,7 @@ def meet_strings(state, data, offsets, mask, table):
 
 @no_refcount
 def meet_keys(data, ends, mask, table):
-    """Note keys, which end there in the text, one behind the other; an empty one is a key, too."""
+    """Store consecutive keys, which end at these positions of the text; an empty one is a key, too."""
     begin = 0
     for end in ends:
         meet(table, mix(fnv1a(FNV_OFFSET, data, begin, end)), mask, begin, end, 0, 0)

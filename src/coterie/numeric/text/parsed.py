@@ -32,7 +32,7 @@ class ParsedRows(NamedTuple):
 
     @classmethod
     def with_room(cls, start: NDArray[np.int64], stop: NDArray[np.int64], no_task: int) -> ParsedRows:
-        """Make room for the rows of these bytes: each word takes a byte, and one that separates it or ends the row."""
+        """Allocate the rows of these bytes: each word takes at least a byte and a separator."""
         n = len(start)
         entries = (int(stop[-1] - start[0]) + 1) // 2 + n if n else 0
         return cls(
@@ -49,7 +49,7 @@ class ParsedRows(NamedTuple):
 
 @no_refcount
 def word_end(data, i, stop):
-    """Return the end of the word at `i`, which a blank ends."""
+    """Return the end of the word at `i`, before the next blank."""
     while i < stop and not is_blank(byte(data, i)):
         i += 1
     return i

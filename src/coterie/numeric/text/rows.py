@@ -1,4 +1,4 @@
-"""Rows from hashed entries: columns put together, running scales, unit length.
+"""Rows from hashed entries: combined columns, running scales, unit length.
 
 The scale is that of :mod:`coterie.numeric.core.moments`.
 """
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @no_refcount
 def standardise(values, present, moments, j, update, out):
-    """Write the z-scores of a column by row j of the moments, which learn of each value first if ``update``."""
+    """Write the z-scores of a column by row j of the moments, which include each value first if ``update``."""
     for i in range(len(values)):
         out[i] = z_score(values[i], moments, j, update) if present[i] else 0.0
 
 
 @no_refcount
 def place_column(counts, indices, values, cursor, out_indices, out_values):
-    """Copy a column's entries, ``counts[i]`` of them for row i, behind those that the rows hold (`cursor`)."""
+    """Copy a column's entries, ``counts[i]`` for row i, after those already in the rows (`cursor`)."""
     at = 0
     for row in range(len(counts)):
         for _ in range(counts[row]):
@@ -38,7 +38,7 @@ def place_column(counts, indices, values, cursor, out_indices, out_values):
 
 @no_refcount
 def _find_or_add(table, size, first, at, indices, key):
-    """The position of a column among ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
+    """Return the position of a column in ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
     cell = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (size - 1)
     while True:
         position = int(table[np.uint64(cell)])
@@ -56,7 +56,7 @@ _CLOSE = 4096
 
 @no_refcount
 def _size(entries):
-    """The number of cells for so many columns: eight each, since a taken cell costs a mispredicted branch; or two."""
+    """Return the number of cells for this many columns: eight each, as collisions mispredict branches; or two."""
     size = 8
     while size < 2 * entries or size < min(8 * entries, _CLOSE):
         size *= 2
@@ -95,6 +95,6 @@ def merge_repeats(indptr, indices, values):
 
 @no_refcount
 def unit_rows(indptr, values):
-    """Divide each row of entries, in place, by its Euclidean norm; a row of zeros stays."""
+    """Divide each row of entries, in place, by its Euclidean norm; rows of zeros stay."""
     for row in range(len(indptr) - 1):
         to_unit_length(values, indptr[row], indptr[row + 1])

@@ -35,7 +35,7 @@ NO_QUERY = -1
 
 @no_refcount
 def _scan_index(data, i, stop):
-    """Read the whole number that begins at `i`: its value (held below 10^18) and its end."""
+    """Read the integer that starts at `i`: its value (clipped below 10^18) and its end."""
     value = 0
     while i < stop and 48 <= data[i] <= 57:
         value = min(value * 10 + (data[i] - 48), 10**17)
@@ -55,7 +55,7 @@ def _read_query(data, i, stop, row, task):
 
 @no_refcount
 def _read_entry(data, i, stop, d):
-    """Read ``index:value``; return its code, its end, and the two."""
+    """Read ``index:value``; return its code, its end, the index and the value."""
     index, colon = _scan_index(data, i, stop)
     if colon == stop or data[colon] != 58:
         end = word_end(data, i, stop)
@@ -71,7 +71,7 @@ def _read_entry(data, i, stop, d):
 
 @no_refcount
 def _read_row(data, start, stop, d, row, at, out):
-    """Parse one row; return its code, the end of its entries, and the word at which it stopped."""
+    """Parse one row; return its code, the end of its entries, and the word with the error."""
     indices, values = out.indices, out.values
     stop = find(data, start, stop, 35)
     i = skip_blanks(data, start, stop)

@@ -39,13 +39,13 @@ _CARET = np.uint64(94)
 
 @no_refcount
 def _ends_word(c):
-    """True for a blank or a bar."""
+    """Return True for a blank or a bar."""
     return bool(is_blank(c) or c == 124)
 
 
 @no_refcount
 def _word_end(data, i, stop):
-    """The end of the word at `i` (a blank or a bar ends it), and its first colon (the end if there is none)."""
+    """Return the end of the word at `i` (a blank or a bar), and its first colon (the end if there is none)."""
     colon = -1
     while i < stop and not _ends_word(byte(data, i)):
         if byte(data, i) == 58 and colon < 0:
@@ -122,13 +122,13 @@ def _hash_count(n, state):
 
 @no_refcount
 def _spells(data, i, a, b, c):
-    """True for these three letters, capital or not."""
+    """Return True for these three letters, upper or lower case."""
     return bool((data[i] | 32) == a and (data[i + 1] | 32) == b and (data[i + 2] | 32) == c)
 
 
 @no_refcount
 def _is_text(data, i, end):
-    """True for a value that is text: it does not begin as a number does, and is not one that is not finite."""
+    """Return True for a text value: it does not start like a number, and is not nan or infinity."""
     c = byte(data, i)
     if i == end or 48 <= c <= 57 or c == 43 or c == 45 or c == 46:
         return False
@@ -139,7 +139,7 @@ def _is_text(data, i, end):
 
 @no_refcount
 def _read_feature(data, i, stop, state):
-    """Read a plain feature: the state of its hash up to the colon, its value, its end and its name's; else NaN."""
+    """Read a plain feature: its hash state up to the colon, its value, its end and the name's end; else NaN."""
     begin = i
     state, i = _hash_name(data, i, stop, state)
     while i < stop:
@@ -157,7 +157,7 @@ def _read_feature(data, i, stop, state):
 
 @no_refcount_noinline
 def _read_unusual(data, i, stop, state, scale, unnamed):
-    """Read a feature without a name, or with text as its value, as `_read_feature` does others; NaN if it is neither.
+    """Read a feature without a name, or with a text value, as `_read_feature` does; NaN for others.
 
     A number without a name is called by how many ``unnamed`` ones came before it, and its name ends where it begins.
     Text makes the name ``name:text``, or ``0:text``: so Vowpal Wabbit has it, which counts no text.
@@ -175,7 +175,7 @@ def _read_unusual(data, i, stop, state, scale, unnamed):
 
 @no_refcount
 def _read_namespace(data, i, stop, at, mask, names, noting, out):
-    """Read features from after a bar to the next; return code, end of entries, and the word at which it stopped."""
+    """Read features from one bar to the next; return code, end of entries, and the word with the error."""
     end, colon = _word_end(data, i, stop)
     space, space_end = i, colon
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
@@ -205,7 +205,7 @@ def _read_namespace(data, i, stop, at, mask, names, noting, out):
 
 @no_refcount
 def _read_task(data, i, stop, row, out):
-    """Keep the first feature of the task's namespace; return the next bar."""
+    """Store the first feature of the task's namespace; return the next bar."""
     end, _ = _word_end(data, i, stop)
     i = skip_blanks(data, end, stop)
     if i < stop and data[i] != 124 and out.task[row, 1] == 0:
@@ -216,7 +216,7 @@ def _read_task(data, i, stop, row, out):
 
 @no_refcount
 def _read_row(data, start, stop, task, mask, names, row, at, out):
-    """Parse one row; return its code, the end of its entries, and the word at which it stopped."""
+    """Parse one row; return its code, the end of its entries, and the word with the error."""
     bar = find(data, start, stop, 124)
     if skip_blanks(data, start, stop) == stop:
         return BLANK, at, start, stop
@@ -281,7 +281,7 @@ def parse_vowpal(
 
 @no_refcount
 def _number_words(data, place, table, first, numbers):
-    """Fill in the result of `number_words`; a negative cell of the table is empty."""
+    """Write the result of `number_words`; a negative cell of the table is empty."""
     count, mask = 0, np.uint64(len(table) - 1)
     for row in range(len(place)):
         start, stop = place[row, 0], place[row, 1]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _folded_bytes() -> NDArray[np.uint8]:
-    """The byte that each byte stands for in a token; 0 if it separates tokens."""
+    """Return the folded form of each byte in a token; 0 for separators."""
     folded = np.zeros(256, dtype=np.uint8)
     words = np.r_[48:58, 97:123, 128:256]
     folded[words] = words
@@ -34,7 +34,7 @@ FOLDED = _folded_bytes()
 
 @no_refcount
 def _table_size(entries):
-    """The power of two that holds so many entries at most half full."""
+    """Return the power of two of cells for this many entries at most half full."""
     size = 8
     while size < 2 * entries:
         size *= 2
@@ -51,7 +51,7 @@ def _longest(offsets):
 
 @no_refcount
 def _count(state, table, size, first, at, seen):
-    """The position of a token among ``seen[first:at]``, or `at` if it is new; it is remembered either way.
+    """Return the position of a token in ``seen[first:at]``, or `at` if it is new; it is stored either way.
 
     The table keeps positions; one that lies outside ``[first, at)`` was left by an earlier text and counts as empty.
     """
@@ -120,5 +120,5 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
 
 
 def token_bound(offsets: NDArray[np.int64]) -> int:
-    """An upper bound on the number of tokens in texts of these lengths."""
+    """Return an upper bound on the number of tokens in texts of these lengths."""
     return int(offsets[-1] - offsets[0]) // 2 + len(offsets)

@@ -1,1 +1,1 @@
-"""The round over records of several views: norms over views, one space or a space each."""
+"""Multi-view models: norms over views, one shared space or one space per view."""

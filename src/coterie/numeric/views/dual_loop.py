@@ -1,4 +1,4 @@
-"""The walk through a block of records of several views of which all kernel values are at hand, in the dual form.
+"""The loop over a block of multi-view records with known kernel values, in the dual form.
 
 ``values[t, s]`` holds the products of support s with record t: k(x_sa, x_tb) for all pairs of views, flattened, or of
 each view with itself. The records of the block come after the supports, and are supports once they have a coefficient.
@@ -23,7 +23,7 @@ from .rounds import reach
 
 
 class Supports(NamedTuple):
-    """The records that moved the weights: views present, rounds, coefficients, and the ``past`` of their round."""
+    """The records that updated the weights: views present, rounds, coefficients, and the ``past`` of their round."""
 
     rows: Any
     present: Any
@@ -33,21 +33,21 @@ class Supports(NamedTuple):
 
     @classmethod
     def empty(cls, widths: Widths, dense: bool, products: int) -> Self:
-        """No supports, of views so wide, with so many products a pair of records."""
+        """Make an empty set of support vectors, for these widths of views and products per pair of records."""
         present, births = np.zeros((0, len(widths)), bool), np.zeros(0, np.int64)
         return cls(empty(dense, widths), present, births, np.zeros(0), np.zeros((0, products)))
 
     @property
     def seen(self) -> FeatureSet:
-        """The records as kernels need them."""
+        """Return the records in the form of kernels."""
         return FeatureSet(self.rows, self.present, self.births)
 
     def with_widths(self, widths: Widths, dense: bool) -> Self:
-        """The supports with room for views so wide."""
+        """Resize the support vectors to these widths of views."""
         return self._replace(rows=as_form(self.rows, dense, widths))
 
     def with_block(self, block: FeatureSet, coefficients: NDArray[np.float64], pasts: NDArray[np.float64]) -> Self:
-        """The supports and those records of a block that moved the weights.
+        """Add the records of a block that updated the weights.
 
         ``coefficients`` and ``pasts`` are those of the supports, then those of the block, 0 where nothing moved.
         """
@@ -66,18 +66,18 @@ class Supports(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """Supports, the norm that shapes the weights, and 1 if margins are reported by the mean of all weights so far."""
+    """Support vectors, the norm of the weights, and 1 if public margins use the mean of all weights so far."""
 
     supports: Any
     potential: Any
     mean: int
 
     def to_saved(self, widths: Widths) -> Expanded:
-        """Return the model: it has room for nothing more."""
+        """Return the model, which has no unused room."""
         return self
 
     def check(self, widths: Widths) -> None:
-        """Refuse supports of other views, or of such as are wider: ValueError."""
+        """Raise ValueError for support vectors of other or wider views."""
         K, supports = len(widths), self.supports
         n, own = len(supports.coefficients), len(self.potential.factor)
         require_shape("present", supports.present, n, K)
@@ -92,7 +92,7 @@ class Expanded(NamedTuple):
 
 @generic
 def stretch(rule, potential, own, signed_margin):
-    """The step of a record with these products with itself, at which the rule calls for a move."""
+    """Return the step size of a record with these products with itself, which triggers an update."""
 
 
 when(stretch, MistakeStep)(lambda rule, potential, own, signed_margin: 1.0)
@@ -103,7 +103,7 @@ when(stretch, ShortestStep)(
 
 @compiled
 def _report(mean, potential, coefficients, pasts, values, products):
-    """Return the margin to report of a record with these products."""
+    """Return the public margin of a record with these products."""
     if mean == 0:
         return margin_of(potential, products)
     total, size = 0.0, 0.0
@@ -122,7 +122,7 @@ def _report(mean, potential, coefficients, pasts, values, products):
 
 @compiled
 def margin_of(potential, products):
-    """Σ F ∘ V'X."""
+    """Return Σ F ∘ V'X."""
     margin = 0.0
     for k in range(products.size):
         margin += potential.factor[k] * products[k]
@@ -131,7 +131,7 @@ def margin_of(potential, products):
 
 @compiled
 def weigh(coefficients, values, products, sizes):
-    """Fill ``products`` with V'X from the kernel values of one record; pure rounding becomes zero."""
+    """Fill ``products`` with V'X from the kernel values of one record; rounding errors become zero."""
     products[:] = 0.0
     sizes[:] = 0.0
     for s in range(coefficients.size):
@@ -148,7 +148,7 @@ def weigh(coefficients, values, products, sizes):
 
 @compiled
 def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
-    """Learn the records of a block one by one; ``later`` has the values of those that are predicted meanwhile.
+    """Learn the records of a block one by one; ``later`` has the values of records to predict in between.
 
     ``moves`` has a place for each of the block, its margins those of ``later``.
     """
@@ -177,7 +177,7 @@ def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
 
 @compiled
 def predict(potential, mean, coefficients, pasts, values, margins):
-    """Margins of records of which the kernel values are at hand; nothing is learned."""
+    """Write margins of records with known kernel values, without learning."""
     products, sizes = np.zeros(values.shape[2]), np.zeros(values.shape[2])
     for t in range(margins.size):
         weigh(coefficients, values[t], products, sizes)

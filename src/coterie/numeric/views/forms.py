@@ -1,4 +1,4 @@
-"""Records of several views: row t·K + k of the rows is view k of record t, whatever the form of the rows.
+"""Multi-view records: row t·K + k of the rows is view k of record t, for any form of rows.
 
 An absent view is a row without entries, or of zeros: it adds nothing to a margin and learns nothing. Sparse views are
 ``Csr`` rows, dense ones the blocks of all views side by side.
@@ -37,7 +37,7 @@ class DenseViews(NamedTuple):
         return len(self.values)
 
     def block(self, k: int) -> NDArray[np.float64]:
-        """View k of all records, as an array of its own."""
+        """Return view k of all records, as an array."""
         return np.ascontiguousarray(self.values[:, self.edges[k] : self.edges[k + 1]])
 
 
@@ -50,12 +50,12 @@ ViewRows = DenseViews | Csr
 
 
 def edges_of(widths: Widths) -> NDArray[np.int64]:
-    """Return the beginning of each view in a row of all views, and the end of the last one."""
+    """Return the start of each view in a row of all views, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(np.asarray(widths, np.int64))]).astype(np.int64)
 
 
 def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
-    """Refuse the rows of other than n records, or of views that are wider: ValueError."""
+    """Raise ValueError for rows of another number of records, or of wider views."""
     if isinstance(rows, DenseViews):
         require(np.array_equal(rows.edges, edges_of(widths)), "views lie elsewhere than their widths say")
         require_shape("records of views", rows.values, n, int(rows.edges[-1]))
@@ -71,28 +71,28 @@ def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
 
 
 def cut(rows: ViewRows, K: int, first: int, last: int) -> ViewRows:
-    """The records ``first`` to ``last`` (not included), nothing copied."""
+    """Return the records ``first`` to ``last`` (excluded), without a copy."""
     if isinstance(rows, DenseViews):
         return rows._replace(values=rows.values[first:last])
     return rows.cut(first * K, last * K)
 
 
 def pick(rows: ViewRows, K: int, places: NDArray[np.int64]) -> ViewRows:
-    """Copy the records at these places."""
+    """Copy the records at these indices."""
     if isinstance(rows, DenseViews):
         return rows._replace(values=rows.values[places])
     return rows.take((places[:, None] * K + np.arange(K)).ravel())
 
 
 def stack(above: Any, below: Any) -> ViewRows:
-    """Records and those after them, of one form."""
+    """Concatenate records of one form."""
     if above.dense:
         return DenseViews(np.concatenate([above.values, below.values]), above.edges)
     return concatenated(above, below)
 
 
 def as_form(rows: ViewRows, dense: bool, widths: Widths) -> ViewRows:
-    """Records in the form and the widths that a model keeps."""
+    """Convert records to the form and the widths of a model."""
     if not dense:
         return _sparse(rows) if isinstance(rows, DenseViews) else rows
     edges = edges_of(widths)
@@ -108,31 +108,31 @@ def as_form(rows: ViewRows, dense: bool, widths: Widths) -> ViewRows:
 
 
 def plain_rows(rows: ViewRows, K: int, k: int) -> Rows:
-    """View k of all records, as records of one view."""
+    """Return view k of all records, as records of one view."""
     if isinstance(rows, DenseViews):
         return Dense(rows.block(k))
     return rows.take(np.arange(k, rows.n_records, K))
 
 
 def points_of(rows: ViewRows, K: int, k: int, rounds: NDArray[np.int64], width: int) -> Points:
-    """View k of all records, as kernels take them."""
+    """Return view k of all records, in the form of kernels."""
     return points(plain_rows(rows, K, k), rounds, width)
 
 
 def all_points(rows: ViewRows, K: int, rounds: NDArray[np.int64], width: int) -> Points:
-    """All views of all records, which lie in one space, record by record."""
+    """Return all views of all records, which share one space, record by record."""
     every = Dense(rows.values.reshape(-1, width)) if isinstance(rows, DenseViews) else rows
     return points(every, np.repeat(rounds, K), width)
 
 
 def alone(rows: ViewRows, K: int, k: int) -> ViewRows:
-    """View k of all records, as records of several views that have this one only."""
+    """Return view k of all records, as multi-view records with only this view."""
     one = plain_rows(rows, K, k)
     return DenseViews(one.values, edges_of([one.values.shape[1]])) if isinstance(one, Dense) else one
 
 
 def empty(dense: bool, widths: Widths) -> ViewRows:
-    """No records."""
+    """Make an empty set of records."""
     if dense:
         edges = edges_of(widths)
         return DenseViews(np.zeros((0, edges[-1])), edges)
@@ -140,7 +140,7 @@ def empty(dense: bool, widths: Widths) -> ViewRows:
 
 
 def emptied(block: Any, present: NDArray[np.bool_]) -> Any:
-    """An array of numbers, changed in place, or a copy of a CSR matrix, with zeros in all rows that are not present."""
+    """Set absent rows to zero: in place for an array, in a copy for a CSR matrix."""
     if hasattr(block, "indptr"):
         block = block.tocsr(copy=True)
         block.data[np.repeat(~present, np.diff(block.indptr))] = 0.0
@@ -151,7 +151,7 @@ def emptied(block: Any, present: NDArray[np.bool_]) -> Any:
 
 
 def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> ViewRows:
-    """One block a view as the rows of n records: arrays if all are, None for a view that none of them has."""
+    """Combine one block per view to the rows of n records; None stands for a view that is always absent."""
     if not any(hasattr(block, "indptr") for block in blocks):
         parts = [np.zeros((n, d)) if block is None else block for block, d in zip(blocks, widths, strict=True)]
         return DenseViews(np.ascontiguousarray(np.concatenate(parts, axis=1)), edges_of(widths))

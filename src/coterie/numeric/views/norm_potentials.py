@@ -1,4 +1,4 @@
-"""Norms of several views together, and the gradient of half their square, which turns sums of views into weights.
+"""Norms over several views, and the gradient of half their square, which turns sums of views into weights.
 
 A potential knows products only: of the sum V of the moves with a record X, and of the record with itself. So it is the
 same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over the rounds, for the mean hypothesis.
@@ -25,7 +25,7 @@ SINGULAR = 1e-15
 
 
 class FeatureSet(NamedTuple):
-    """Records of several views as kernels need them: rows, which views are present (n, K), and their rounds."""
+    """Multi-view records for kernels: rows, the views present (n, K), and their rounds."""
 
     rows: ViewRows
     present: NDArray[np.bool_]
@@ -46,23 +46,23 @@ class Schatten(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, p: float) -> Self:
-        """Make a potential without moves, of n views, or of n features if those are fewer."""
+        """Make a potential before the first update, of n views, or of n features if those are fewer."""
         return cls(np.zeros((n, n)), np.zeros(n * n), np.zeros(n * n), np.zeros(2), p)
 
     def check(self, n: int) -> None:
-        """Refuse products of other than n views or features, and clocks that never ran: ValueError."""
+        """Raise ValueError for products of another number of views or features, and for impossible clocks."""
         require_shape("gram", self.gram, n, n)
         require_finite("gram", self.gram)
         _check_factors(self, n * n)
 
     def lengths(self) -> NDArray[np.float64]:
-        """‖w_k‖ for every view, (diag FGF)^(1/2)."""
+        """Return ‖w_k‖ for every view, (diag FGF)^(1/2)."""
         K = len(self.gram)
         F = self.factor.reshape(K, K)
         return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, self.gram, F), 0.0)))
 
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
-        """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views.
+        """Return products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views.
 
         ``kernels`` are K times one for all, or one for each of the K (K + 1) / 2 pairs of views, by :func:`pair`: that
         of a and b, a <= b, is given records of view a, then of view b, which may be spaces of their own.
@@ -97,7 +97,7 @@ class Spectral(Schatten):
     __slots__ = ()
 
     def shape(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> None:
-        """Bring the factor up to date, V having r singular values."""
+        """Update the factor, for V with r singular values."""
         self.factor[:] = self.shaped(gradient, r)
 
     def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> NDArray[np.float64]:
@@ -125,22 +125,22 @@ class Group(NamedTuple):
 
     @classmethod
     def empty(cls, K: int, p: float, inner: float) -> Self:
-        """No moves, of K views."""
+        """Make a potential of K views before the first update."""
         return cls(np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(2), p, inner)
 
     def check(self, n: int) -> None:
-        """Refuse products of other than n views, and clocks that never ran: ValueError."""
+        """Raise ValueError for products of another number of views, and for impossible clocks."""
         require_shape("sums", self.sums, n)
         require_finite("sums", self.sums)
         _check_factors(self, n)
 
     def lengths(self) -> NDArray[np.float64]:
-        """F_k ‖v_k‖_r^(r - 1) for every view: the length of its weights in the norm dual to r, so ‖w_k‖ for r = 2."""
+        """Return F_k ‖v_k‖_r^(r - 1) for every view: the dual r-norm of its weights, so ‖w_k‖ for r = 2."""
         sums = np.maximum(self.sums, 0.0)
         return np.asarray(self.factor * sums ** (1.0 - 1.0 / self.inner))
 
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
-        """Products of Z's records with X's, view by view, (n, m, K); 0 for absent views."""
+        """Return products of Z's records with X's, view by view, (n, m, K); 0 for absent views."""
         K, n, m = len(widths), len(X.present), len(Z.present)
         out_of_views = np.zeros((K, n, m))
         for k, width in enumerate(widths if n and m else ()):
@@ -151,13 +151,13 @@ class Group(NamedTuple):
 
 
 class Beyond(namedtuple("Beyond", "sums factor past clock p inner beyond_span"), Group):  # type: ignore[misc]
-    """As :class:`Group`, every view's sum having one more part, of length ``beyond_span``, that no record touches."""
+    """As :class:`Group`, with an additional part of each view's sum, of norm ``beyond_span``, without updates."""
 
     __slots__ = ()
 
     @classmethod
     def with_part(cls, K: int, p: float, inner: float, beyond_span: float) -> Self:
-        """No moves, of K views."""
+        """Make a potential of K views before the first update."""
         sums = np.full(K, beyond_span**2)
         return cls(sums, np.zeros(K), np.zeros(K), np.zeros(2), p, inner, beyond_span)
 
@@ -166,13 +166,13 @@ Potential = Schatten | Spectral | Group
 
 
 def pair(a: int, b: int, K: int) -> int:
-    """Return the place of a pair of K views, whichever comes first: (0, 0), (0, 1), ..., (1, 1), (1, 2), ..."""
+    """Return the index of a pair of K views, in any order: (0, 0), (0, 1), ..., (1, 1), (1, 2), ..."""
     a, b = min(a, b), max(a, b)
     return a * K - a * (a + 1) // 2 + b
 
 
 def _check_factors(potential: Potential, n: int) -> None:
-    """Refuse other than n factors, and clocks that never ran: ValueError."""
+    """Raise ValueError for another number of factors, and for impossible clocks."""
     for name in ("factor", "past"):
         require_shape(name, getattr(potential, name), n)
         require_finite(name, getattr(potential, name))
@@ -182,17 +182,17 @@ def _check_factors(potential: Potential, n: int) -> None:
 
 @generic
 def refresh(potential):
-    """Bring the factor up to date with the products."""
+    """Update the factor to the current products."""
 
 
 @generic
 def absorb(potential, c, products, own):
-    """Update the norm for a move of c times a record, given its products with V before the move and with itself."""
+    """Update the norm for c times a record, given its products with V before the update and with itself."""
 
 
 @generic
 def squared(potential, own):
-    """‖X‖² in the potential's norm, from the record's products with itself, times the smoothness of half the square."""
+    """Return ‖X‖² in the potential's norm, from the record's products with itself, times the smoothness constant."""
 
 
 @noinline
@@ -284,7 +284,7 @@ def _squared_group(potential, own):
 
 @compiled
 def together(values, power):
-    """(Σ max(value, 0)^power)^(1/power), nothing overflowing."""
+    """Return (Σ max(value, 0)^power)^(1/power), without overflow."""
     top, total = values.max(), 0.0
     if not top > 0.0:
         return 0.0
@@ -295,7 +295,7 @@ def together(values, power):
 
 @compiled
 def elapse(potential):
-    """Add the factor to ``past`` for each round that it has been in force; to be called before it changes."""
+    """Add the factor to ``past`` for each round since its last change; call it before the factor changes."""
     # rounds without a move cost nothing: their factors are added up when the next move comes
     gap = potential.clock[0] - potential.clock[1]
     for k in range(potential.factor.size):
@@ -305,5 +305,5 @@ def elapse(potential):
 
 @compiled
 def summed(potential, k):
-    """One entry of the sum of the factors of all rounds so far."""
+    """Return one entry of the sum of the factors of all rounds so far."""
     return potential.past[k] + (potential.clock[0] - potential.clock[1]) * potential.factor[k]

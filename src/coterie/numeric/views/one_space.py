@@ -1,4 +1,4 @@
-"""Weights of views that share one space: a matrix V of one vector a view, and W = V F under a norm of V."""
+"""Weights of views in one shared space: a matrix V with one vector per view, and W = V F under a norm of V."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rounds import averaged, current, length, move
 
 
 class DenseMatrix(NamedTuple):
-    """V, one row a view, with W = V F at hand, and the sum of W over the rounds before it last changed."""
+    """V, one row per view, with W = V F, and the sum of W over the rounds before its last change."""
 
     weights: Any
     cached: Any
@@ -27,107 +27,107 @@ class DenseMatrix(NamedTuple):
 
     @classmethod
     def empty(cls, widths: Widths) -> Self:
-        """Weights before the first move."""
+        """Return weights before the first update."""
         return cls(*(np.zeros((len(widths), max(widths))) for _ in range(3)))
 
     def check(self, widths: Widths) -> None:
-        """Refuse weights of other views, or views that are not of one width: ValueError."""
+        """Raise ValueError for weights of other views, or for views of different widths."""
         require(len(set(widths)) == 1, f"views of one space have the widths {tuple(widths)}")
         for array in self:
             require_shape("weights of views", array, len(widths), max(widths))
 
     @property
     def order(self) -> int:
-        """The number of rows and columns of the products that shape the weights: that of views."""
+        """The number of rows and columns of the products: that of views."""
         return int(self.weights.shape[0])
 
     def with_widths(self, widths: Widths) -> Self:
-        """The same: arrays have one width, which is known from the first on."""
+        """Return the weights unchanged: arrays have one width, known from the start."""
         return self
 
     def to_saved(self, widths: Widths) -> Self:
-        """Return the weights: there is room for nothing more."""
+        """Return the weights, which have no unused room."""
         return self
 
     def shape(self, potential: Schatten) -> None:
-        """Compute W anew for a factor that compiled code knows nothing of."""
+        """Recompute W for a norm without a compiled gradient."""
         K = self.order
         np.dot(potential.factor.reshape(K, K), self.weights, out=self.cached)
 
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
-        """W, view by view."""
+        """Return W, view by view."""
         return list(self.cached.copy())
 
     def lengths(self, potential: Schatten) -> NDArray[np.float64]:
-        """‖w_k‖ for every view."""
+        """Return ‖w_k‖ for every view."""
         return potential.lengths()
 
 
 class WideMatrix(DenseMatrix):
-    """The same for more views than features: W = F V with F of the d × d products VV'."""
+    """As :class:`DenseMatrix` for more views than features: W = F V with F of the d × d products VV'."""
 
     __slots__ = ()
 
     @property
     def order(self) -> int:
-        """The number of rows and columns of the products that shape the weights: that of features."""
+        """The number of rows and columns of the products: that of features."""
         return int(self.weights.shape[1])
 
     def shape(self, potential: Schatten) -> None:
-        """Compute W anew for a factor that compiled code knows nothing of."""
+        """Recompute W for a norm without a compiled gradient."""
         d = self.order
         np.dot(self.weights, potential.factor.reshape(d, d), out=self.cached)
 
     def lengths(self, potential: Schatten) -> NDArray[np.float64]:
-        """‖w_k‖ for every view."""
+        """Return ‖w_k‖ for every view."""
         return np.asarray(np.linalg.norm(self.cached, axis=1))
 
 
 class SparseMatrix(NamedTuple):
-    """V, one row a feature; W = V F is never formed. ``twin`` gathers the moves times the ``past`` at their round."""
+    """V, one row per feature, without forming W = V F; ``twin`` sums the updates times the ``past`` at their round."""
 
     weights: Any
     twin: Any
 
     @classmethod
     def empty(cls, widths: Widths) -> Self:
-        """Weights before the first move."""
+        """Return weights before the first update."""
         return cls(*(np.zeros((max(widths), len(widths))) for _ in range(2)))
 
     def check(self, widths: Widths) -> None:
-        """Refuse weights of other views, or of too few features: ValueError."""
+        """Raise ValueError for weights of other views, or of too few features."""
         for array in self:
             require_shape("weights of views", array, len(self.weights), len(widths))
             require_rows("weights of views", array, max(widths))
 
     @property
     def order(self) -> int:
-        """The number of rows and columns of the products that shape the weights: that of views."""
+        """The number of rows and columns of the products: that of views."""
         return int(self.weights.shape[1])
 
     def with_widths(self, widths: Widths) -> Self:
-        """The weights with room for views so wide."""
+        """Resize the weights to these widths of views."""
         return type(self)(*(enlarged(array, max(widths)) for array in self))
 
     def to_saved(self, widths: Widths) -> Self:
-        """Leave out room for more features than there are."""
+        """Return the weights without unused room."""
         return type(self)(*(array[: max(widths)] for array in self))
 
     def shape(self, potential: Schatten) -> None:
-        """Do nothing: W is never formed."""
+        """Do nothing: W is not formed."""
 
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
-        """W, view by view."""
+        """Return W, view by view."""
         K = len(widths)
         return list(potential.factor.reshape(K, K) @ self.weights[: max(widths)].T)
 
     def lengths(self, potential: Schatten) -> NDArray[np.float64]:
-        """‖w_k‖ for every view."""
+        """Return ‖w_k‖ for every view."""
         return potential.lengths()
 
 
 def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | SparseMatrix:
-    """Weights before the first move, in the form that takes least time."""
+    """Return weights before the first update, in the fastest form."""
     if not dense:
         return SparseMatrix.empty(widths)
     return (WideMatrix if max(widths) < len(widths) else DenseMatrix).empty(widths)

@@ -1,4 +1,4 @@
-"""Weights of views that have a space each: one vector a view, v_k, under any norm of theirs."""
+"""Weights of views with separate spaces: one vector v_k per view, under any norm over views."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .rounds import averaged, current, length, move
 
 
 class Flat(NamedTuple):
-    """v_k from ``offsets[k]`` on, of any sizes; ``twin`` gathers the moves times the ``past`` at their round."""
+    """v_k from ``offsets[k]`` on, of any sizes; ``twin`` sums the updates times the ``past`` at their round."""
 
     weights: Any
     twin: Any
@@ -28,12 +28,12 @@ class Flat(NamedTuple):
 
     @classmethod
     def empty(cls, widths: Widths) -> Self:
-        """Weights before the first move."""
+        """Return weights before the first update."""
         edges = edges_of(widths)
         return cls(np.zeros(edges[-1]), np.zeros(edges[-1]), edges[:-1].copy())
 
     def check(self, widths: Widths) -> None:
-        """Refuse views with weights in another view's place, or behind all: ValueError."""
+        """Raise ValueError for views with overlapping weights, or weights out of range."""
         require_shape("twin of views", self.twin, len(self.weights))
         require_shape("offsets of views", self.offsets, len(widths))
         require_within("offsets of views", self.offsets, 0, len(self.weights))
@@ -42,11 +42,11 @@ class Flat(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The number of products that shape the weights: that of views."""
+        """The number of products: that of views."""
         return len(self.offsets)
 
     def with_widths(self, widths: Widths) -> Self:
-        """Make room for views so wide; a view that grows gets half as much again."""
+        """Resize to these widths of views; a growing view gets half as much again."""
         sizes = np.diff(np.append(self.offsets, len(self.weights)))
         need = [roomy(have, width) for have, width in zip(sizes, widths, strict=True)]
         if np.array_equal(need, sizes):
@@ -58,13 +58,13 @@ class Flat(NamedTuple):
         return larger
 
     def to_saved(self, widths: Widths) -> Self:
-        """Leave out room for more features than there are."""
+        """Return the weights without unused room."""
         edges = edges_of(widths)
         places = np.concatenate([first + np.arange(width) for first, width in zip(self.offsets, widths, strict=True)])
         return type(self)(self.weights[places], self.twin[places], edges[:-1].copy())
 
     def by_view(self, potential: Group, widths: Widths) -> list[NDArray[np.float64]]:
-        """W, view by view."""
+        """Return W, view by view."""
         bent = np.sign(self.weights) * np.abs(self.weights) ** (potential.inner - 1.0)
         return [
             factor * bent[first : first + width]
@@ -72,13 +72,13 @@ class Flat(NamedTuple):
         ]
 
     def lengths(self, potential: Group) -> NDArray[np.float64]:
-        """The length of the weights of every view."""
+        """Return the norm of the weights of every view."""
         return potential.lengths()
 
 
 @compiled
 def _bent(weight, inner):
-    """sign(v)|v|^(r - 1)."""
+    """Return sign(v)|v|^(r - 1)."""
     if inner == 2.0:
         return weight
     return math.copysign(abs(weight) ** (inner - 1.0), weight)
@@ -86,18 +86,18 @@ def _bent(weight, inner):
 
 @compiled
 def _power(weight, inner):
-    """|v|^r."""
+    """Return |v|^r."""
     return weight * weight if inner == 2.0 else abs(weight) ** inner
 
 
 @generic
 def against(rows, r, weights, at, inner):
-    """The product of row r with sign(v)|v|^(inner - 1), v being the weights from ``at`` on."""
+    """Return the product of row r with sign(v)|v|^(inner - 1), v being the weights from ``at`` on."""
 
 
 @generic
 def shift(rows, r, c, store, at, inner, past):
-    """Add c times row r to the weights from ``at`` on, and its part to the twin; the growth of ‖v‖_r^r."""
+    """Add c times row r to the weights from ``at`` on, and to the twin; return the growth of ‖v‖_r^r."""
 
 
 @when(against, object)

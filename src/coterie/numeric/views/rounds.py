@@ -1,4 +1,4 @@
-"""The round of weights of several views: score, step and move.
+"""The round of multi-view weights: score, step size and update.
 
 The weights that a round moves are in ``one_space`` and ``own_spaces``, the norms that shape them in ``potentials``.
 """
@@ -14,35 +14,35 @@ from .forms import Widths
 
 
 class Primal(NamedTuple):
-    """Weights, and the norm that shapes them; if ``mean`` is 1, reported margins are those of the mean weights."""
+    """Weights and the norm over views; if ``mean`` is 1, public margins are those of the mean weights."""
 
     store: Any
     potential: Any
     mean: int
 
     def to_saved(self, widths: Widths) -> Primal:
-        """Leave out room for more features than there are."""
+        """Return the model without unused room."""
         return self._replace(store=self.store.to_saved(widths))
 
     def check(self, widths: Any) -> None:
-        """Refuse weights of other views, or of such as are wider: ValueError."""
+        """Raise ValueError for weights of other or wider views."""
         self.store.check(widths)
         self.potential.check(self.store.order)
 
 
 @generic
 def current(store, potential, rows, t):
-    """Margin of record t by the current weights."""
+    """Return the margin of record t by the current weights."""
 
 
 @generic
 def averaged(store, potential, rows, t):
-    """Margin of record t by the mean of the weights before each round so far, times the number of rounds."""
+    """Return the margin of record t by the sum of the weights before each round so far."""
 
 
 @generic
 def length(store, potential, rows, t):
-    """‖X‖² of record t as a step needs it, times the smoothness of half the squared norm."""
+    """Return ‖X‖² of record t for the step size, times the smoothness constant of half the squared norm."""
 
 
 @generic
@@ -52,12 +52,12 @@ def move(store, potential, c, rows, t):
 
 @generic
 def stride(rule, store, potential, rows, t, signed_margin):
-    """The step of record t, at which the rule calls for a move."""
+    """Return the step size of record t, which triggers an update."""
 
 
 @compiled
 def reach(rule, signed_margin, squared):
-    """The step of a hinge for a record of this squared length."""
+    """Return the step size of the hinge loss for a record of this squared norm."""
     return min(rule.C, (1.0 - signed_margin) / (squared + rule.ridge)) if squared > 0.0 else 0.0
 
 
@@ -69,7 +69,7 @@ when(stride, ShortestStep)(
 
 @compiled
 def _report(model, rows, t, margin):
-    """Return the margin to report of record t, that by the current weights being ``margin``."""
+    """Return the public margin of record t, given ``margin`` by the current weights."""
     if model.mean == 0:
         return margin
     return averaged(model.store, model.potential, rows, t) / max(model.potential.clock[0], 1.0)
@@ -77,7 +77,7 @@ def _report(model, rows, t, margin):
 
 @compiled
 def learn(model, rule, rows, y, last, moves):
-    """Learn the first ``last`` records, record s after record s + y.size - last was predicted."""
+    """Learn the first ``last`` records, record s after predicting record s + y.size - last."""
     store, potential, delay = model.store, model.potential, y.size - last
     for s in range(last):
         margin = current(store, potential, rows, s)
@@ -98,7 +98,7 @@ def learn(model, rule, rows, y, last, moves):
 
 @compiled
 def predict(model, rows, margins):
-    """Margins of all records; nothing is learned."""
+    """Write margins of all records, without learning."""
     for t in range(margins.size):
         margin = current(model.store, model.potential, rows, t)
         margins[t] = _report(model, rows, t, margin)

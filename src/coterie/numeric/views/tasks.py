@@ -1,4 +1,4 @@
-"""Tasks as views: the matrix Perceptron with one view for each record, that of its task.
+"""Tasks as views: the matrix Perceptron on records with one view, that of their task.
 
 V holds the sum of the moves of each task, a column each, and W = V F is what predicts, F = Tr(G^p)^(1/p - 1) G^(p - 1)
 with G = V'V. So a move changes one column of V, and F all others of W: F is the M of a learned relation, G its Gram
@@ -31,7 +31,7 @@ class SpectralUpdate(namedtuple("SpectralUpdate", "p past since"), RelationUpdat
 
     @classmethod
     def begin(cls, p: float, n_tasks: int) -> Self:
-        """Start with so many tasks, before the first round."""
+        """Start with this many tasks, before the first round."""
         return cls(p, np.zeros((n_tasks, n_tasks)), np.zeros(1))
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
@@ -52,12 +52,12 @@ class SpectralUpdate(namedtuple("SpectralUpdate", "p past since"), RelationUpdat
 
 
 class SpectralRelation(Relation):
-    """A relation with M as a function of the Gram matrix, not of one revision after the other."""
+    """A relation with M as a function of the current Gram matrix, not of earlier updates."""
 
     __slots__ = ()
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the relation of these tasks alone: that of the sums of their moves, if M has been revised."""
+        """Return the relation of these tasks only, by the sums of their updates if M has been updated."""
         relation = super().select(tasks)
         if relation.status[2] and len(tasks):
             write_factor(relation.update, relation.gram.products, relation.inverse)
@@ -99,7 +99,7 @@ def write_factor(update, products, out):
 
 
 class SpectralRelationModel(LearnedModel):
-    """The sums V of the tasks' moves, feature by feature, and the relation by which they are read."""
+    """The sums V of the tasks' updates, feature by feature, and the relation for predictions."""
 
     __slots__ = ()
 
@@ -119,7 +119,7 @@ class SpectralRelationModel(LearnedModel):
 
 @compiled
 def _read(table, factor, rows, t):
-    """Σ_j f_j v_j·x for a row f of a matrix: O(K nnz)."""
+    """Return Σ_j f_j v_j·x for a row f of a matrix: O(K nnz)."""
     total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
         sums, part = weights_of(table, rows, t, k, factor.size), 0.0

@@ -1,1 +1,1 @@
-"""Tables of weights, a row for every task or group, in several layouts."""
+"""Tables of weights, one row per task or group, in several layouts."""

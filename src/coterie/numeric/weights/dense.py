@@ -1,4 +1,4 @@
-"""Tables in which every weight of every row has a place: 8 bytes each as doubles."""
+"""Tables that store every weight of every row: 8 bytes each as doubles."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class _DenseTable(Table):
 
     @classmethod
     def blank(cls, numbers: int) -> Self:
-        """Make a table without rows, which has the types of the arrays that are saved."""
+        """Make a table without rows, with the array types of saved tables."""
         return cls.empty(0, 0, numbers)
 
     @abstractmethod
     def entries(self) -> Weights:
-        """View all that there is room for as an array (rows, features, numbers of a weight)."""
+        """Return a view of the whole capacity as an array (rows, features, numbers of a weight)."""
 
     def read(self, rows: int, features: int, n: int) -> Weights:
         return self.entries()[:rows, :features, n].copy()
 
     def to_sparse(self) -> Sparse | SparsePairs | SparseMany:
-        """Copy the weights that are not zero to a sparse table."""
+        """Copy the non-zero weights to a sparse table."""
         return self.sparse.from_entries(self.entries())
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
@@ -56,12 +56,12 @@ class _DenseTable(Table):
         return self
 
     def drop_rows(self, dropped: Dropped) -> Self:
-        """Drop rows, others taking their places; their memory is for the next ones."""
+        """Drop rows; the last rows take their places, and their memory is reused."""
         dropped.move(self.entries())
         return self
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Copy the weights of so many rows and features."""
+        """Copy the weights of this many rows and features."""
         part = self.entries()[:rows, :features]
         table = self.empty(
             part.shape[0] if rows is None else rows,
@@ -72,7 +72,7 @@ class _DenseTable(Table):
         return table._asdict()
 
     def check(self, rows: int, features: int) -> None:
-        """Refuse weights that are not in whole pieces, too few of them, and pieces that are much too long."""
+        """Raise an error for weights that do not fill whole rows, are too few, or have much too long rows."""
         size, stride = self.values.size, self.stride
         most = max(size, 4 * self.numbers * max(features, 1))  # a table without rows knows how long they will be
         require(0 < stride <= most, f"a table of {size} weights has pieces of {stride}")
@@ -81,20 +81,20 @@ class _DenseTable(Table):
 
 
 class _Rows(_DenseTable):
-    """A row after the other; ``stride`` numbers a row."""
+    """Row after row, with ``stride`` numbers per row."""
 
     __slots__ = ()
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if so many rows of so many features fit in as it is."""
+        """Return True if this many rows and features fit into the table."""
         return bool(self.numbers * features <= self.stride and rows * self.stride <= self.values.size)
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for so many rows."""
+        """Make room for this many rows."""
         return self._replace(values=_lengthened(self.values, self.stride, rows))
 
     def fit_features(self, features: int) -> Self:
-        """Make room for so many features."""
+        """Make room for this many features."""
         stride = roomy(self.stride, self.numbers * features)
         if stride == self.stride:
             return self
@@ -102,12 +102,12 @@ class _Rows(_DenseTable):
         return self._replace(values=_restrided(self.values, self.stride, stride), stride=stride)
 
     def entries(self) -> Weights:
-        """View all that there is room for as an array (rows, features, numbers of a weight)."""
+        """Return a view of the whole capacity as an array (rows, features, numbers of a weight)."""
         return np.asarray(self.values.reshape(-1, self.stride // self.numbers, self.numbers))
 
 
 class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
-    """A row after the other; ``stride`` weights a row."""
+    """Row after row, with ``stride`` weights per row."""
 
     __slots__ = ()
 
@@ -147,7 +147,7 @@ class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
 
 
 class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
-    """The weights of one feature after those of another, ``stride`` rows each: for updates that touch all rows."""
+    """Feature after feature, with ``stride`` rows each: for updates of all rows."""
 
     __slots__ = ()
 
@@ -159,25 +159,25 @@ class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
         return cls(np.zeros(max(rows, 1) * max(features, 1)), max(rows, 1))
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if so many rows of so many features fit in as it is."""
+        """Return True if this many rows and features fit into the table."""
         return bool(rows <= self.stride and features * self.stride <= self.values.size)
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for so many rows."""
+        """Make room for this many rows."""
         stride = roomy(self.stride, rows)
         return self if stride == self.stride else type(self)(_restrided(self.values, self.stride, stride), stride)
 
     def fit_features(self, features: int) -> Self:
-        """Make room for so many features."""
+        """Make room for this many features."""
         return self._replace(values=_lengthened(self.values, self.stride, features))
 
     def entries(self) -> Weights:
-        """View all that there is room for as an array (rows, features, 1)."""
+        """Return a view of the whole capacity as an array (rows, features, 1)."""
         return np.asarray(self.values.reshape(-1, self.stride).T[:, :, None])
 
 
 def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
-    """Return the weights with room for so many pieces of ``stride`` numbers; a table always holds whole ones."""
+    """Return the weights with room for this many pieces of ``stride`` numbers; tables have whole pieces only."""
     size = roomy(values.size // stride, pieces) * stride
     if size <= values.size:
         return values
@@ -187,7 +187,7 @@ def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
 
 
 def _restrided(values: Weights, before: int, stride: int) -> Weights:
-    """Return the weights in pieces of ``stride`` numbers instead of fewer ``before``."""
+    """Return the weights in pieces of ``stride`` numbers instead of ``before``."""
     old = values.reshape(-1, before)
     wider = aligned(old.shape[0] * stride, LINE)
     wider.reshape(-1, stride)[:, :before] = old
@@ -212,7 +212,7 @@ _LATER, _FIRST, _LINE = 8, 128, 8
 
 @generic_no_refcount
 def _prefetch_weights_of(rows, t, k, table, n):
-    """Ask for the first weights that n rows hold of the feature some entries after k; the rest is foreseen."""
+    """Prefetch the first weights of n rows for the feature some entries after k."""
 
 
 @when(_prefetch_weights_of, Csr)
@@ -228,7 +228,7 @@ when(_prefetch_weights_of, Dense)(lambda rows, t, k, table, n: None)
 
 @compiled
 def weights_of(table, rows, t, k, n):
-    """Return the weights that n rows of a :class:`FeatureMajor` hold of the feature of entry k, in one piece."""
+    """Return the weights of n rows of a :class:`FeatureMajor` for the feature of entry k, as one array."""
     _prefetch_weights_of(rows, t, k, table, n)
     first = feature(rows, t, k) * table.stride
     return table.values[first : first + n]

@@ -1,4 +1,4 @@
-"""Sections: the numbers of several learners side by side in one table, each learner's as a table of its own.
+"""Shared tables: the weights of several learners next to each other in one table, each as a slice.
 
 Where learners go through the same records together, what all of them know of a task's feature then comes into the
 processor's cache at once, and is looked for once. Compiled code works on the whole; in Python each learner has a
@@ -29,13 +29,13 @@ SPARSE = (Sparse, SparsePairs, SparseMany)
 
 @dataclass
 class SharedTable:
-    """The table that several learners share, another one after it has grown."""
+    """The table shared by several learners; replaced when it grows."""
 
     table: Any = None
 
 
 class TableSlice(Table):
-    """One learner's numbers in a shared table, ``numbers`` a weight from ``first`` on; the table's owner makes room."""
+    """One learner's numbers in a shared table, ``numbers`` per weight from ``first`` on; the owner makes room."""
 
     __slots__ = ("first", "numbers", "whole")
 
@@ -47,40 +47,40 @@ class TableSlice(Table):
 
     @property
     def nbytes(self) -> int:
-        """Zero: the bytes count for the whole table."""
+        """Return zero: the bytes count for the shared table."""
         return 0
 
     def clear_rows(self, rows: NDArray[np.int64]) -> TableSlice:
-        """Return this section: the table's owner clears rows of all."""
+        """Return this slice: the table's owner clears rows for all."""
         return self
 
     def drop_rows(self, dropped: Dropped) -> TableSlice:
-        """Return this section: the table's owner drops rows of all."""
+        """Return this slice: the table's owner drops rows for all."""
         return self
 
     def check(self, rows: int, features: int) -> None:
-        """Do nothing: no section comes from a file."""
+        """Do nothing: slices are not loaded from files."""
 
     def read(self, rows: int, features: int, n: int) -> Weights:
         return np.asarray(self.whole.table.read(rows, features, self.first + n))
 
     def part(self, rows: int, features: int) -> Part:
-        """Name so many rows and features of a copy as the part to be saved."""
+        """Select this many rows and features of a copy to save."""
         kinds = TABLES.get(self.numbers, MANY)
         return Part(_copied([(self.whole.table, self.first, self.numbers)], kinds, rows, features, 4), rows, features)
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Refuse: :meth:`part` is saved instead."""
-        raise TypeError("a section of a table is not saved as such")
+        """Raise an error: :meth:`part` is saved instead."""
+        raise TypeError("a slice of a table cannot be saved")
 
     @classmethod
     def blank(cls, numbers: int) -> TableSlice:
-        """Refuse, as :meth:`to_saved`."""
-        raise TypeError("a section of a table is not saved as such")
+        """Raise an error, as :meth:`to_saved` does."""
+        raise TypeError("a slice of a table cannot be saved")
 
 
 def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
-    """Copy so many rows and features of tables into one, their numbers in this order: sparse if any is, else dense.
+    """Copy tables into one, with their numbers in this order: sparse if any is, else dense.
 
     It is of a kind for any number of numbers, so that ensembles of one member and of ten are compiled once.
     """
@@ -95,7 +95,7 @@ def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
 
 
 def _copied(parts: Sequence[tuple[Any, int, int]], kinds: tuple[Any, Any], rows: int, features: int, spare: int) -> Any:
-    """Copy parts of tables, each so many numbers from the first on, into a table of the dense or the sparse kind."""
+    """Copy parts of tables, each given by its first number and its count, into a dense or sparse table."""
     dense, sparse = kinds
     numbers = sum(part[2] for part in parts)
     target = 0

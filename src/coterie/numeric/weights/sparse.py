@@ -1,4 +1,4 @@
-"""Tables of the weights that were ever moved, and no others: a small hash table a row, all of them in one arena.
+"""Tables of the weights updated so far: one small hash table per row, all in one arena.
 
 A cell is a feature (-1 if free) and its weight side by side. Four cells make a bucket, and a row owns a block of 2**k
 buckets. A row that is full moves to a larger block; the one that it leaves goes on the list of free blocks of its size,
@@ -71,10 +71,10 @@ class _SparseTable(Table):
     @classmethod
     @abstractmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
-        """Make a table of its arrays, in the order of their fields."""
+        """Make a table from its arrays, in the order of its fields."""
 
     def widened(self) -> SparseMany:
-        """Return the same arrays as the kind for any number of numbers.
+        """Return the same arrays as the type for any number of numbers.
 
         What is done to whole tables is compiled for that kind alone; only rounds are faster for a number that is known.
         """
@@ -82,7 +82,7 @@ class _SparseTable(Table):
 
     @classmethod
     def empty(cls, rows: int, numbers: int = 1, cells: int = 512) -> Self:
-        """Make a table without weights, with room for so many cells."""
+        """Make an empty table with room for this many cells."""
         start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
         arena = _arena(cells, bucket_places(numbers))
         return cls.of_arrays(numbers, *arena, start, size, count, np.array([4, 0]), _no_blocks())
@@ -97,7 +97,7 @@ class _SparseTable(Table):
 
     @classmethod
     def with_rows(cls, count: NDArray[np.int32], numbers: int, spare: int) -> Self:
-        """Make a table of rows without weights, with room for so many in each and for so many cells more."""
+        """Make a table of empty rows, with room for this many weights in each and for this many spare cells."""
         cells = spare + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
         table = cls.empty(len(count), numbers, cells)
         _make_rows(table.widened(), count)
@@ -105,7 +105,7 @@ class _SparseTable(Table):
 
     @classmethod
     def blank(cls, numbers: int) -> Self:
-        """Make a table without rows, which has the types of the arrays that are saved."""
+        """Make a table without rows, with the array types of saved tables."""
         return cls.empty(0, numbers, 4)
 
     def read(self, rows: int, features: int, n: int) -> Weights:
@@ -116,17 +116,17 @@ class _SparseTable(Table):
     # -- how it grows
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if there are so many rows; each may have any features."""
+        """Return True if there are this many rows; each may have any features."""
         return rows <= len(self.start)
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for so many rows, without weights."""
+        """Make room for this many rows, without weights."""
         return self._replace(
             start=enlarged(self.start, rows), size=enlarged(self.size, rows), count=enlarged(self.count, rows)
         )
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
-        """Make room for so many new weights in each of these rows, in a new arena if this one is too small."""
+        """Make room for this many new weights in each of these rows, in a new arena if this one is too small."""
         need = int(_cells_wanted(self.size, self.count, rows, entries))
         if self.used[0] + need > self.room:
             return self._moved(need)
@@ -135,7 +135,7 @@ class _SparseTable(Table):
         return self
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
-        """Free the cells of rows; the other rows move together when too many cells belong to no row."""
+        """Free the cells of rows; compact the arena if too many cells are unused."""
         _release(self.widened(), rows)
         if 2 * self.used[1] > self.used[0]:
             return self._moved(0)
@@ -144,33 +144,33 @@ class _SparseTable(Table):
         return self
 
     def drop_rows(self, dropped: Dropped) -> Self:
-        """Give the cells of rows back, others taking their places."""
+        """Drop rows and free their cells; the last rows take their places."""
         table = self.clear_rows(dropped.rows)
         for array in (table.start, table.size, table.count):
             dropped.move(array)
         return table
 
     def _moved(self, need: int) -> Self:
-        """Copy the rows to an arena that has room for so many cells more."""
+        """Copy the rows to an arena with room for this many more cells."""
         values, features = self._roomy_arena(int(self.used[0] - self.used[1]) + need)
         start = np.zeros_like(self.start)
         used = np.array([_lay_out(self.widened(), self._owners(), features, start), 0])
         return self._replace(values=values, features=features, start=start, used=used, free=_no_blocks())
 
     def _close_gaps(self) -> None:
-        """Move the rows together, in their arena."""
+        """Compact the rows in their arena."""
         before = len(self._taken())
         self.used[:] = _lay_out(self.widened(), self._owners(), self.features, self.start), 0
         self.features[len(self._taken()) : before] = 0
         self.free[:] = 0
 
     def _owners(self) -> NDArray[np.int64]:
-        """Rows that own a block, in the order in which these lie."""
+        """Return the rows with a block, in the order of the blocks."""
         rows = np.flatnonzero(self.size)
         return np.asarray(rows[np.argsort(self.start[rows])])
 
     def _roomy_arena(self, cells: int) -> tuple[Weights, NDArray[Any]]:
-        """Make an arena several times larger than its content: untouched memory costs nothing.
+        """Make an arena several times larger than its content, because untouched memory costs nothing.
 
         A small one takes some, for it may be where something else was. A system that promises no more memory than there
         is is asked for less when it refuses; what others ask of it meanwhile it may refuse as well.
@@ -185,28 +185,28 @@ class _SparseTable(Table):
 
     @property
     def line(self) -> int:
-        """Places that a bucket takes."""
+        """The number of places in a bucket."""
         return bucket_places(self.numbers)
 
     @property
     def room(self) -> int:
-        """Cells of the arena."""
+        """The number of cells in the arena."""
         return int(4 * self.values.size // self.line)
 
     def _taken(self) -> NDArray[Any]:
-        """View the taken part of the arena as whole numbers."""
+        """Return a view of the used part of the arena as integers."""
         return np.asarray(self.features[: self.line * (int(self.used[0]) // 4)])
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use: those behind the arena's taken part are none."""
+        """Bytes in use, without the unused end of the arena."""
         return int(self._taken().nbytes + sum(array.nbytes for array in self._of_rows()))
 
     def _of_rows(self) -> tuple[Any, ...]:
         return self.start, self.size, self.count, self.used, self.free
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Copy the weights that are not zero, the rows in their order and each as if its weights had come in order.
+        """Copy the non-zero weights, with rows in order and in a layout that depends only on them.
 
         So where rows grew, were moved and left gaps, which depends on when room was made, is not in a file. Of the two
         names of the arena one has its taken part, the other its type alone; how much room there was is not told.
@@ -221,8 +221,8 @@ class _SparseTable(Table):
     def from_saved(cls, saved: dict[str, Any]) -> Self:
         """Restore a table from the result of :meth:`to_saved`.
 
-        How much of the arena is taken, and how much of that is no row's, is counted here, whatever the file says; what
-        is no row's is on no list of free blocks.
+        The numbers of used and unused cells are counted here, so that a file cannot falsify them; unused cells are not
+        added to the lists of free blocks.
         """
         rows, filled = (saved["start"], saved["size"], saved["count"]), saved["features"]
         numbers: int = saved.get("numbers", cls.numbers)
@@ -237,7 +237,7 @@ class _SparseTable(Table):
         return cls.of_arrays(numbers, *arena, *rows, used, _no_blocks())
 
     def check(self, rows: int, features: int) -> None:
-        """Refuse rows outside the arena or in each other's, and features that probing would not find.
+        """Raise an error for rows outside the arena or overlapping, and for features that probing does not find.
 
         All else rests on that: a probe ends at a cell that is free.
         """
@@ -260,7 +260,7 @@ class _SparseTable(Table):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy the arena once, so that the two views of the copy share it, too."""
+        """Copy the arena once, so that both views of the copy share it, too."""
         return type(self)._copied, (self.numbers, self._taken(), self.room, *self._of_rows())
 
     @classmethod
@@ -269,12 +269,12 @@ class _SparseTable(Table):
 
 
 def bucket_places(numbers: int) -> int:
-    """Places that a bucket takes: a line of eight for the cells, and one for every two numbers beside the weight."""
+    """Return the places of a bucket: a line of eight for the cells, and one for every two further numbers."""
     return 8 * (1 + numbers // 2)
 
 
 def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
-    """Make room for so many cells, seen as weights and as features; buckets are aligned to cache lines.
+    """Allocate this many cells, viewed as weights and as features, with buckets aligned to cache lines.
 
     All zero but for the mark of bucket 0: memory that is not written to is not taken, nor saved.
     """
@@ -285,7 +285,7 @@ def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
 
 
 def _restored(saved: NDArray[Any], cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
-    """Make an arena with the taken part of another, and with room for so many cells if that can be had."""
+    """Make an arena with the used part of another, and with room for this many cells if memory allows."""
     needed = 4 * saved.size // line
     try:
         values, features = _arena(max(cells, needed), line)
@@ -300,7 +300,7 @@ def _no_blocks() -> NDArray[np.int64]:
 
 
 class Sparse(namedtuple("Sparse", "values features start size count used free"), _SparseTable):
-    """The weights that were ever moved: a small hash table for each row, all in one arena.
+    """The weights updated so far: one small hash table per row, all in one arena.
 
     The feature of cell c of bucket b is at place 8b + 2c of ``features``, its weight at place 8b + 2c + 1 of
     ``values``, the two arrays being one piece of memory. A bucket, of doubles a cache line, fills from its first cell
@@ -317,12 +317,12 @@ class Sparse(namedtuple("Sparse", "values features start size count used free"),
 
     @classmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
-        """Make a table of its arrays, in the order of their fields."""
+        """Make a table from its arrays, in the order of its fields."""
         return cls(*arrays)
 
 
 class SparsePairs(Sparse):
-    """As :class:`Sparse`, a bucket being two cache lines: the four cells, then the four second numbers.
+    """As :class:`Sparse`, with buckets of two cache lines: the four cells, then the four second numbers.
 
     A margin reads the first line only, a move both, and processors fetch lines in pairs.
     """
@@ -332,19 +332,19 @@ class SparsePairs(Sparse):
 
 
 class SparseMany(namedtuple("SparseMany", "values features start size count used free numbers"), _SparseTable):
-    """As :class:`SparsePairs` with ``numbers`` a weight, a bucket having a line more for every two of them."""
+    """As :class:`SparsePairs` with ``numbers`` per weight, and one more line per bucket for every two of them."""
 
     __slots__ = ()
 
     @classmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
-        """Make a table of its arrays, in the order of their fields."""
+        """Make a table from its arrays, in the order of its fields."""
         return cls._make((*arrays, numbers))
 
 
 @generic_no_refcount
 def _line(table):
-    """Places that a bucket takes."""
+    """Return the number of places in a bucket."""
 
 
 when(_line, Sparse)(lambda table: 8)
@@ -366,19 +366,19 @@ def _beside(table, n):
 
 @no_refcount
 def _mixed(feature):
-    """The hash of a feature, a number of 32 bits; buckets of a row follow each other as hashes do."""
+    """Return the 32-bit hash of a feature; buckets of a row are in the order of hashes."""
     return (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
 
 
 @no_refcount
 def _bucket_of(table, row, feature):
-    """The bucket of its row in which a feature is looked for first."""
+    """Return the first bucket of a row in which a feature is looked up."""
     return np.int64((_mixed(feature) * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
 
 
 @no_refcount
 def _probe(table, row, feature):
-    """Return the place of a feature in its row and True, or the free place for it and False."""
+    """Return the position of a feature in its row and True, or the free position for it and False."""
     bucket = _bucket_of(table, row, feature)
     while True:
         place = _line(table) * ((table.start[row] >> 2) + bucket)
@@ -448,7 +448,7 @@ def _multiply(table, factor):
 
 @no_refcount
 def _fits(needed, size):
-    """Return True if so many weights may lie in a row of so many cells.
+    """Return True if this many weights may be in a row of this many cells.
 
     Fuller rows take less memory, and finding a weight in them takes longer: at three of four a fifth each, on text.
     """
@@ -457,7 +457,7 @@ def _fits(needed, size):
 
 @no_refcount
 def _order(needed):
-    """The k of the smallest block of 2**k buckets in which so many weights may lie."""
+    """Return the k of the smallest block of 2**k buckets for this many weights."""
     order = np.int64(0)
     while not _fits(needed, np.int64(4) << order):
         order += 1
@@ -466,7 +466,7 @@ def _order(needed):
 
 @compiled
 def _cells_wanted(size, count, rows, entries):
-    """Cells of the blocks that these rows move to for so many new weights each."""
+    """Return the cells of the blocks that these rows need for this many new weights each."""
     cells = np.int64(0)
     for row in rows:
         if not _fits(count[row] + entries, size[row]):
@@ -490,7 +490,7 @@ def _reserve(table, row, rows, t):
 
 @no_refcount_noinline
 def _grow_row(table, row, needed):
-    """Give a row the cells that so many weights need; False if the arena has none, or too many that are no row's."""
+    """Give a row the cells for this many weights; return False if the arena is full or too fragmented."""
     order = _order(needed)
     bucket = take(table, order)
     if bucket > 0:
@@ -500,7 +500,7 @@ def _grow_row(table, row, needed):
 
 @no_refcount
 def take(table, order):
-    """Take a block of 2**order buckets; returns its first bucket, 0 if there is none."""
+    """Take a block of 2**order buckets; return its first bucket, 0 if there is none."""
     bucket, cells = table.free[order], np.int64(4) << order
     if bucket > 0:
         table.free[order] = table.features[_line(table) * bucket]
@@ -513,7 +513,7 @@ def take(table, order):
 
 @no_refcount
 def give(table, bucket, order):
-    """Put a block of 2**order buckets, filled with zeros, on the list of free blocks of its size.
+    """Put a zeroed block of 2**order buckets on the list of free blocks of its size.
 
     What a row has left behind is in nobody's memory, nor in a file.
     """
@@ -526,7 +526,7 @@ def give(table, bucket, order):
 
 @no_refcount
 def _move_row(table, row, bucket, order):
-    """Move a row to another block, and free the one that it leaves.
+    """Move a row to another block, and free its old one.
 
     Buckets follow each other as the hashes of features do, so a larger row is written from one end to the other.
     """
@@ -551,7 +551,7 @@ def _move_row(table, row, bucket, order):
 
 @compiled
 def _release(table, rows):
-    """Let rows give back all of their cells."""
+    """Free all cells of rows."""
     for row in rows:
         if table.size[row] > 0:
             give(table, table.start[row] >> 2, np.int64(trailing_zeros(np.int64(table.size[row]) >> 2)))
@@ -560,7 +560,7 @@ def _release(table, rows):
 
 @compiled
 def _make_rows(table, count):
-    """Give rows without cells those that so many weights need each; the arena has room for them."""
+    """Give empty rows the cells for this many weights each; the arena has room for them."""
     for row in range(count.size):
         if count[row] > 0:
             _grow_row(table, row, count[row])
@@ -568,7 +568,7 @@ def _make_rows(table, count):
 
 @no_refcount
 def _is_zero(table, place, first, numbers):
-    """Return True if so many numbers of the weight at this place are zero bits, which -0.0 is not."""
+    """Return True if these numbers of the weight at this position are zero bits, which -0.0 is not."""
     bits = 0
     for n in range(first, first + numbers):
         bits |= table.features[np.uint64(place) + offset_of(table, n)]
@@ -577,7 +577,7 @@ def _is_zero(table, place, first, numbers):
 
 @compiled
 def count_weights(table, first, numbers, count):
-    """Count the weights of each row of which not all of so many numbers from the first on are zero."""
+    """Count the weights of each row that have a non-zero number among ``numbers`` from ``first`` on."""
     for row in range(count.size):
         for cell in range(table.start[row], table.start[row] + table.size[row]):
             place = _line(table) * (cell >> 2) + 2 * (cell & 3)
@@ -586,7 +586,7 @@ def count_weights(table, first, numbers, count):
 
 
 def copy_weights(source: Any, first: int, target: Any, there: int, numbers: int, count: NDArray[np.int32]) -> None:
-    """Copy so many numbers of the weights that :func:`count_weights` counts, to another table that has room for them.
+    """Copy ``numbers`` numbers of the weights counted by :func:`count_weights` to another table with room for them.
 
     They are the numbers from ``first`` on of the source, and from ``there`` on of the target. Weights go bit for bit,
     each row's in the order of hashes and features; that is almost the order in which they lie, so that both tables are
@@ -621,7 +621,7 @@ def _copy_weights(source, first, target, there, numbers, rows, keys, places):
 
 @compiled
 def _lay_out(table, rows, features, start):
-    """Copy the blocks of rows to an arena, one behind the other, and note their starts; return the end.
+    """Copy the blocks of rows to an arena, one after the other, and store their starts; return the end.
 
     It may be their own arena, if the rows come in the order in which they lie. Weights are copied by their bits.
     """
@@ -640,7 +640,7 @@ def _lay_out(table, rows, features, start):
 
 @compiled
 def _is_empty(table):
-    """Return True if bucket 0 has free cells only, and zeros elsewhere."""
+    """Return True if bucket 0 has only free cells, and zeros elsewhere."""
     for place in range(0, 8, 2):
         if table.features[place] != -1 or table.values[place + 1] != 0.0:
             return False
@@ -652,7 +652,7 @@ def _is_empty(table):
 
 @compiled
 def _finds_all(table, most):
-    """Return True if a probe finds the features of every row, as many as it counts.
+    """Return True if a probe finds all features of every row, as many as counted.
 
     Rows must lie in the arena and count so few weights that some bucket has a free cell.
     """

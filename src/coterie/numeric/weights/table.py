@@ -1,4 +1,4 @@
-"""Tables of weights, a row of numbers for every task or group: the interface of all kinds of tables.
+"""Tables of weights, one row of numbers per task or group: the interface of all layouts.
 
 A kind of table is a named tuple of arrays, and kinds that are alike share a file: ``dense``, ``sparse``.
 Some hold several numbers a weight: a second one, such as a sum of squared gradients, and more lie beside each weight,
@@ -42,7 +42,7 @@ LINE = 64
 
 
 class Table(ABC):
-    """The Python side of every kind of table. Methods return a table, this one or another with the same weights.
+    """The Python side of a table. Methods return this table or another with the same weights.
 
     What is not abstract is as for a table in which every weight has a place from the start.
     """
@@ -55,45 +55,45 @@ class Table(ABC):
     @property
     @abstractmethod
     def numbers(self) -> Any:
-        """The number of numbers that a weight has, itself included."""
+        """The number of numbers per weight, itself included."""
 
     #: Every weight has a place, so that more rows or features cost memory whether they are used or not.
     dense: ClassVar[bool]
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if so many rows of so many features fit in as it is."""
+        """Return True if this many rows and features fit into the table."""
         return True
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for so many rows."""
+        """Make room for this many rows."""
         return self
 
     def fit_features(self, features: int) -> Self:
-        """Make room for so many features."""
+        """Make room for this many features."""
         return self
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
-        """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
+        """Make room for this many new weights in each of these rows."""
         return self
 
     @abstractmethod
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
-        """Drop the weights of these rows; others can use their memory."""
+        """Drop the weights of these rows; their memory can be reused."""
 
     @abstractmethod
     def drop_rows(self, dropped: Dropped) -> Self:
-        """Drop rows, others taking their places."""
+        """Drop rows; the last rows take their places."""
 
     @abstractmethod
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Copy so many rows and features for a file: the same for equal weights, whatever room there is.
+        """Copy this many rows and features for a file; equal weights give equal copies.
 
         Without them all that there is room for is copied.
         """
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from the result of :meth:`to_saved`; its arrays belong to the table from now on.
+        """Restore a table from the result of :meth:`to_saved`, which it then owns.
 
         Raises
         ------
@@ -105,14 +105,14 @@ class Table(ABC):
     @classmethod
     @abstractmethod
     def blank(cls, numbers: int) -> Self:
-        """Make a table without rows, which has the types of the arrays that are saved."""
+        """Make a table without rows, with the array types of saved tables."""
 
     @abstractmethod
     def check(self, rows: int, features: int) -> None:
-        """Refuse a table with weights outside its arrays, or without room for so many: ValueError."""
+        """Raise ValueError for a table with weights outside its arrays, or that is too small."""
 
     def part(self, rows: int, features: int) -> Part:
-        """Name so many rows and features as the part to be saved."""
+        """Select this many rows and features to save."""
         return Part(self, rows, features)
 
     @property
@@ -130,7 +130,7 @@ class Table(ABC):
 
 
 class Part(NamedTuple):
-    """The used rows and features of a table, in a tree of named tuples that is to be saved."""
+    """The rows and features of a table to save, in a tree of named tuples."""
 
     table: Table
     rows: int
@@ -142,7 +142,7 @@ class Part(NamedTuple):
 
 @generic_no_refcount
 def find_weight(table, row, feature):
-    """Address of a weight in ``table.values``, or that of some zero if the weight is not stored.
+    """Return the address of a weight in ``table.values``, or of a zero if the weight is not stored.
 
     Where it can be, it is unsigned: that spares a test for addresses counted from the end.
     """
@@ -150,17 +150,17 @@ def find_weight(table, row, feature):
 
 @generic_no_refcount
 def get_or_insert(table, row, feature):
-    """Address of a weight, stored from now on; ``reserve`` has made room for it."""
+    """Return the address of a weight, which is stored from now on; ``reserve`` has made room for it."""
 
 
 @generic_no_refcount
 def reserve(table, row, rows, t):
-    """Make room in a row for the weights that record t would move; False if the table needs more memory for that."""
+    """Make room in a row for the weights that record t updates; return False if the table needs more memory."""
 
 
 @generic_no_refcount
 def touch(table, row, rows, t):
-    """Load the part of a row that a record needs before it is looked at; return something that is never -2.
+    """Load the part of a row that a record needs; return a value that is never -2.
 
     A probe branches on what it has loaded, so a processor waits for the memory once an entry; loads that nothing
     depends on overlap. On text this halves the time of a sparse row.
@@ -169,7 +169,7 @@ def touch(table, row, rows, t):
 
 @generic_no_refcount
 def prefetch_row(table, row, rows, t):
-    """Ask for the memory that record t needs of a row, ahead of its round: on text this halves the time of a round.
+    """Prefetch the memory that record t needs of a row; on text this halves the time of a round.
 
     A record that is dense reads its row from end to end, which a processor foresees by itself.
     """
@@ -177,12 +177,12 @@ def prefetch_row(table, row, rows, t):
 
 @generic_no_refcount
 def offset_of(table, n):
-    """Distance from a weight to the n-th number that lies beside it, 0 for itself."""
+    """Return the offset from a weight to its n-th number, 0 for itself."""
 
 
 @generic_no_refcount
 def numbers_of(table):
-    """How many numbers a weight has, itself included."""
+    """Return the number of numbers per weight, itself included."""
 
 
 @generic_no_refcount
@@ -192,7 +192,7 @@ def get_value(table, place):
 
 @generic_no_refcount
 def set_value(table, place, number):
-    """Store a number at an address that is claimed."""
+    """Store a number at the address of a stored weight."""
 
 
 @generic_no_refcount
@@ -225,7 +225,7 @@ def _multiply_all(table, factor):
 
 @no_refcount
 def dot(table, row, rows, t):
-    """Inner product of a row of the table with record t: O(stored entries)."""
+    """Return the inner product of a row of the table with record t: O(stored entries)."""
     total = 0.0 if touch(table, row, rows, t) != -2 else np.nan
     for k in range(begin(rows, t), end(rows, t)):
         total += get_value(table, find_weight(table, row, feature(rows, t, k))) * value(rows, t, k)
@@ -241,14 +241,14 @@ def axpy(table, row, c, rows, t):
 
 
 def prefetch_weights(table, row, rows, t):
-    """A body of ``prefetch_row`` for tables in which the address of a weight follows from row and feature alone."""
+    """Prefetch weights: a body of ``prefetch_row`` for tables with addresses computed from row and feature."""
     for k in range(begin(rows, t), end(rows, t)):
         prefetch(table.values, find_weight(table, row, feature(rows, t, k)))
 
 
 @compiled
 def add_entries(table, entries):
-    """Add an array (rows, features, numbers of a weight), as far as it is not zero, to a table with room for it."""
+    """Add the non-zero part of an array (rows, features, numbers of a weight) to a table with room for it."""
     rows, features, numbers = entries.shape
     for row in range(rows):
         for j in range(features):
@@ -274,7 +274,7 @@ def read_entries(table, n, weights):
 
 
 class Second(NamedTuple):
-    """The second numbers of a table as a table of their own, in the same memory.
+    """The second numbers of a table as a table, in the same memory.
 
     It has room where the first numbers have, and holds what they have claimed: they must be moved first.
     """
