@@ -1,16 +1,16 @@
 """The use of numba's private interfaces: the cache of compiled code on disk, and linking.
 
-**Linked.** Numba optimises each function that it compiles and makes machine code of it, however deep it is called, and
-with two wrappers for calls from Python or C. A round of a learner is a hundred functions of which Python calls one:
-leaving this to the outermost takes a third less time, and what comes out is the same.
+**Linking.** numba optimises each function separately and makes machine code with two wrappers for it. A learner's round
+has about a hundred functions, of which Python calls one. Optimising only the outermost function takes a third less
+time, with the same result.
 
-**On disk.** A loop holds the bodies of the generic functions it calls, and these stand in the rooms of the named tuples
-they are for. Numba would look at the function's own file only, and at its time; and two processes that compile at once
-spoil its index for each other. So a file is named after the types, and led by a digest of its sources.
+**Cache.** A loop contains the bodies of generic functions from other modules, but numba checks only the function's own
+file and its time. Its index is not safe for processes that compile at the same time. Therefore cache files are named
+after the types and start with a digest of all sources.
 
-``tests/test_numba.py`` names what is relied on. With COTERIE_STOCK_NUMBA=1 in the environment none of it is used:
-numba compiles and caches as it does for everybody. A cache is then outdated only by the file of the outermost function,
-so delete ``__pycache__`` after another file of this package was changed.
+``tests/test_numba.py`` lists the private interfaces used. With COTERIE_STOCK_NUMBA=1 in the environment numba compiles
+and caches as usual. The cache then depends only on the file of the outermost function; delete ``__pycache__`` after
+changing another file of this package.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _kinds_in(kind: Any) -> Iterator[type]:
 class _Files:
     """The cached machine code of one function, one file per combination of types, with a digest of its sources.
 
-    Numba keeps an index of such files for each function, which two processes that compile at once spoil for each other;
-    a name that follows from the types needs none.
+    numba's own index of such files is not safe for concurrent processes; file names that depend on the types need no
+    index.
     """
 
     def __init__(self, start: Path) -> None:
@@ -114,7 +114,7 @@ class _Files:
 class _Cache(FunctionCache):
     """A cache of machine code that is invalid when sources change: of its room and below, and of its types' rooms.
 
-    By their contents, which stay the same when a checkout or the image of a container is copied; times do not.
+    Sources are compared by content, which does not change when a checkout or a container image is copied; times do.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -1,7 +1,7 @@
 """Potential-based Perceptron on (T ⊗ I)φ: O(nnz) per prediction, O(K² d) and a gradient of the potential per mistake.
 
 With the raw sums g_i = Σ y x over the mistakes on task i, v = rate (T ⊗ I) g, and weights W = T ∇Φ*(v). Potentials are
-functions of NumPy's arrays, so nothing is compiled here.
+Python functions of NumPy arrays; therefore nothing is compiled here.
 """
 
 from __future__ import annotations

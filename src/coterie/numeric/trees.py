@@ -30,7 +30,7 @@ _BOUNDED = {"Gaussian", "MixedEffects", "Residuals"}
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
     """Split a model into its shape, as plain JSON data, and copies of its arrays by dotted name.
 
-    Of a table that stands in a :class:`Part` only this is copied, so that equal models give equal arrays.
+    Only the part of a table named by :class:`Part` is copied, so that equal models give equal arrays.
     """
     fields: dict[str, Any] = {}
     arrays: Arrays = {}
@@ -72,8 +72,8 @@ def require_held(model: T, prefix: str = "") -> T:
 def _require_own(model: Any, prefix: str) -> None:
     """As :func:`require_held`, for the arrays of one type.
 
-    What stands beside a weight in a table, such as a sum of squared gradients, may be of any size, infinite too: such a
-    weight moves no more. In a sparse table the weights have every second place of a line's first eight.
+    The further numbers of a weight, such as a sum of squared gradients, may have any size, even infinite: such a weight
+    no longer changes. In a sparse table the weights are every second number of the first eight of a line.
     """
     if hasattr(model, "line"):
         lines = model.values[: model._taken().size].reshape(-1, model.line)
@@ -102,9 +102,9 @@ def _require_numbers(path: str, array: NDArray[Any]) -> None:
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
     """Restore the result of :func:`flatten` to a model with the types of one of ``likes``.
 
-    Compared are the kinds of named tuples (tables may have gone over to another storage), the types and dimensions of
-    arrays, and the numbers that stand for choices: all that decides which compiled code runs. Of the numbers in arrays
-    only the size is looked at; what they mean together is left to the ``check`` of each kind.
+    The types of named tuples (tables may have another storage), the types and dimensions of arrays, and numbers that
+    select compiled code are compared. Array entries are only checked for their size; each model's ``check`` does the
+    rest.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like:
 def array_of(arrays: Arrays, name: str, like: NDArray[Any]) -> NDArray[Any]:
     """Return a named array with the type and the dimensions of another; raise ValueError if there is none.
 
-    Numbers in it may be of any size, infinite too; whole ones are counts, up to `MOST_COUNT`.
+    Its numbers may have any size, even infinite; integers are counts, up to `MOST_COUNT`.
     """
     array = _array(name, arrays.get(name), like)
     if array.dtype == np.int64:

@@ -1,7 +1,7 @@
 """Arrays that grow with few copies, arrays aligned to cache lines, and copies of arrays in compiled code.
 
-Copies are loops: where an array is assigned to a slice, numba also compiles much of its code for strings, for the error
-message that shapes differ, and that takes as long as compiling a learner.
+Copies are loops, because numba compiles slice assignment together with much string code for its error message, which
+takes as long as compiling a learner.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def resized(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0) -> NDA
 class Dropped(NamedTuple):
     """Rows to remove from the first ``known`` rows of an array: the last rows fill the gaps, and ``left`` rows remain.
 
-    ``rows`` are removed, row ``moved[k]`` becomes row ``places[k]``, and all others keep their numbers. Rows that are
-    ``named`` keep their numbers always: they are not removed but cleared.
+    ``rows`` are removed, row ``moved[k]`` becomes row ``places[k]``, and all others keep their numbers. ``named`` rows
+    are cleared instead of removed.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Checks of a model's arrays before compiled code reads them.
 
-Compiled code tests no bounds. The arrays of a model that was learned fit together by construction; those of a file may
-hold anything. So every kind of model has a method ``check`` beside its fields, which uses the functions here to refuse
-arrays by which compiled code would read or write outside of an array, or never end.
+Compiled code does not check bounds. The arrays of a trained model are consistent; those of a file may be anything.
+Therefore every kind of model has a method ``check``, which uses these functions to reject arrays with which compiled
+code would access memory out of bounds, or not terminate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_FEATURES = 2**31 - 1
 class Bounds(NamedTuple):
     """The numbers of tasks, groups, features and rounds, which limit the indices in a model's arrays.
 
-    ``paths`` has the groups of each task, a column a level, and no columns where tasks are in none.
+    ``paths`` has the groups of each task, one column per level, and no columns for tasks without groups.
     """
 
     tasks: int

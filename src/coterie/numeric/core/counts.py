@@ -11,8 +11,9 @@ from .generic import compiled
 def count_before(task, values, ends, first, counts, sums):
     """Return the number and the sum of the task's values that arrived before each round.
 
-    Round t is of task ``task[first + t]``, and ``values[: ends[t]]`` have come before it. The values up to the last of
-    ``ends``, which is one more than there are rounds, are added to ``counts`` and ``sums`` of their tasks.
+    Round t has the task ``task[first + t]``, and ``values[: ends[t]]`` arrived before it. The values up to the last
+    entry of ``ends``, which has one more entry than there are rounds, are added to ``counts`` and ``sums`` of their
+    tasks.
     """
     counts_before, sums_before, come = np.zeros(len(ends) - 1), np.zeros(len(ends) - 1), 0
     for t, end in enumerate(ends):

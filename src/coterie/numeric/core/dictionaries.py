@@ -1,6 +1,7 @@
 """Dictionaries of numbers and strings, read by compiled code that calls Python's C API.
 
-With COTERIE_STOCK_NUMBA=1, and for mappings and names of unusual types, Python reads them: the result is the same.
+With COTERIE_STOCK_NUMBA=1, and for other mappings and names of unusual types, Python code reads them with the same
+result.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _EQUAL_SIGN = "="
 def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] = PLAIN) -> Entries | None:
     """Return the values and the columns of the known features.
 
-    A number is the feature of its name, a string the feature ``name=string`` of value 1. None is returned if values are
-    neither strings of some letters nor finite numbers of a type in ``plain``, not too large in sum.
+    A number is the value of its name, a string the feature ``name=string`` of value 1. None is returned for values that
+    are neither strings with letters nor finite numbers of a type in ``plain``, or too large in total.
     """
     if STOCK or type(record) is not dict or type(numbers) is not dict:
         return read_in_python(record, numbers, plain)

@@ -1,7 +1,7 @@
 """Generic functions: one body per named-tuple type, selected at compile time.
 
-A loop calls ``dot(table, row, rows, t)``; which body of ``locate`` runs in it is decided from the types of the
-arguments, so the loop has no flag and no twin for sparse input, and compiled code can still be cached on disk.
+A loop calls ``dot(table, row, rows, t)``; the types of the arguments select the body at compile time. Loops therefore
+need no flags and no copies for sparse input, and compiled code can be cached on disk.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 def compiled(function: F) -> F:
     """Compile a function, cached on disk, that releases the interpreter lock.
 
-    What was compiled is outdated as soon as a module of its room, or of a room below, changes: see `_numba.ROOMS`.
+    Compiled code is invalid after a change to a module of its room, or of a room below: see `_numba.ROOMS`.
     """
     return cached(function, **_OPTIONS)
 
@@ -50,8 +50,9 @@ def noinline(function: F) -> F:
 def no_refcount(function: F) -> F:
     """Compile a function as :func:`compiled` without reference counting, for functions that allocate no arrays.
 
-    Counting takes several times as long as all else where a model of thirty arrays passes through loops in loops. It
-    must not return an array, nor call what returns one (a view is one): nobody would have counted it, or let go of it.
+    Reference counting can take several times as long as the computation, if a model of thirty arrays is passed through
+    nested loops. The function must not return an array or view, nor call a function that does, because its memory would
+    not be counted or released.
     """
     return cached(function, **_LENT)
 
@@ -85,8 +86,8 @@ def _overloaded(function: F, options: Any) -> F:
 def when(function: Body, *kinds: type) -> Callable[[F], F]:
     """Register a body for leading arguments of these named-tuple types, or of derived ones.
 
-    ``object`` matches any, and so does what is not given. Of several bodies that fit, the one that names the most types
-    is taken, then the one whose types are derived furthest, then the first.
+    ``object`` and omitted types match any type. If several bodies match, the one with the most types is chosen, then
+    the one with the most derived types, then the first.
     """
 
     def register(body: F) -> F:

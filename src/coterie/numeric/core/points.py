@@ -18,7 +18,7 @@ ROUNDING = 1e-13
 class Points(NamedTuple):
     """Records with their squared norms and the round of each.
 
-    ``features`` is the width of the space they lie in.
+    ``features`` is the width of their space.
     """
 
     rows: Any
@@ -35,7 +35,7 @@ class Points(NamedTuple):
 class Kernel(Protocol):
     """Interface of kernels, which fill arrays with their values for pairs of records.
 
-    ``trusted`` says that it is known to be positive semidefinite, so that its values need not be watched.
+    ``trusted`` is True for kernels known to be positive semidefinite, whose values are not checked.
     """
 
     @property

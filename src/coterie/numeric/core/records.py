@@ -1,6 +1,6 @@
 """Records in compiled code: dense rows or compressed sparse rows.
 
-Everything else reads a record through the four functions here, so dense and sparse input differ nowhere else.
+All other code reads records through these four functions, so that dense and sparse input differ only here.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def find(cells, labels, numbers):
 def add(cells, labels, known, numbers, firsts):
     """As :func:`find`, but number unknown labels from ``known`` on and write them to ``firsts``.
 
-    Returns how many have a number then. There must be cells left.
+    Returns the total number of labels. There must be free cells.
     """
     count = known
     for t in range(labels.size):

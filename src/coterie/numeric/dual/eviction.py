@@ -56,10 +56,10 @@ class RandomSlots(namedtuple("RandomSlots", "size seed"), _SlotlessBudget):
 class EvictionQueue(NamedTuple):
     """The self-tuned Forgetron on K / c², c² being ``top`` times the largest k(x, x).
 
-    ``sums`` holds Q, the mistakes M, the factor that all coefficients share, and the longest k(x, x) so far; ``top``
-    is max_i M_ii. ``later`` has for every slot the sum of c k(x_j, x) over itself and all that came after it, which are
-    all support vectors once it is the oldest: so f at the oldest is known without kernel values between slots. With
-    ``printed`` 1, inequality (3) is as CC12 prints it.
+    ``sums`` has Q, the mistakes M, the common factor of all coefficients, and the largest k(x, x) so far; ``top`` is
+    max_i M_ii. ``later`` has, for every slot, the sum of c k(x_j, x) over itself and all later ones. For the oldest
+    slot these are all support vectors, so that its f is known without kernel values between slots. With ``printed`` 1,
+    inequality (3) is used as printed in CC12.
     """
 
     size: int
@@ -97,7 +97,7 @@ class EvictionQueue(NamedTuple):
 class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget):
     """Multiply all coefficients by ``phi`` at every mistake, and remove the oldest of a full budget.
 
-    ``factor`` is what all coefficients share.
+    ``factor`` is the common factor of all coefficients.
     """
 
     __slots__ = ()
@@ -257,8 +257,8 @@ def _rescale(support, memory):
 def gather(s, support, shares, i, c, values, first, last, later):
     """Add an update of c times a record of task i to the sums of the slots ``first`` to ``last`` (excluded).
 
-    ``values`` are its kernel values with the slots, ``shares`` M's entries; M itself may change as tasks arrive, so
-    under nested groups the moves of each are kept apart.
+    ``values`` are its kernel values with the slots, ``shares`` M's entries. M may change when tasks are added;
+    therefore under nested groups the updates of each group are stored separately.
     """
 
 

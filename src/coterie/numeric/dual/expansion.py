@@ -1,7 +1,7 @@
 """The dual form: support vectors with tasks, coefficients and records, and the state of a budget.
 
-f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x). Kernel values come from outside; the arrays here know of records no more than
-their slots. What happens at a mistake is ``absorb``, its body chosen by the named tuple that the budget keeps.
+f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x). Kernel values are computed elsewhere. The update at a mistake is ``absorb``,
+with one body per type of budget.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ AT, CHANGES, LACKED, BORN = range(4)
 class Support(NamedTuple):
     """Support vectors by slot: task, groups of the task (one row per level, -1 for none), round, coefficient, counts.
 
-    ``counts`` holds how many there are, how many were evicted, mistakes that were projected, inverses that had to be
-    regularised, and changes since the inverse was last computed from the Gram matrix.
+    ``counts`` has the numbers of support vectors, evictions, projected mistakes, regularised inverses, and changes
+    since the inverse was last computed from the Gram matrix.
     """
 
     tasks: Any
@@ -148,8 +148,8 @@ class Expansion(NamedTuple):
 class Budget(Protocol):
     """A part that selects the support vectors to remove; its state is a named tuple.
 
-    ``size`` is the most support vectors, None without a limit. ``gram`` says which inverse Gram matrix the memory
-    holds, that of the multitask kernel or of the plain one. ``uses_diagonal`` says that the memory wants max_i M_ii in
+    ``size`` is the maximum number of support vectors, None without a limit. ``gram`` names the inverse Gram matrix in
+    the state, of the multitask kernel or of the plain kernel. If ``uses_diagonal``, the state needs max_i M_ii in
     ``top``.
     """
 
@@ -172,10 +172,9 @@ class Budget(Protocol):
 class KernelWork(NamedTuple):
     """Kernel values of the current block, and working arrays.
 
-    ``values`` has for every record its kernel values with the slots, ``among`` with the records of the block;
-    ``pending`` and ``pending_among`` the same for the records to predict where labels come late. ``holder`` says which
-    record of the block a slot holds, -1 for none; ``slots`` and ``places`` list who was put where. ``cursor`` says how
-    far it is.
+    ``values`` has every record's kernel values with the slots, ``among`` with the records of the block; ``pending`` and
+    ``pending_among`` are the same for records to predict with delayed labels. ``holder`` is the record of the block in
+    a slot, -1 for none; ``slots`` and ``places`` list the replacements. ``cursor`` is the current position.
     """
 
     values: Any
@@ -240,7 +239,7 @@ def apply_pending(memory):
 def absorb(memory, model, work, t, i, y, signed_margin, turns, s):
     """Learn record t of the block, the s-th in turn, and return ``DONE``.
 
-    Where something is missing nothing changes, and the return value says what.
+    If a value is missing, nothing changes, and the return value names it.
     """
 
 

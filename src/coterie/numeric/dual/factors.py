@@ -1,6 +1,6 @@
 """A growing Cholesky factor: L L' = R + G for records in successive blocks.
 
-It takes the place of the bordered inverse (R + G)⁻¹ at the same cost, and loses no digits where that is far from I.
+It replaces the bordered inverse (R + G)⁻¹ at the same cost, and is accurate even if R + G is far from I.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def backward(L: Matrix, b: Matrix) -> Matrix:
 def border(L: Matrix, m: int, V: Matrix, lower: Matrix) -> None:
     """Append rows after the first m of L, in place.
 
-    V, (m, n), is L⁻¹ times their Gram matrix with the old ones, and lower the factor of what is left of their own.
+    V, (m, n), is L⁻¹ times their Gram matrix with the old rows; lower is the factor of their remaining Gram matrix.
     """
     n = len(lower)
     L[m : m + n, :m] = V.T

@@ -5,8 +5,9 @@ with itself, a = C k are the coefficients of its projection and s = κ - k·a th
 inverse with it is C⁺ = [C + aa'/s, -a/s; -a'/s, 1/s]; what is left of vector j beside the others then has the squared
 norm 1/C⁺_jj and the projection -C⁺_:j / C⁺_jj.
 
-Time goes into moving C between caches. So a replacement, which is C + uu' - vv', only notes u and v in ``waiting``,
-and the next projection, which reads all of C anyway, makes the change on its way: a mistake reads and writes C once.
+The time is dominated by moving C between caches. A replacement C + uu' - vv' therefore only stores u and v in
+``waiting``; the next projection, which reads all of C anyway, applies the change. A mistake then reads and writes C
+once.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def border(inverse, n, along, left):
 def replace(inverse, waiting, n, r, along, left, column):
     """Replace the vector in slot r: O(B); the rest of the change is pending.
 
-    Fills ``column`` with gamma, the projection of the vector that leaves on the others, and returns its projection on
-    the new one, which stands in slot r.
+    Fills ``column`` with gamma, the projection of the removed vector on the others, and returns its coefficient on the
+    new one in slot r.
     """
     u, v = waiting[0], waiting[1]
     first = along[r] / np.sqrt(left)
@@ -111,7 +112,7 @@ def replace(inverse, waiting, n, r, along, left, column):
 def cheapest(inverse, n, along, left, sizes, births):
     """Return the slot with the least |coefficient| · ‖residual of its projection‖; ties go to the oldest.
 
-    -1 where a pivot is not positive, the inverse having lost its digits.
+    Returns -1 if a pivot is not positive because the inverse has become inaccurate.
     """
     best, least = -1, np.inf
     for j in range(n):

@@ -30,7 +30,7 @@ from .projections import SharedByGroups, SharedByTasks
 class Turns(NamedTuple):
     """The result of a run of rounds: :class:`coterie.numeric.primal.stream.Moves` and support vectors.
 
-    ``stored`` says whether the record became a support vector, ``evicted`` is the task of the one that left, or -1.
+    ``stored`` is True for records that became support vectors, ``evicted`` is the task of the removed one, or -1.
     """
 
     margins: Any
@@ -53,7 +53,7 @@ def _weigh_each(memory, model, i, work):
 def walk(model, work, tasks, y, weights, first, n, delay, turns):
     """Learn n records of a block from ``first`` on, starting at the cursor; return the reason of the end.
 
-    ``weights`` has the weight of every record, a factor of its coefficient; a record of weight 0 is only predicted.
+    ``weights`` multiply the coefficients of records; a record of weight 0 is only predicted.
     """
     memory, support, cursor = model.memory, model.support, work.cursor
     lacking = DONE

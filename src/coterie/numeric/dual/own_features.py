@@ -100,7 +100,7 @@ class PrimalProducts(NamedTuple):
 class DualProducts(NamedTuple):
     """F and Q as in :class:`PrimalProducts`, with the products of φ and z with the model's, and among them.
 
-    ``V`` is the factor's inverse times the products of the model's z with them, a row each.
+    ``V`` is the factor's inverse times the products of the model's z with them, one row each.
     """
 
     F: Matrix

@@ -1,7 +1,7 @@
 """Budgets that project a removed vector on the remaining support vectors, by the inverse of their Gram matrix.
 
-Either every support vector has one coefficient, and is projected under the relation, or one for every task. O(B²) a
-mistake, nothing else.
+Every support vector has either one coefficient and is projected under the relation, or one coefficient per task. Each
+mistake costs O(B²).
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ NOWHERE, WORN_OUT = -1, -2
 class Projected(NamedTuple):
     """mtbprj (CC12 Algorithm 1): H is the Gram matrix of the multitask kernel.
 
-    ``limit`` is eta², ``inverse`` is C, ``waiting`` a change of it while a block is gone through, ``spare`` has room
-    for four vectors. With ``plus`` 1, margin errors y·margin < 1 are learned too (Projectron++: Orabona, Keshet and
-    Caputo 2008; FOR09 §4.2.3).
+    ``limit`` is eta², ``inverse`` is C, ``waiting`` its pending change, ``spare`` has room for four vectors. With
+    ``plus`` 1, margin errors y·margin < 1 are learned too (Projectron++: Orabona, Keshet and Caputo 2008; FOR09
+    §4.2.3).
     """
 
     size: int

@@ -50,7 +50,7 @@ ROWS = 128
 class Forecast(NamedTuple):
     """The margins of a block before its labels: means f (n,), covariances Q (n, n), and H.
 
-    H is P Φ' in the primal, L⁻¹ times the Gram matrix with the block in the dual: a column a record.
+    H is P Φ' in the primal, L⁻¹ times the Gram matrix with the block in the dual, with one column per record.
     """
 
     f: Matrix
@@ -65,8 +65,8 @@ class Forecast(NamedTuple):
 class FullPrimal(NamedTuple):
     """Weights with their covariance: W (K, d) = P b, P (K d, K d) = (A ⊗ I + S)⁻¹, task-major.
 
-    ``moments`` (K, d, d) has the blocks of S = Σ φφ'/r and ``sums`` (K, d) is b = Σ yφ/r over the records moved on:
-    what P and W are made of where M or the number of features changes. ``count`` holds how many there were.
+    ``moments`` (K, d, d) has the blocks of S = Σ φφ'/r and ``sums`` (K, d) is b = Σ yφ/r over the learned records, from
+    which P and W are recomputed when M or the number of features changes. ``count`` is the number of these records.
     """
 
     W: Any
@@ -238,8 +238,8 @@ class FullPrimal(NamedTuple):
 class Bordered(NamedTuple):
     """Support vectors with the factor of their Gram matrix, L L' = R + G, beta = L⁻¹y and alpha = (R + G)⁻¹y.
 
-    ``noise`` is the diagonal of R; ``tasks`` and ``births`` say which task and round each is of; ``count`` how many
-    there are; the arrays have room for more.
+    ``noise`` is the diagonal of R; ``tasks`` and ``births`` are the task and the round of each support vector;
+    ``count`` is their number. The arrays have spare room.
     """
 
     factor: Any
@@ -443,9 +443,9 @@ def _check_values(kernel: Kernel, G: Matrix, Q: Matrix) -> None:
 class Course(NamedTuple):
     """A block to loop over: the records to learn first, then those to predict before delayed labels.
 
-    ``f`` and ``Q`` are changed on the way. ``threshold`` is what y·f must not exceed for a move (or must not reach, if
-    ``strict`` is 0); with ``shrunk`` 1 the margin reported is r f / (r + Q_tt), else f. A record of weight w is learned
-    as one of noise r / w, and not at all if it has none.
+    ``f`` and ``Q`` are updated in the loop. A record is learned if y·f does not exceed ``threshold`` (or is below it,
+    if ``strict`` is 0). With ``shrunk`` 1 the public margin is r f / (r + Q_tt), else f. A record of weight w has the
+    noise r / w; one of weight 0 is not learned.
     """
 
     f: Any

@@ -1,7 +1,7 @@
 """AdaGrad: a weight and its sum of squared gradients, for every task and every group.
 
-The margin is the plain sum of the levels' weights. A move of c at task i changes, in the task's own row and in that of
-each of its groups, with ``rate`` = ``step`` times the level's weight in M,
+The margin is the sum of the weights of all levels. An update of c at task i changes the task's own row and that of each
+of its groups, with ``rate`` = ``step`` times the level's weight in M,
 
     Q_j += (c x_j)²,    w_j += rate · c x_j / sqrt(start + Q_j).
 """

@@ -14,9 +14,9 @@ PATIENCE = 20
 def prepared(function: Any) -> Callable[..., Any]:
     """Return a call of a compiled function that skips type dispatch while its model is the same object.
 
-    Numba determines the type of every array at every call, 2 µs for a model of a dozen arrays. After ``PATIENCE`` calls
-    with one model the code compiled for its types is stored and called directly; the arguments behind the model must
-    have the same types at every call.
+    numba determines the type of every array at every call, which takes 2 µs for a model of a dozen arrays. After
+    ``PATIENCE`` calls with one model the code compiled for its types is stored and called directly. The arguments after
+    the model must have the same types at every call.
     """
     seen = code = None
     calls = 0

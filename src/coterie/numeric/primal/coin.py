@@ -1,12 +1,13 @@
 """Coin betting (COCOB): weights without a learning rate, for every task and every group.
 
-Each weight bets on the sign of its next gradient with a fraction of its wealth. A move of c at task i is g_j = c x_j in
-the task's own row and in that of each of its groups. With L_j the largest |g_j| of the feature in any row,
+Each weight bets on the sign of its next gradient with a fraction of its wealth. An update of c at task i has the
+gradients g_j = c x_j in the task's own row and in that of each of its groups. With L_j the largest |g_j| of the feature
+in any row,
 
     L_j = max(L_j, |g_j|, 1e-8),    G += |g_j|,    R = max(R + g_j w, 0),    θ += g_j,
     w = θ (ε L_j + R) / (L_j max(G + L_j, alpha L_j)),
 
-G beginning at 1e-6 and ε, with ε L the wealth of a row in the beginning, being ``wealth`` times the row's weight in M.
+where G starts at 1e-6, and ε, with the initial wealth ε L of a row, is ``wealth`` times the row's weight in M.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ CHUNK = 64
 class Members(NamedTuple):
     """The members: ``kinds`` (m,), ``settings`` (m, 2), and for the two levels ``at`` and ``shares`` (m, 2).
 
-    ``at`` is where in a row a member's numbers begin, -1 if it has none there; ``shares`` are the weights in M of the
-    rows. ``largest`` is where in the row of scales a coin better has its L.
+    ``at`` is the position of a member's numbers in a row, -1 if it has none; ``shares`` are the weights in M of the
+    rows. ``largest`` is the position of L of a coin-betting member.
     """
 
     kinds: Any
@@ -64,7 +64,7 @@ class Members(NamedTuple):
 class Workspace(NamedTuple):
     """Workspace for one record: margins ``predictions`` (m,), their ``pooled`` parts, ``steps``, AROW's ``noise``.
 
-    ``places`` (CHUNK,) are addresses of weights, ``mixing`` is room for the last step.
+    ``places`` (CHUNK,) are addresses of weights, ``mixing`` has arrays of the stacker.
     """
 
     predictions: Any
@@ -84,9 +84,9 @@ class Workspace(NamedTuple):
 class MemberModels(NamedTuple):
     """An ensemble as a model of the compiled loop: tables, members, and stacking.
 
-    ``has_own``, ``has_pool`` and ``bets`` are true if some member has numbers in ``tasks``, ``groups`` and ``largest``.
-    ``factors`` (S, m) make experts of the members; ``losses``, ``layer`` and ``local`` are those of
-    :mod:`.mixture`. ``mixed`` of the models ``first`` and ``second`` are members, the last ones.
+    ``has_own``, ``has_pool`` and ``bets`` are True if some member has numbers in ``tasks``, ``groups`` and ``largest``.
+    ``factors`` (S, m) combine members to experts; ``losses``, ``layer`` and ``local`` are those of :mod:`.mixture`. The
+    last ``mixed`` members are the models ``first`` and ``second``.
     """
 
     groups: Any
@@ -336,7 +336,7 @@ when(add, MemberModels)(lambda model, i, c, rows, t: None)
 def _score_late(model, i, rows, s, predictions):
     """Return the current margin of record s of task i for learning; experts keep their earlier predictions.
 
-    They count as they are now if all predictions are 0, and those that left have none.
+    If all earlier predictions are 0, experts count with their current margins; stopped experts have none.
     """
     margin, experts, known = score_members(model, i, rows, s), model.work.mixing.experts, False
     for a in range(experts.size):
@@ -353,9 +353,9 @@ def _score_late(model, i, rows, s, predictions):
 def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, query_strategy):
     """Learn as :func:`coterie.numeric.primal.stream.learn`, with labels delayed by ``tasks.size - y.size`` rounds.
 
-    ``predictions`` (S, n) has the experts' margins of the first ``given`` records, which were predicted before, and
-    gets those of the others. Experts are charged for these margins, unless all are 0. It is (S, 0) if labels are not
-    late and never were: then one computation of the margins is both prediction and the start of learning.
+    ``predictions`` (S, n) has the experts' margins of the first ``given`` records, predicted earlier, and gets those of
+    the others. Losses of experts are computed from these margins, unless all are 0. It is (S, 0) if labels were never
+    delayed: the margins are then computed once for prediction and learning.
     """
     delay, experts, late = tasks.size - y.size, model.work.mixing.experts, predictions.shape[1] > 0
     for s in range(first, last):

@@ -1,6 +1,6 @@
 """Diagonal AROW: a mean and a variance for every weight of every task and every group.
 
-What is stored beside a weight is the precision P it gained, so that an untouched pair is two zeros: with the prior
+The precision P added to the prior is stored next to each weight, so that an initial pair is two zeros. With the prior
 variance p of its level, which is the level's weight in M, its variance is
 
     S = 1 / (1/p + P) = p / (1 + p P).
@@ -65,7 +65,7 @@ def row_variance(table, row, n, prior, rows, t):
 def sharpen(table, place, second, x, prior, move, sharpness):
     """Update the weight at an address by ``move`` times its variance, relative to the prior one, times x.
 
-    ``second`` is the address of its P, which gains x² times ``sharpness``.
+    ``second`` is the address of its P, which increases by x² times ``sharpness``.
     """
     gained = get_value(table, second)
     set_value(table, place, get_value(table, place) + move / (1.0 + prior * gained) * x)

@@ -1,7 +1,7 @@
 """Forgetting: every number of a table is multiplied by a factor after each round, at a cost of O(1).
 
-What is stored is a number divided by the table's ``scale``; to forget is to shrink the scale. When it has become small,
-all numbers are multiplied by it once, which happens after so many half-lives that it costs nothing in the mean.
+Stored numbers are divided by the table's ``scale``, so that decay only changes the scale. When it becomes small, all
+numbers are multiplied by it; this is so rare that the average cost is negligible.
 """
 
 from __future__ import annotations

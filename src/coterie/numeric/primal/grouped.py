@@ -1,7 +1,7 @@
 """Relations of nested groups: raw sums for every task and every group, and W = MΘ entry by entry.
 
-A round costs O(nnz · levels) whatever the number of tasks. :class:`LevelModel` is the base of other kinds, too, that
-keep a row for every task and every group.
+A round costs O(nnz · levels) for any number of tasks. :class:`LevelModel` is also the base of other models with a row
+for every task and every group.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ ROUNDING = 1e-14
 class Levels(NamedTuple):
     """M = diag(own) + Σ_l Σ_g weight[g] 1_g 1_g', group g of level l holding the tasks i with paths[i, l] = g.
 
-    ``members[g]`` counts the tasks known in group g. The integral of ``weight`` over the rounds is
-    ``spent + weight · (rounds - since)``, exact although weights change when tasks arrive.
+    ``members[g]`` counts the known tasks of group g. The integral of ``weight`` over the rounds is ``spent + weight ·
+    (rounds - since)``, which is exact although weights change when tasks are added.
     """
 
     paths: Any
@@ -86,8 +86,8 @@ class Levels(NamedTuple):
 class Arrivals(NamedTuple):
     """New tasks of a block, each counted in its groups from its first record on.
 
-    ``counted[0]`` tasks count so far. When task ``first + k`` comes, its group of level l weighs ``weights[k, l]`` from
-    then on. ``rounds`` were over before the block.
+    The first ``counted[0]`` tasks are already counted. Counting task ``first + k`` sets the weight of its group at
+    level l to ``weights[k, l]``. ``rounds`` is the number of rounds before the block.
     """
 
     levels: Levels
@@ -111,8 +111,8 @@ NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.z
 def reweigh(levels, group, weight, clock):
     """Set the weight of a group from round ``clock`` on; the integral over rounds includes the earlier weight.
 
-    The first weight counts from the first round on: no move was made in the group before, so nothing depends on it, and
-    the round in which a group was first heard of must not change a bit.
+    The first weight of a group counts from the first round on. This has no effect, because there was no update in the
+    group before, and keeps the result independent of the round in which the group was created.
     """
     before = levels.weight[group]
     if weight != before:
@@ -141,7 +141,7 @@ def count_arrivals(arrivals, i, s):
 class LevelModel(Model):
     """A model with a row for every task and every group: fields ``groups``, ``tasks``, ``levels`` and others.
 
-    Its margin and weights are plain sums of the rows of a task and of its groups. What is left to say is how it moves.
+    Its margin and weights are sums of the rows of a task and of its groups. Subclasses define the update.
     """
 
     __slots__ = ()

@@ -17,7 +17,7 @@ VALUE = 0.5
 class Intercepts(Adaptive):
     """As :class:`Adaptive`, but a task's own row has one weight, for a feature that is ``VALUE`` in all records.
 
-    The table of tasks' own rows has a place for each.
+    The table of tasks' own rows has one weight per task.
     """
 
     __slots__ = ()

@@ -16,11 +16,12 @@ becomes negative, whatever the units of features. 1 / q_j grows by x_j² / (r + 
 either. To forget, P_jl is multiplied by s_j s_l after each record, where s_j² is 1 / kept or, if P_jj would be larger
 than a priori, less; and 1 / q_j - 1 / q_j(0) is multiplied by a factor after each record of the task.
 
-A prior variance of 0 leaves a weight at 0. If a task's own slopes have it, each task has its constant only, one number
-in place of c. Of numbers, the model also sums e² / (r + s²), whose mean estimates the variance of a label of noise 1.
+A prior variance of 0 leaves a weight at 0. If it is that of a task's own slopes, each task has only an intercept, one
+number instead of c. For regression, the model also sums e² / (r + s²), whose mean estimates the variance of a label of
+noise 1.
 
-Features are numbered in the order in which they are first other than 0, so hashed columns and columns of zeros take no
-room. A model of more features than ``LIMIT`` leaves for good: it has no margin, NaN, and keeps no numbers.
+Features are numbered when they are first non-zero, so that hashed columns and columns of zeros need no room. A model of
+more features than ``LIMIT`` stops permanently: its margin is NaN, and its numbers are dropped.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ FLATTEST = 1e-4
 class SeenFeatures(NamedTuple):
     """The columns of non-zero features so far, at most ``LIMIT``, in order of first appearance.
 
-    ``columns`` (LIMIT,) is in that order, the constant before all others, -1 if it has no column; ``table`` is a hash
-    table of positions in it, -1 for an empty entry.
+    ``columns`` (LIMIT,) has this order, with the constant first (-1 if it has no column); ``table`` is a hash table of
+    positions in it, -1 for an empty entry.
     """
 
     columns: Any
@@ -79,7 +80,7 @@ class FilterWork(NamedTuple):
     """Arrays for one record: x, Px, forgetting factors, and ``notes``.
 
     ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
-    the margin, the variances of both, and the number of features for which room is needed.
+    the margin, the variances of both, and the number of features that need room.
     """
 
     x: Any
@@ -298,7 +299,7 @@ def _note_shared_variance(model):
 def predict_margin(model, i, rows, t):
     """Return the margin of record t of task i, NaN if the model has stopped; store its parts.
 
-    Log-odds are divided by sqrt(1 + π s² / 8), s² being their variance.
+    Log-odds are divided by sqrt(1 + π s² / 8), where s² is their variance.
     """
     if model.clock[0] > LIMIT:
         return np.nan

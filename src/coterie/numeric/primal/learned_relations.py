@@ -1,8 +1,8 @@
 """Learned relations: M = A⁻¹ is state, and is updated from the Gram matrix of the task vectors.
 
-A move W <- W + x a' changes W'W by h a' + a h' + ‖x‖² a a' with h = W'x, whatever the features are. The model leaves
-a, h and ‖x‖² in a :class:`Move`; its :class:`Relation` adds them to the Gram matrix and takes M one step on, by a law
-of :mod:`coterie.numeric.primal.relation_updates`.
+An update W <- W + x a' changes W'W by h a' + a h' + ‖x‖² a a' with h = W'x, for any features. The model stores a, h and
+‖x‖² in a :class:`Move`; its :class:`Relation` adds them to the Gram matrix and updates M by
+:mod:`coterie.numeric.primal.relation_updates`.
 """
 
 from __future__ import annotations
@@ -59,12 +59,13 @@ class Gram(NamedTuple):
 class Relation(NamedTuple):
     """A learned relation of K tasks.
 
-    M is updated with the weights after the move, W_s, if ``after_move`` is 1, else with those before, W_{s-1}. Moves
-    are spread by A⁻¹ or, if ``mean_step`` = e is not 0, by K^e A⁻¹ / tr A⁻¹: so the mean step stays that of the start.
+    M is updated with the weights after the latest update, W_s, if ``after_move`` is 1, else with those before it,
+    W_{s-1}. Updates are shared by A⁻¹ or, if ``mean_step`` = e is not 0, by K^e A⁻¹ / tr A⁻¹, which keeps the mean step
+    size constant.
 
-    ``inverse`` is A⁻¹ as its update has it, ``first`` what A_0⁻¹ = first · I had on its diagonal at the first revision.
-    ``status`` holds 1 once M outgrew its limit and is kept as it is (2 when that has been warned of), the round of
-    that, and the number of revisions.
+    ``inverse`` is A⁻¹ as its update stores it, ``first`` the diagonal of A_0⁻¹ = first · I at the first update.
+    ``status`` has 1 if M is frozen because it exceeded its limit (2 after the warning), the round of that, and the
+    number of updates of M.
     """
 
     update: Any
@@ -88,7 +89,7 @@ class Relation(NamedTuple):
     def resized(self, n_tasks: int, features: int, start: float) -> Self:
         """Resize to new tasks without weights, as if they had been known from the start.
 
-        ``start`` is what A_0⁻¹ has on its diagonal for so many tasks, which counts while nothing has been revised.
+        ``start`` is the diagonal of A_0⁻¹ for this many tasks, used before the first update of M.
         """
         fresh, update, first, inverse = (
             n_tasks - len(self.inverse),
@@ -119,8 +120,8 @@ class Relation(NamedTuple):
     def select(self, tasks: NDArray[np.int64]) -> Self:
         """Return the relation of these tasks only, in their order.
 
-        What it adds up, A⁻¹, log A⁻¹ or A as the law has it, loses the rows and columns of the others, and stays
-        positive definite.
+        The state of the update (A⁻¹, log A⁻¹ or A) loses the rows and columns of the others, and stays positive
+        definite.
         """
         move = Move(self.move.column[tasks], self.move.along[tasks], self.move.size)
         relation = self._replace(
@@ -216,8 +217,9 @@ class FromRound(NamedTuple):
 class WhenSettled(NamedTuple):
     """M is updated when the correlations of the task vectors change little between two checkpoints.
 
-    ``moves`` holds the moves so far, at which of them the next checkpoint is, and 1 once the correlations have settled;
-    ``last`` the correlations at the latest checkpoint. ``every`` is 0: there are no updates at the ends of rounds.
+    ``moves`` has the number of updates so far, the number at the next checkpoint, and 1 after the correlations have
+    settled; ``last`` are the correlations at the latest checkpoint. ``every`` is 0: M is not updated at the ends of
+    rounds.
     """
 
     clock: Any

@@ -45,7 +45,7 @@ class Losses(NamedTuple):
 class Stacker(NamedTuple):
     """Gaussian of the weights of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
 
-    With a covariance of zeros nothing is learned, and the margin is that of the mean.
+    With a zero covariance the weights are fixed, and the margin is that of the mean.
     """
 
     mean: Any
@@ -211,7 +211,7 @@ def charge(losses, i, y, weight, work):
 def blend(losses, layer, local, tasks, margins, mixed, work):
     """Combine the experts' ``margins`` (S, n) of records, without learning.
 
-    A task of which nothing is known has the number -1.
+    An unknown task has the number -1.
     """
     unknown = Losses(losses.overall, np.zeros((1, losses.overall.size)))
     for t in range(tasks.size):
@@ -226,8 +226,8 @@ def blend(losses, layer, local, tasks, margins, mixed, work):
 def mix(losses, layer, local, tasks, y, weights, predictions, judged, last, mixed, own, work):
     """Combine and learn the first ``last`` records, record s after predicting record s + tasks.size - last.
 
-    ``predictions`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are
-    charged.
+    ``predictions`` (S, n) are the experts' earlier margins, ``judged`` (S, n) those from which their losses are
+    computed.
     """
     delay = tasks.size - last
     for s in range(last):

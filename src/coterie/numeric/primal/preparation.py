@@ -79,9 +79,9 @@ def prepare_columns(values, moments, missing, scaled, unit, update, out):
 def prepare_entries(preparing, values, features, n, behind, update):
     """Preprocess the n entries of a record in place; return their new number.
 
-    The constant comes behind them, and stands before so many others that are taken as they are. The entries of second
-    columns come last, and need room for n more. What the moments were is kept, for :func:`take_back`. -1 if the record
-    has not the width wanted, or a feature needs a second column; nothing is changed then.
+    The constant comes after them, before this many unscaled others. The entries of second columns come last, and need
+    room for n more. The previous moments are stored for :func:`take_back`. Returns -1, and changes nothing, for a
+    record of another width, or if a feature needs a second column.
     """
     if preparing.width > 0 and n != preparing.width:
         return -1
@@ -149,7 +149,7 @@ def needs_second_column(preparing, j, x):
 def split_presence(preparing, values, features, k, total):
     """Split entry k, a z-score, into its value and its presence indicator; return the new number of entries.
 
-    Of the two, the one for the second column is appended, or left out while the feature has no such column.
+    The entry for the second column is appended, or omitted if the feature has none.
     """
     j = np.uint64(features[np.uint64(k)])
     share = share_of_absences(preparing, j, preparing.records[0])

@@ -1,8 +1,7 @@
 """Compiled selective sampling: query probabilities, one uniform number per round, and limits.
 
-An asker is what the loop of :mod:`coterie.numeric.primal.stream` consults: ``decide`` when a record is predicted,
-``wanted`` when its label has come. ``Every`` asks for all labels and costs nothing; ``QueryStrategy`` joins a chance
-and limits.
+The loop of :mod:`coterie.numeric.primal.stream` calls ``decide`` when a record is predicted and ``wanted`` when its
+label has arrived. ``Every`` queries all labels at no cost; ``QueryStrategy`` combines a probability and limits.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class Every(NamedTuple):
 class QueryStrategy(NamedTuple):
     """The queries for a batch of records.
 
-    ``clock[0]`` counts the rounds decided so far, ``owner`` (n,) numbers the tasks as the limits do, and ``answer``
-    (n,) is 1 for a label to ask for, 0 for one to do without and -1 while that is open.
+    ``clock[0]`` counts the rounds decided so far, ``owner`` (n,) has the task numbers in the limits, and ``answer``
+    (n,) is 1 for a query, 0 for none, and -1 before the decision.
     """
 
     query_probability: Any
@@ -120,7 +119,7 @@ class Step(NamedTuple):
 class Row(NamedTuple):
     """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation.
 
-    ``revision`` says after how many revisions, and of how many tasks, the sums were taken.
+    ``revision`` has the number of updates of the relation, and of tasks, at which the sums were computed.
     """
 
     sums: Any
@@ -223,8 +222,8 @@ class Ever(NamedTuple):
 class Sliding(NamedTuple):
     """At most ``total`` queries, and ``each`` per task, in any ``width`` rounds.
 
-    A ring of the rounds and tasks asked in the window: ``ends`` are the place of the oldest and how many there are;
-    ``held`` (K,) counts them by task, -1 being one that was forgotten.
+    A ring of the rounds and tasks of the queries in the window: ``ends`` are the position of the oldest and their
+    number; ``held`` (K,) counts them by task; a forgotten task is -1.
     """
 
     total: int

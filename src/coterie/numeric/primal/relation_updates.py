@@ -1,8 +1,8 @@
 """Updates of a learned M = A⁻¹ from the Gram matrix W'W of the task vectors (SRDV11 eq. 3.6 to 3.10).
 
-A law is a named tuple with bodies of ``update_relation``, which takes M one step on, and where it must of ``absorb``,
-which adds a move to the Gram matrix, and of ``update_row``. So a relation is a named tuple of arrays, and the loop has
-no flag.
+An update is a named tuple with bodies of ``update_relation``, which updates M, and optionally of ``absorb``, which adds
+the latest weight update to the Gram matrix, and of ``update_row``. A relation is therefore a named tuple of arrays, and
+the loop has no flags.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def _update_row_of_exponential(update, relation, i):
 class Divergence:
     """The Python side of a divergence between positive definite matrices that depends on their eigenvalues.
 
-    A named tuple that derives from it has bodies of ``gradient`` and ``inverse_gradient``, of an increasing f.
+    A derived named tuple has bodies of ``gradient`` and ``inverse_gradient``, for an increasing f.
     """
 
     __slots__ = ()
@@ -416,8 +416,8 @@ class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), Relatio
 class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since"), RelationUpdate):
     """A <- cov(W) + ridge I, with its inverse stored.
 
-    ``last`` holds the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` how many moves
-    came after the latest revision and how many revisions after the latest inversion.
+    ``last`` has the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` the numbers of
+    weight updates after the latest update of M, and of these after the latest inversion.
     """
 
     __slots__ = ()

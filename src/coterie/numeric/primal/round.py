@@ -106,7 +106,7 @@ def add_timed(model, i, c, rows, t, clock):
 def summed_margin(model, twin, i, rows, t, clock, margin):
     """Return the sum over the rounds so far of record t's margin under the weights before each of them.
 
-    That of the current weights being ``margin``, only the twin is left to be read.
+    The margin of the current weights is given as ``margin``, so that only the time-weighted sums are read.
     """
 
 
@@ -169,7 +169,7 @@ class Model(ABC):
     def to_saved(self, extent: Extent) -> Self:
         """Return the model without unused room and without an M that can be recomputed; see :meth:`with_sharing`.
 
-        Tables become :class:`coterie.numeric.weights.table.Part`, and nothing is copied yet.
+        Tables become :class:`coterie.numeric.weights.table.Part`, without a copy so far.
         """
 
     @abstractmethod

@@ -57,8 +57,8 @@ class Residuals(NamedTuple):
 class Stacking(NamedTuple):
     """The state of the stacker, without the members.
 
-    ``labels`` (K,) counts those of each task; ``extremes`` has the least and the largest label so far, ``clock`` (1,)
-    the number of labels.
+    ``labels`` (K,) counts each task's labels; ``extremes`` has the smallest and the largest label so far, ``clock``
+    (1,) the number of labels.
     """
 
     labels: Any
@@ -303,7 +303,7 @@ def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, las
 def predict(model, foreseen, tasks, predictions, spreads):
     """Write predictions of records, see :func:`learn`, and their standard deviations.
 
-    A task that is not known has the number -1.
+    An unknown task has the number -1.
     """
     work = allocate_work(model)
     for t in range(tasks.size):

@@ -93,7 +93,8 @@ def triggers_update(rule, signed_margin):
 def step(rule, model, i, rows, t, signed_margin):
     """Return the step size tau >= 0, when task i is ready; 0.0 means no change.
 
-    The weight of the record is a factor of it; where steps go by confidence, the label's variance is divided by it.
+    It is multiplied by the weight of the record; for steps by confidence, the label's variance is divided by the
+    weight.
     """
 
 

@@ -19,8 +19,8 @@ from .step_rules import direction, evidence, step, triggers_update
 class Moves(NamedTuple):
     """The result of a run of rounds, one entry per record.
 
-    ``margins`` were told before the label; ``own`` is the margin of the current weights when the record was learned,
-    which differs where weights are averaged or labels come late; ``step_sizes`` is how far it moved them.
+    ``margins`` are the predictions before the label; ``own`` is the margin of the current weights when the record was
+    learned, which differs for averaged weights or delayed labels; ``step_sizes`` are the step sizes.
     """
 
     margins: Any
@@ -47,11 +47,10 @@ def predict(model, rows, tasks, first, last, margins):
 def learn(model, rule, rows, tasks, y, first, last, delay, moves, query_strategy, arrivals):
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
 
-    The asker decides on each record when it is predicted; one whose label it does not want changes nothing, nor does
-    one of no weight. The tasks
-    among the ``arrivals`` count in M from the round on in which their first record is predicted.
-    Returns the record at which it stopped: ``last``, or an earlier one before whose move the model needs room or a
-    column of M. Nothing of that record has been learned; the caller provides and calls again.
+    The query strategy decides on each record when it is predicted; a record without a query, or of weight 0, changes
+    nothing. The tasks among the ``arrivals`` count in M from the round on in which their first record is predicted.
+    Returns the record at which it stopped: ``last``, or an earlier one for which the model needs room or a column of M.
+    Nothing of that record has been learned; the caller provides it and calls again.
     """
     for s in range(first, last):
         i = tasks[s]
@@ -118,7 +117,8 @@ def predict_one(model, values, features, preparing, i):
 def learn_one(model, rule, values, features, preparing, i, y):
     """Learn one record, given by its entries; return the step, or UNPROVIDED or UNPREPARABLE with nothing changed.
 
-    The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
+    It repeats the lines of :func:`learn`, because in a shared function the reference counts of a model's arrays would
+    be updated.
     """
     rows = prepare_record(values, features, preparing, True)
     if end(rows, 0) < 0:

@@ -1,7 +1,7 @@
 """Eight bytes of text as one integer, the first byte lowest, on little-endian machines.
 
-The end of a number or a name is then found without a branch at each byte, which a processor could not predict. Adding
-carries, and subtracting borrows, only into bytes behind one that is looked for: the first that is found is right.
+The end of a number or a name is then found without a branch for each byte. Carries and borrows affect only bytes after
+the first match, which is therefore correct.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names of hashed features: a bounded table to which compiled code adds while it hashes.
 
-A hash forgets what a feature was called, and an explanation wants to know. The first name that a column has is kept, by
-its place in the text it was read from, until there is no room for more; another name in the same column is noted.
+A hash does not contain the feature's name, which explanations need. The table stores the first name of each column, by
+its position in the text, until it is full, and flags columns with further names.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _size(entries):
 def merge_repeats(indptr, indices, values):
     """Sum, in place, the entries of a row that share a column, in order of first appearance, and drop zeros.
 
-    Returns the number of entries left; O(entries).
+    Returns the number of remaining entries; O(entries).
     """
     longest = 0
     for row in range(len(indptr) - 1):

@@ -1,7 +1,8 @@
 """The loop over a block of multi-view records with known kernel values, in the dual form.
 
-``values[t, s]`` holds the products of support s with record t: k(x_sa, x_tb) for all pairs of views, flattened, or of
-each view with itself. The records of the block come after the supports, and are supports once they have a coefficient.
+``values[t, s]`` has the products of support vector s with record t: k(x_sa, x_tb) for all pairs of views, flattened, or
+of each view with itself. The records of the block come after the support vectors, and become some when they get a
+coefficient.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Supports(NamedTuple):
     def with_block(self, block: FeatureSet, coefficients: NDArray[np.float64], pasts: NDArray[np.float64]) -> Self:
         """Add the records of a block that updated the weights.
 
-        ``coefficients`` and ``pasts`` are those of the supports, then those of the block, 0 where nothing moved.
+        ``coefficients`` and ``pasts`` are those of the support vectors, then those of the block, 0 for records without
+        an update.
         """
         m = len(self.coefficients)
         new = np.flatnonzero(coefficients[m:])
@@ -150,7 +152,7 @@ def weigh(coefficients, values, products, sizes):
 def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
     """Learn the records of a block one by one; ``later`` has the values of records to predict in between.
 
-    ``moves`` has a place for each of the block, its margins those of ``later``.
+    ``moves`` has an entry for each record of the block; its margins are those of ``later``.
     """
     n, before = values.shape[0], coefficients.size - values.shape[0]
     products, sizes = np.zeros(values.shape[2]), np.zeros(values.shape[2])

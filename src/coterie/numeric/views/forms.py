@@ -1,7 +1,7 @@
 """Multi-view records: row t·K + k of the rows is view k of record t, for any form of rows.
 
-An absent view is a row without entries, or of zeros: it adds nothing to a margin and learns nothing. Sparse views are
-``Csr`` rows, dense ones the blocks of all views side by side.
+An absent view is a row without entries, or of zeros: it adds nothing to a margin and is not updated. Sparse views are
+``Csr`` rows; dense ones are the blocks of all views side by side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Norms over several views, and the gradient of half their square, which turns sums of views into weights.
 
-A potential knows products only: of the sum V of the moves with a record X, and of the record with itself. So it is the
-same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over the rounds, for the mean hypothesis.
+A potential uses only products: of the sum V of the updates with a record X, and of the record with itself. It is
+therefore the same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over the rounds, for the mean
+hypothesis.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class FeatureSet(NamedTuple):
 class Schatten(NamedTuple):
     """‖V‖_S2p, with G = V'V: F = Tr(G^p)^(1/p - 1) G^(p - 1); products of all pairs of views, K² of them.
 
-    ``clock`` is the number of rounds, and that up to which ``past`` has summed the factors.
+    ``clock`` has the number of rounds, and the round up to which ``past`` sums the factors.
     """
 
     gram: Any
@@ -90,8 +91,8 @@ class Schatten(NamedTuple):
 class Spectral(Schatten):
     """Any symmetric potential of the singular values of V: F = U diag(∇Φ*(σ)_i / σ_i) U' with G = U diag(σ²) U'.
 
-    The potential is a function of NumPy's arrays, so compiled code leaves F as it is at a move, and ``shape`` comes
-    after it.
+    The potential is a function of NumPy arrays; compiled code therefore leaves F unchanged, and ``shape`` is called
+    after an update.
     """
 
     __slots__ = ()

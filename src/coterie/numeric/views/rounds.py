@@ -1,6 +1,6 @@
 """The round of multi-view weights: score, step size and update.
 
-The weights that a round moves are in ``one_space`` and ``own_spaces``, the norms that shape them in ``potentials``.
+The weights are in ``one_space`` and ``own_spaces``, the norms in ``norm_potentials``.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class RowMajorPairs(RowMajor):
 class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
     """As :class:`RowMajor`, each weight followed by ``numbers`` - 1 others; the stride counts all.
 
-    It begins where a line of cache does, so that eight doubles are one line.
+    It starts at a cache line, so that eight doubles are one line.
     """
 
     __slots__ = ()

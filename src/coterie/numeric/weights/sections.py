@@ -1,8 +1,8 @@
 """Shared tables: the weights of several learners next to each other in one table, each as a slice.
 
-Where learners go through the same records together, what all of them know of a task's feature then comes into the
-processor's cache at once, and is looked for once. Compiled code works on the whole; in Python each learner has a
-:class:`TableSlice`, which is read, saved and taken over as if it stood alone.
+All numbers of a task's feature are then looked up once and are in the cache together, if learners process the same
+records. Compiled code uses the shared table; in Python each learner has a :class:`TableSlice`, which is read and saved
+like a separate table.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TableSlice(Table):
 def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
     """Copy tables into one, with their numbers in this order: sparse if any is, else dense.
 
-    It is of a kind for any number of numbers, so that ensembles of one member and of ten are compiled once.
+    Its type supports any number of numbers per weight, so that ensembles of all sizes share compiled code.
     """
     if not tables:
         return RowMajorMany.empty(0, 0)

@@ -4,8 +4,8 @@ A cell is a feature (-1 if free) and its weight side by side. Four cells make a 
 buckets. A row that is full moves to a larger block; the one that it leaves goes on the list of free blocks of its size,
 for the next row that needs one of that size. Where a list is empty, blocks are taken from the end of the arena.
 
-Blocks of sizes that no row needs any more, as where all rows grow at once, would pile up. So when more than a fifth
-of the arena is no row's, no more is taken from its end until ``make_room`` has moved all rows together, in one pass.
+Free blocks of unused sizes could accumulate, for example when all rows grow at once. If more than a fifth of the arena
+is unused, its end is not used before ``make_room`` has compacted all rows in one pass.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _SparseTable(Table):
     def widened(self) -> SparseMany:
         """Return the same arrays as the type for any number of numbers.
 
-        What is done to whole tables is compiled for that kind alone; only rounds are faster for a number that is known.
+        Operations on whole tables are compiled only for this type; rounds are faster with a fixed number.
         """
         return SparseMany(*self[:7], self.numbers)  # type: ignore[index, call-arg]
 
@@ -208,8 +208,8 @@ class _SparseTable(Table):
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
         """Copy the non-zero weights, with rows in order and in a layout that depends only on them.
 
-        So where rows grew, were moved and left gaps, which depends on when room was made, is not in a file. Of the two
-        names of the arena one has its taken part, the other its type alone; how much room there was is not told.
+        Gaps and moved rows, which depend on when room was made, are not part of a file. Of the two views of the arena
+        one is saved with its used part, the other only by its type; the spare room is not saved.
         """
         count = np.zeros(len(self.start) if rows is None else rows, np.int32)
         count_weights(self.widened(), 0, self.numbers, count)
@@ -239,7 +239,7 @@ class _SparseTable(Table):
     def check(self, rows: int, features: int) -> None:
         """Raise an error for rows outside the arena or overlapping, and for features that probing does not find.
 
-        All else rests on that: a probe ends at a cell that is free.
+        Probing relies on this: it ends at a free cell.
         """
         R, end = len(self.start), int(self.used[0])
         require_shape("size", self.size, R)
@@ -276,7 +276,7 @@ def bucket_places(numbers: int) -> int:
 def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
     """Allocate this many cells, viewed as weights and as features, with buckets aligned to cache lines.
 
-    All zero but for the mark of bucket 0: memory that is not written to is not taken, nor saved.
+    All zero except for the mark of bucket 0: memory that was not written to is not allocated, nor saved.
     """
     values = aligned(line * -(-cells // 4), 128)
     features = values.view(np.int64)
@@ -307,9 +307,9 @@ class Sparse(namedtuple("Sparse", "values features start size count used free"),
     on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on; ``count[r]`` are taken, at most five of
     eight. Bucket 0 belongs to nobody and stays empty: rows without cells look there, and so does whoever finds nothing.
 
-    The arena is taken up to cell ``used[0]``, of which ``used[1]`` cells are no row's; from there on it is zero and,
-    where it is large, takes no memory before it is written to. ``free[k]`` is the first bucket of a free block of 2**k
-    buckets, whose first feature is that of the next such block; 0 ends a list.
+    The arena is in use up to cell ``used[0]``, with ``used[1]`` unused cells before it; the rest is zero and, in a
+    large arena, not allocated before it is written to. ``free[k]`` is the first bucket of a free block of 2**k buckets,
+    whose first feature is the next such block; 0 ends a list.
     """
 
     __slots__ = ()
@@ -324,7 +324,7 @@ class Sparse(namedtuple("Sparse", "values features start size count used free"),
 class SparsePairs(Sparse):
     """As :class:`Sparse`, with buckets of two cache lines: the four cells, then the four second numbers.
 
-    A margin reads the first line only, a move both, and processors fetch lines in pairs.
+    A margin reads only the first line, an update both; processors fetch lines in pairs.
     """
 
     __slots__ = ()
@@ -450,7 +450,7 @@ def _multiply(table, factor):
 def _fits(needed, size):
     """Return True if this many weights may be in a row of this many cells.
 
-    Fuller rows take less memory, and finding a weight in them takes longer: at three of four a fifth each, on text.
+    Fuller rows need less memory, but look-ups take longer: at three of four, a fifth less and a fifth longer, on text.
     """
     return 8 * needed <= 5 * size
 
@@ -515,7 +515,7 @@ def take(table, order):
 def give(table, bucket, order):
     """Put a zeroed block of 2**order buckets on the list of free blocks of its size.
 
-    What a row has left behind is in nobody's memory, nor in a file.
+    Zeroing ensures that old values are neither in another row nor in a file.
     """
     for place in range(_line(table) * bucket, _line(table) * (bucket + (np.int64(1) << order))):
         table.features[place] = 0
@@ -528,7 +528,7 @@ def give(table, bucket, order):
 def _move_row(table, row, bucket, order):
     """Move a row to another block, and free its old one.
 
-    Buckets follow each other as the hashes of features do, so a larger row is written from one end to the other.
+    Buckets are in the order of hashes, so that a larger row is written sequentially.
     """
     old, old_buckets = table.start[row] >> 2, np.int64(table.size[row]) >> 2
     table.start[row], table.size[row] = 4 * bucket, np.int64(4) << order
@@ -588,9 +588,8 @@ def count_weights(table, first, numbers, count):
 def copy_weights(source: Any, first: int, target: Any, there: int, numbers: int, count: NDArray[np.int32]) -> None:
     """Copy ``numbers`` numbers of the weights counted by :func:`count_weights` to another table with room for them.
 
-    They are the numbers from ``first`` on of the source, and from ``there`` on of the target. Weights go bit for bit,
-    each row's in the order of hashes and features; that is almost the order in which they lie, so that both tables are
-    gone through from one end to the other.
+    They are the numbers from ``first`` on of the source, and from ``there`` on of the target. Weights are copied bit
+    for bit, each row's in the order of hashes and features, which is nearly the order in memory.
     """
     most = int(count.max(initial=0))
     keys, places = np.empty(most, np.uint64), np.empty(most, np.int64)
@@ -623,7 +622,7 @@ def _copy_weights(source, first, target, there, numbers, rows, keys, places):
 def _lay_out(table, rows, features, start):
     """Copy the blocks of rows to an arena, one after the other, and store their starts; return the end.
 
-    It may be their own arena, if the rows come in the order in which they lie. Weights are copied by their bits.
+    It may be their own arena, if the rows are in memory order. Weights are copied bit for bit.
     """
     used = np.int64(4)
     for row in rows:
@@ -654,7 +653,7 @@ def _is_empty(table):
 def _finds_all(table, most):
     """Return True if a probe finds all features of every row, as many as counted.
 
-    Rows must lie in the arena and count so few weights that some bucket has a free cell.
+    Rows must lie in the arena, with so few weights that some bucket has a free cell.
     """
     for row in range(table.size.size):
         first, count = table.start[row] >> 2, 0

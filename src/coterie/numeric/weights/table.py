@@ -44,7 +44,7 @@ LINE = 64
 class Table(ABC):
     """The Python side of a table. Methods return this table or another with the same weights.
 
-    What is not abstract is as for a table in which every weight has a place from the start.
+    Default methods are for tables that store every weight from the start.
     """
 
     __slots__ = ()
