@@ -44,7 +44,7 @@ class State:
         return labels if len(labels) == self.known else labels[: self.known]
 
     def replace_model(self, model: Tree) -> None:
-        """Replace the model unless all its arrays are identical: compiled calls are bound to the object."""
+        """Replace the model unless all its arrays are identical, because compiled calls are bound to the object."""
         if not is_same(self.model, model):
             self.model = model
 
@@ -66,7 +66,7 @@ def nbytes_of(model: Tree) -> int:
 
 
 def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
-    """Yield a number that tells pieces of memory apart, and the bytes of each."""
+    """Yield an identifier of each block of memory, and its size in bytes."""
     if isinstance(model, np.ndarray):
         yield id(_owner(model)), _owner(model).nbytes
     elif isinstance(model, Table):
@@ -77,7 +77,7 @@ def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
 
 
 def holds(model: Tree, kinds: tuple[type, ...]) -> bool:
-    """Test for a part of one of these kinds in a model."""
+    """Return True if a model has a part of one of these kinds."""
     return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
 
 

@@ -85,7 +85,7 @@ def uniform(seed: int, name: Hashable) -> float:
 
 
 def drawn(probabilities: Floats, at: float) -> int:
-    """Return the action at which the sum of the probabilities exceeds a number in [0, 1)."""
+    """Return the first action at which the cumulative probability exceeds a number in [0, 1)."""
     # scaled by the last sum, which rounding keeps from being exactly 1
     sums = np.cumsum(probabilities)
     place = min(int(np.searchsorted(sums, at * sums[-1], "right")), len(sums) - 1)

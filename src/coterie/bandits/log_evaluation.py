@@ -412,7 +412,7 @@ class _Going:
 
     @property
     def leader(self) -> Action:
-        """The action with the best value over the log, of those that are in a tenth of the rows or more."""
+        """Return the action with the best value over the log, among those in at least a tenth of the rows."""
         # the best mean of many rare actions is mostly luck
         often = self._counts >= max(1.0, self._counts.max() / 10)
         means = np.where(often, self._sums / np.maximum(self._counts, 1), -np.inf)

@@ -90,7 +90,7 @@ class Extremes(msgspec.Struct):
 
 
 def _keep_largest(pairs: list[list[Label]], task: Hashable, number: float) -> None:
-    """Insert a number of a task into a list that is sorted by numbers and has each task once."""
+    """Insert a task's number into a list sorted by numbers, with one entry per task."""
     # smaller numbers of a full list are lost: after more than 16 tasks were forgotten the ends may be too near
     if len(pairs) == _EXTREME_TASKS and number <= pairs[-1][1]:
         return

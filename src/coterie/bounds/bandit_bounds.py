@@ -78,7 +78,7 @@ class RegretBound:
 
     @property
     def regret(self) -> float:
-        """2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge)), which the regret does not exceed."""
+        """The bound 2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge)) on the regret."""
         # Z / ln(1 + Z) has the limit 1, and the determinant is 0
         if self.radius == 0:
             return 0.0

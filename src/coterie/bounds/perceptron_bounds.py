@@ -32,7 +32,7 @@ class MistakeBound:
 
     @property
     def mistakes(self) -> float:
-        """L + c q + sqrt(c q L), which the number of mistakes cannot exceed."""
+        """The bound L + c q + sqrt(c q L) on the number of mistakes."""
         # solves m - L <= sqrt(c q m) for m, a little loosely
         return self.loss + self.complexity + math.sqrt(self.complexity * self.loss)
 

@@ -114,7 +114,7 @@ AMOUNTS = CostWords(
 
 
 def log_losses(probability: Floats) -> Floats:
-    """-log of the probabilities given to labels, clipped at the precision of numbers as scikit-learn does."""
+    """Return -log of the probabilities of labels, clipped at the floating-point precision as in scikit-learn."""
     # one sure and wrong prediction must not make every mean infinite
     least = float(np.finfo(np.float64).eps)
     return np.asarray(-np.log(np.clip(probability, least, 1.0 - least)))

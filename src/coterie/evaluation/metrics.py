@@ -106,7 +106,7 @@ class ErrorCurve(NamedTuple):
 
 
 def settled(rounds: Ints) -> Flags:
-    """Flag the rounds after the first guesses: a hundredth of all rounds, and at least 30 if there are as many."""
+    """Flag the rounds after a warm-up: a hundredth of all rounds, and at least 30 if there are as many."""
     # the last point is always among them, also of a stream shorter than the first guesses
     return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 

@@ -104,7 +104,7 @@ class HeterogeneousLearner(BlockLearner):
         raise AttributeError("tasks with separate feature spaces have no relation matrix")
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """The share of each task by M = (I + R'R/K)⁻¹, as all tasks together ask: b/(b + K) if all are alike."""
+        """Return each task's share by M = (I + R'R/K)⁻¹, the mean over active tasks; b/(b + K) if all are alike."""
         # z = Σ R_ik φ_k of CCG08 §6; a mean over active tasks stands for one round of each
         R = self._coupling(state).signed_margin
         return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))

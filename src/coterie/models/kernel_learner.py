@@ -106,7 +106,7 @@ class KernelLearner(BoundLearner):
         return self.hypothesis.start(sharing, paths, features, dense)
 
     def _note_top(self, state: State) -> None:
-        """Set max_i M_ii in the memory of a budget that uses it."""
+        """Set max_i M_ii for a budget that uses it."""
         # ‖ψ‖² = M_ii k(x, x): budgets whose decay is derived for records of length 1 need the largest
         if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self.adapter.top(state)

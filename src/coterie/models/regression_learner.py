@@ -158,7 +158,7 @@ class RegressionLearner(MemberLearner):
         return experts, spreads
 
     def linear_part(self, state: RegressionState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return margins with members' predictions not limited to the range of the labels."""
+        """Return margins with members' predictions not clipped to the range of the labels."""
         # predictions are linear in features only without the limits
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]

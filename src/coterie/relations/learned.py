@@ -83,7 +83,7 @@ class LearnedRelation(ABC):
         """Return the compiled update of A⁻¹ for these numbers of tasks and features."""
 
     def first(self, n_tasks: int) -> float:
-        """The diagonal entry of A_0⁻¹ for this many tasks."""
+        """Return the diagonal entry of A_0⁻¹ for this many tasks."""
         # the inverse of I/K (Algorithm 1), which has unit trace
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
@@ -112,7 +112,7 @@ class LearnedRelation(ABC):
     def begin_at(
         self, tasks: Sequence[Hashable], features: int, start: compiled.FromRound | compiled.WhenSettled
     ) -> compiled.Relation:
-        """The state before the first round; A is revised from ``start`` on."""
+        """Return the state before the first round; A is updated from round ``start`` on."""
         # moves are spread by K^e A⁻¹ / tr A⁻¹, whose mean diagonal K^(e - 1) is that of A_0⁻¹: 1 or K
         mean_step = (1 if self.start == "identity" else 2) if self.step_norm else 0
         update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
@@ -315,7 +315,7 @@ class Bregman(_Rated, _Diverging):
 def _by_divergence(
     relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int
 ) -> updates.RelationUpdate:
-    """The update by a divergence, of A or of A⁻¹."""
+    """Return the update by a divergence, of A or of A⁻¹."""
     # the exponent that takes the revised matrix to what spreads moves
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
