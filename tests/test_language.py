@@ -20,25 +20,25 @@ TESTS = [ROOT / "tests", ROOT / "papers/tests"]
 
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
-    ".": (1, 0, 0, 90),
+    ".": (1, 0, 0, 89),
     "bandits": (0, 0, 0, 19),
     "batch": (0, 0, 0, 1),
     "bounds": (1, 0, 0, 8),
-    "cli": (1, 2, 0, 16),
+    "cli": (1, 0, 0, 16),
     "datasets": (0, 0, 0, 0),
     "estimators": (0, 0, 0, 104),
-    "evaluation": (0, 1, 0, 13),
-    "hypotheses": (0, 7, 0, 10),
+    "evaluation": (0, 0, 0, 13),
+    "hypotheses": (0, 0, 0, 10),
     "inputs": (0, 0, 0, 17),
     "io": (1, 0, 0, 10),
-    "models": (0, 0, 0, 51),
-    "multiview": (0, 0, 0, 8),
+    "models": (0, 0, 0, 50),
+    "multiview": (0, 0, 0, 7),
     "numeric": (8, 0, 0, None),
     "relations": (0, 0, 0, 5),
     "report": (0, 0, 0, 1),
     "scale": (0, 0, 0, 5),
     "serve": (0, 0, 0, 18),
-    "wrappers": (0, 2, 0, 6),
+    "wrappers": (0, 0, 0, 6),
 }
 
 #: Names of classes and of modules that occur more than once.
