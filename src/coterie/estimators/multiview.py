@@ -1,4 +1,4 @@
-"""Classifiers of things that are seen in several views, and their baselines (FOR09, CCG08 §7).
+"""Multi-view classifiers and their baselines (FOR09, CCG08 §7).
 
 A record has K views of one thing and one label. Records come as a list of blocks, one per view (None for a view that is
 absent from all of them), or a dictionary name -> block; a :class:`coterie.views.PartialBlock` says which of its rows

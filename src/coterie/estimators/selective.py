@@ -125,12 +125,12 @@ class SelectiveSampling(Parameters):
     # -- questions ------------------------------------------------------------------------------------------------
 
     def wants_label(self, x: Record, task: Hashable = None) -> bool:
-        """Return True if the label of a record is queried; a round passes, unless this is the question asked last.
+        """Return True if the label of a record is queried; each call is a round, except for repeated queries.
 
-        The latest question stays open until :meth:`learn_one` brings its label, :meth:`skip_unlabelled` ends it, labels
-        come by ``fit`` or ``partial_fit``, or the label of a different record is asked for. While it is open, asking
-        for an equal record of the same task is the same question: it has the same answer, and costs neither a round nor
-        budget. (Where equal records may follow each other, call :meth:`skip_unlabelled` between them.)
+        A query stays open until :meth:`learn_one` learns its label, :meth:`skip_unlabelled` closes it, labels are
+        learned by ``fit`` or ``partial_fit``, or another record is queried. While it is open, a call with an equal
+        record of the same task returns the same answer, without a new round and without using the budget. (If equal
+        records may follow each other, call :meth:`skip_unlabelled` in between.)
         """
         with self._lock:
             key = self._key(x, task)

@@ -191,7 +191,7 @@ class LabelBaselines:
     def _count_two(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
-        """Count labels of which there are two by one of them, or add up numbers, which are much faster than any."""
+        """Count two labels by one of them, or add up numbers; both are much faster than many labels."""
         total, late, first = self.total, len(self._late), int(come[-1])
         present, codes = np.unique(task, return_inverse=True)
         names = list(dict.fromkeys([*(tasks[k] for k in present.tolist()), *(name for name, _ in self._late)]))

@@ -182,7 +182,7 @@ class App:
     # -- requests
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
-        """Answer a request that has the token; HTTPException for one that is refused."""
+        """Answer a request; raise HTTPException for a missing token or an invalid request."""
         self._authorize(request, endpoint.is_open)
         try:
             response: Response = await getattr(self, endpoint.handler)(request)
@@ -203,7 +203,7 @@ class App:
                 raise HTTPException(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
 
     async def refuse(self, request: Request, error: Any) -> Response:
-        """Answer a refused request, count it, and log it."""
+        """Answer a rejected request, count it, and log it."""
         path, message = request.url.path, error.detail
         if message == HTTPStatus(error.status_code).phrase:  # there is no such path or method
             message = f"{request.method} {path}: {message}"
