@@ -117,6 +117,7 @@ class MultitaskKernelClassifier(BatchClassifier):
         return outputs if outputs.ndim == 2 else outputs[:, None]
 
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
+        # classes as tasks of one input: every row has an output for each class, so Q = M ⊗ K
         rows = self._training_rows(X, task, shared=self.class_relation is not None)
         if self.class_relation is not None and rows.codes is not None:
             raise ValueError("class_relation is not supported together with task=; leave out one of them")
@@ -127,6 +128,7 @@ class MultitaskKernelClassifier(BatchClassifier):
         M = output_kernel(relation, problem.tasks.labels)
         self.expansion_ = problem.expansion(self._coefficients(problem, M), M)
         if self.calibration is not None:
+            # scores of training rows are overconfident: the model has fitted their labels
             outputs = held_out(problem, M, self.calibration, places, self._coefficients)
             self.calibrated_ = self.labels_.calibrated(self.labels_.scores(outputs), Y, places)
 

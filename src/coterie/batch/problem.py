@@ -60,6 +60,7 @@ class Problem:
 
     def design(self, M: Array) -> Separate | Shared:
         """Return the kernel matrix for an output kernel M, rows and columns scaled by the roots of the weights."""
+        # weighted least squares as ordinary least squares: R (Q + alpha R⁻²) R = R Q R + alpha I for roots R
         weighted = np.ascontiguousarray(self.roots[:, None] * M * self.roots, np.float64)
         if self.codes is None:
             return Shared(self.kernel, self.points, weighted, self.dtype)
@@ -67,6 +68,7 @@ class Problem:
 
     def expansion(self, C: Array, M: Array) -> KernelExpansion:
         """Return the predictor with these coefficients."""
+        # coefficients of the scaled system times the roots are those of k(x_i, ·) itself
         c = np.asarray(C * self.row_roots, self.dtype)
         return KernelExpansion(self.kernel, self.relation, self.points, self.tasks, self.codes, c, M, self.flat)
 
@@ -118,6 +120,7 @@ def problem_from(
     row_roots = roots if codes is None else roots[codes][:, None]
     flat, Y = Y.ndim == 1, Y[:, None] if Y.ndim == 1 else Y
     mean = np.zeros(Y.shape[1])
+    # the weighted mean minimises the squared errors of a constant under the same risk
     if center:
         weights = None if codes is None else roots[codes] ** 2
         mean = np.average(Y, axis=0, weights=weights)
@@ -152,4 +155,5 @@ def risk_roots(risk: str, codes: Ints | None, n_tasks: int) -> Array:
         return np.ones(n_tasks)
     counts = np.bincount(codes, minlength=n_tasks)
     present = np.count_nonzero(counts)
+    # mean weight 1, so that alpha means the same under both risks
     return np.sqrt(len(codes) / (present * np.maximum(counts, 1.0)))

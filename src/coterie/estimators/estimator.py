@@ -289,12 +289,14 @@ class OnlineEstimator(Parameters):
             numbers. Nothing is changed then.
         """
         passes = most_passes(n_passes)
+        # a new model replaces the old one at the end: if the records are refused, what was learned before stays
         fresh = type(self)(**self.get_params(deep=False))
         model = fresh._model
         if n_passes == AUTO or (passes > 1 and model.learner.traits.mixes):
             model = learn_passes(model, X, y, task, sample_weight, passes)
         else:
             model.learn(X, y, task, weights=sample_weight, whole=True, passes=passes)
+            # later passes are not "whole" streams: the number of rounds was told to the first
             for _ in range(passes - 1):
                 model.learn(X, y, task, weights=sample_weight)
         self._inner.replace(model)

@@ -92,6 +92,7 @@ def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
         except BaseException as error:
             if restore is not None and not isinstance(error, Warning):
                 restore()
+            # records that were learned need their columns and scales, whatever happened afterwards
             if population.state is None or population.state.rounds == rounds:
                 undo_reading()
                 if first:
@@ -300,6 +301,7 @@ class OnlineModel:
                 return self._learn(records, tasks, late, length, asking, predictions)
             for check in self.population.checks():  # all are refused or none
                 check(distinct_labels(records.task)[0])
+            # records of weight 0 are predicted in their turn, and must not move scales, clocks or the relation
             learn = self._learn_some_late if late else self._learn_some
             return learn(records, tasks, late, length, predictions)
 
@@ -575,6 +577,7 @@ class OnlineModel:
             undo()
         if not isinstance(rows, Csr):
             return predictions.variances
+        # weights of unseen features are independent of all others a priori, so variances add up
         return predictions.variances + predictions.prior_variances(rows, known)
 
     @exclusive
@@ -649,6 +652,7 @@ class OnlineModel:
         self.require_labels(y)  # before any is learned
         whose = tabular.task_labels(tasks, len(waiting), self.population.tasks)
         margins = []
+        # rows with other numbers of members or classes in their predictions cannot be joined; the order of labels stays
         for _, places in groupby(range(len(waiting)), key=lambda k: waiting[k].shape):
             stretch = list(places)
             part = slice(stretch[0], stretch[-1] + 1)

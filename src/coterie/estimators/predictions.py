@@ -104,6 +104,7 @@ class ModelPredictions:
 
     def _standardised(self) -> Margins:
         """Return margins divided by the joint standard deviation of margin and label."""
+        # probit with the weights integrated out: P(y = 1) = Φ(m / √(label variance + margin variance))
         return self.margins / np.sqrt(LABELS_VARIANCE + self.variances)
 
     def intervals(self, level: float) -> tuple[Margins, NDArray[np.float64]]:

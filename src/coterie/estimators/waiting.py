@@ -106,6 +106,7 @@ def is_like(predictions: Predictions, like: Predictions | None) -> bool:
     if like is None or predictions.margins.ndim != like.margins.ndim or len(predictions.members) > len(like.members):
         return False
     experts = () if predictions.experts is None else np.shape(predictions.experts)
+    # classes may have come since the record was predicted; members of these are missing at the end
     fits = predictions.margins.shape[1:] <= like.margins.shape[1:] and experts == np.shape(like.experts)[: len(experts)]
     finite = np.isfinite(predictions.margins).all() and (
         predictions.experts is None or np.isfinite(predictions.experts).all()

@@ -295,6 +295,7 @@ def side_by_side(
             on_round(running.add_to({name: run.latest_trace() for name, run in runs.items()}))
     for name, run in runs.items():
         seconds[name] += _timed(run.learn_rest)
+    # from the start of this stream: all learners are judged beside a constant of the same labels
     traces = LabelBaselines(delay, tasks_known).add_to({name: run.trace() for name, run in runs.items()})
     reference_names = BASELINES[:2]
     if not tasks_known:  # the best model of a single view, and the model of all views side by side

@@ -83,6 +83,7 @@ def concatenate_results(parts: Sequence[BatchResult]) -> BatchResult:
         if all(array is None for array in arrays):
             return None
         pairs = zip(arrays, parts, strict=True)
+        # parts of records that are only predicted have no such columns
         return np.concatenate([np.full(len(part.updated), rest) if array is None else array for array, part in pairs])
 
     predictions = [part.predictions for part in parts if part.predictions is not None]

@@ -140,6 +140,7 @@ class Summary:
         verdict = self.against.get(name)
         if verdict is None:
             return ""
+        # both are true if losses by task and errors over all rounds differ in sign, each beyond chance
         if verdict.better == verdict.worse:
             return "(errors and losses disagree)" if verdict.better else "(no clear difference)"
         ours, theirs = (self.metrics[learner].micro[self.measure[1]] for learner in (self.learner, name))
@@ -255,5 +256,6 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
         return Summary(comparison, chosen, metrics, {}, "")
     sums = Sums.from_traces(chosen, traces)
     against = {name: sums.verdict(name) for name in traces if name != chosen}
+    # chosen on the same rounds: the gain over the best of several is slightly too small, which is the safe side
     best = sums.best(baselines_among(traces, chosen, comparison.reference_names))
     return Summary(comparison, chosen, metrics, against, best)

@@ -208,6 +208,7 @@ class Trace:
         """
         if self.probability is None or not len(self.classes):
             return None
+        # the probability given to the label that came
         return log_losses(np.where(self.label == self.classes[-1], self.probability, 1.0 - self.probability))
 
     @property
@@ -241,6 +242,7 @@ class Trace:
 
         Numbers do not change, because they start at their mean.
         """
+        # before any label the constant is undecided, too, and both predict the positive label
         undecided = (self.margin == 0) & (constant.margin != 0)
         if not undecided.any():
             return self
@@ -306,6 +308,7 @@ class ManyClassTrace(Trace):
     def running_fields(self, rates: LabelRates) -> Json:
         """Return the fields of a baseline that predicts the likeliest label, None before the first label."""
         prediction = rates.likeliest
+        # no label was seen, so nothing is likeliest
         prediction[rates.of_likeliest == 0] = None
         mistake = np.array(prediction != _objects(self.label), bool)
         if rates.of_likeliest.all():
@@ -361,12 +364,14 @@ class AmountTrace(Trace):
         """Compute RMSE and R² for each task, R² from centred labels: nan if they are all equal."""
         y, counts = np.asarray(self.label, np.float64), np.bincount(task, minlength=n_tasks)
         squares = np.bincount(task, self.residual**2, n_tasks)
+        # two passes: sums of squares less n mean² would cancel for labels far from 0
         centred = y - ratio(np.bincount(task, y, n_tasks), counts)[task]
         total = np.bincount(task, centred**2, n_tasks)
         return {"rmse": np.sqrt(ratio(squares, counts)), "r2": 1.0 - ratio(squares, total)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
         """Sum up the noise of the gains in squared error, from the residuals of both."""
+        # gains are differences of squares, so residuals are divided by the root
         unit = scale**0.5
         return OfNumbers.from_rounds(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
 
@@ -412,6 +417,7 @@ def auc(positive: Flags, margin: Floats, task: Ints, n_tasks: int) -> Floats:
 
     Equal margins share their mean rank. Sums of half-integers below 2**52 are exact.
     """
+    # by task first: one sort ranks the margins of all tasks
     order = np.lexsort((margin, task))
     owner, positive = task[order], positive[order]
     counts = np.bincount(task, minlength=n_tasks)
@@ -443,6 +449,7 @@ def mean_class_f1(labels: Array, predictions: Array, task: Ints, n_tasks: int) -
     np.add.at(occurring, (task, label), 1.0)
     np.add.at(occurring, (task[guess != none], guess[guess != none]), 1.0)
     scores = np.divide(hits, occurring, out=np.zeros(shape), where=occurring > 0)
+    # a class that is only predicted counts with F1 = 0
     return ratio(scores.sum(axis=1), (occurring > 0).sum(axis=1))
 
 

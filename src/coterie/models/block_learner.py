@@ -67,6 +67,7 @@ class Span:
         learned = np.arange(self.first, self.last)
         if not self.delay:
             return learned
+        # label s comes after record s + delay was predicted, so both go in one block
         return np.concatenate([learned, np.arange(self.first + self.delay, min(self.last + self.delay, n))])
 
     def __len__(self) -> int:
@@ -122,6 +123,7 @@ class BoundLearner(BlockLearner):
         if tasks > state.known:
             state.model = state.model._replace(sharing=self.adapter.extend(state, tasks))
             state.known = tasks
+        # relations by b depend on the numbers of tasks: what was derived from M is then computed again
         after = self.adapter.group_weights(state.model.sharing)
         state.features = max(size.features, state.features)
         state.model = self._resized(state, not np.array_equal(before, after[: len(before)]))

@@ -108,6 +108,7 @@ class OneAgainstRest(MetaLearner):
         signs = [*np.where(y, 1.0, -1.0).T, np.full(len(y), -1.0)]  # all labels of the spare learner are negative
         updates = self.learn_members(state, run, list(map(np.ascontiguousarray, signs)))
         own = _columns([update.own for update in updates[:-1]], len(y))
+        # the record counts as an update if any class moved
         steps = np.max([update.steps for update in updates], axis=0)
         return UpdateResult(_combine([update.predictions for update in updates], len(run.tasks)), own, steps)
 

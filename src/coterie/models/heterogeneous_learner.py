@@ -92,6 +92,7 @@ class HeterogeneousLearner(BlockLearner):
         """Resize the state to new features, each of one task; raise ValueError for wider arrays than before."""
         if size.features <= state.features:
             return
+        # arrays of one width a task cannot grow; dictionaries bring the owner of each new feature
         if size.owner is None:
             raise ValueError(f"instances must have {state.features} features in total as before, got {size.features}")
         state.model, state.features = state.model.with_features(size.owner), size.features

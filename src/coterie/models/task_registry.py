@@ -238,6 +238,7 @@ class TaskRegistry:
         asked_singly = run.query_strategy is not QUERY_ALL and not traits.asks
         if asked_singly:
             learn = partial(learn_one_by_one, self.learner, self.state)
+        # a new task may change predictions of others, and must not do so before its first record
         cuts = len(new) > 0 and (traits.task_changes_all or asked_singly)
         if not (cuts or traits.feature_changes_all):
             if len(new):

@@ -72,6 +72,7 @@ class GroupIndex:
         Weights change as of round ``rounds``.
         """
         levels, paths = self._enter(levels, known, new)
+        # one path stands for all tasks that are in the same groups
         n_alike = len(new) if self.relation.alike else 1
         for group, arrivals in Counter(paths.ravel().tolist()).items():
             if group >= 0:
@@ -87,6 +88,7 @@ class GroupIndex:
         weights = np.zeros(paths.shape)
         for level, groups in enumerate(paths.T):
             there = np.flatnonzero(groups >= 0)
+            # the size of its group when this task comes, after those before it in the same call
             members = levels.members[groups[there]] + _ranks(groups[there]) + 1
             weights[there, level] = [self.relation.shared(level, n) for n in members.tolist()]
         return levels, Arrivals(levels, np.array([known]), known, weights, rounds)
@@ -110,6 +112,7 @@ class GroupIndex:
             for level in range(len(route)):
                 leaving[route[: level + 1]] += n_alike
         empty = []
+        # group weights of relations by b follow the number of members, as of this round
         for route, departures in leaving.items():
             number = self.numbers[route]
             self._reweigh(levels, number, -departures, rounds)

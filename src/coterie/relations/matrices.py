@@ -140,6 +140,7 @@ def inverse_of(A: Matrix) -> Matrix:
 
 def pseudo_inverse_of(A: Matrix) -> Matrix:
     """Return the exactly symmetric pseudo-inverse of a symmetric positive semidefinite matrix."""
+    # relative to the largest eigenvalue: smaller ones are zeros of A, not huge entries of its inverse
     return half_sum(np.linalg.pinv(A, rcond=SINGULAR, hermitian=True))
 
 
@@ -150,6 +151,7 @@ def half_sum(A: Array) -> Matrix:
 
 def _has_positive_pivots(A: Matrix) -> bool:
     try:
+        # Cholesky is half the price of eigenvalues, which are computed for the message only
         pivots = np.diag(np.linalg.cholesky(A)) ** 2
     except np.linalg.LinAlgError:
         return False
@@ -168,6 +170,7 @@ def task_vectors(U: ArrayLike, n_tasks: int) -> Matrix:
 def pseudo_quadratic(M: Matrix, V: Matrix) -> float:
     """Return tr(V' M† V) for a positive semidefinite M, infinite if V is not in the range of M."""
     values, vectors = np.linalg.eigh(M)
+    # in the eigenbasis of M the quadratic form is Σ (v_k'V)² / λ_k over its range
     squares = ((vectors.T @ V) ** 2).sum(axis=1)
     spanned = values > len(M) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
     if squares[~spanned].sum() > SYMMETRY**2 * squares.sum():
