@@ -61,9 +61,10 @@ def by_tasks(codes: Codes, c: Array, n_tasks: int) -> csr_array[np.float64]:
 def joint_product(
     kernel: Kernel, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str
 ) -> Array:
-    """Σ_j k(x_i, z_j) M_(p_i t_j) C_j for records x_i, p_i their rows of M, t_j the tasks of z_j: memory of a block.
+    """Return Σ_j k(x_i, z_j) M_(p_i t_j) C_j for records x_i with rows p_i of M and records z_j of tasks t_j.
 
-    If the kernel is linear it goes by the weights of each task, W = M Σ_j C_j z_j: O(entries + T² d).
+    It needs the memory of one block. For a linear kernel the weights of each task, W = M Σ_j C_j z_j, are computed
+    first: O(entries + T² d).
     """
     if _has_few_weights(kernel, max(M.shape), Z):
         sums = [dense(by_tasks(codes, c, M.shape[1]).T @ as_matrix(Z)) for c in C.T]

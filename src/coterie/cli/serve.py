@@ -356,7 +356,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
         raise UsageError(f"{path} {SNAPSHOT}; a folder with a copy of the file begins with it, without MODEL")
     if not model._learns_streams:
         raise UsageError(
-            f"{path} holds a {type(model).__name__}, which does not learn record by record, with one label each"
+            f"{path} contains a {type(model).__name__}; expected an online model with one label per record"
         )
     return Engine(*settings)
 

@@ -601,7 +601,7 @@ def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
     if len(trace.task) != len(against.task):
         raise ValueError(f"{name}: {len(against.task)} rounds, expected the {len(trace.task)} of trace")
     if tuple(trace.tasks) != tuple(against.tasks) or not np.array_equal(trace.task, against.task):
-        raise ValueError(f"{name}: its rounds belong to other tasks than those of trace, expected the same stream")
+        raise ValueError(f"{name}: its rounds belong to other tasks than those of trace; expected the same stream")
 
 
 def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:

@@ -1,16 +1,16 @@
 """The journal of a service: a sequence of frames, in files of bounded length.
 
-A frame's offset is the number of bytes of frames before it, in all files ever written. A file's name has the offset at
-which it begins, and the file begins with a mark of sixteen bytes. A frame is
+A frame's offset is the number of bytes of all earlier frames, including those of deleted files. The name of a file has
+the offset of its first frame, and the file starts with 16 magic bytes. A frame is
 
     u32 length of the payload | u32 CRC-32 of all the rest | u64 offset | payload
 
-in little-endian order. Only the frame that was written last can be incomplete: a bad frame with a complete one
-somewhere behind it is damage, and refused, not cut off.
+in little-endian order. Only the last frame can be incomplete, and is then cut off. A bad frame before a complete one is
+damage, and raises an error.
 
-The file ``flushed`` says how far frames are on the disk: a journal that ends before that has lost acknowledged frames.
-It is written after every flush, and so is never ahead of the journal. It is flushed itself only at the end of a file
-of the journal: after a loss of power it may be some seconds behind.
+The file ``flushed`` has the offset up to which frames are on the disk; a journal that ends before it has lost
+acknowledged frames. It is written after every flush of the journal. It is flushed only at the end of each journal
+file, so that it may be some seconds old after a power failure.
 """
 
 from __future__ import annotations
