@@ -228,6 +228,16 @@ def test_learning_rows_at_once_is_learning_them_in_turn():
     np.testing.assert_array_equal(one.scores(pages[3], task="u1"), many.scores(pages[3], task="u1"))
 
 
+def test_a_new_feature_of_an_action_adds_variance_unless_it_is_zero():
+    bandit = ct.Bandit(ct.geometries.SecondOrderMultitaskRegressor(), "ucb")
+    for n in range(20):
+        bandit.learn({"hour": 1.0}, {"price": 1.0 + n % 3}, float(n % 2))
+    form = bandit._taught.input.form
+    offered = [{"price": 1.0}, {"price": 1.0, "new": 0.0}, {"price": 1.0, "new": -5.0}, {"price": 1.0, "kind": "x"}]
+    unknown = form.rows_and_unknown({"hour": 1.0}, offered)[1]
+    assert unknown[0] == unknown[1] == 0.0 < unknown[2] == unknown[3]
+
+
 def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
     bandit = ct.Bandit(actions=ACTIONS)
     run(bandit)

@@ -172,11 +172,12 @@ class CrossedForm(InputEncoder):
         return self._crossed(left, right, False, unknown), unknown
 
     def _strange(self, action: Record) -> Floats:
-        """Return the scaled values of an action's new features."""
+        """Return the values of an action's new features, without their signs if scaled."""
         numbers: Any = self.actions.vocabulary.numbers
         keys = [key for key in self.actions.keys_of(action) if key not in numbers]
-        scaled = self.sizes is not None
-        return np.array([1.0 if scaled or key not in action else float(action[key]) for key in keys])
+        values = np.array([1.0 if key not in action else float(action[key]) for key in keys])
+        # divided by its own root mean square a value is 1, and a zero stays zero, as in Sizes.scaled
+        return values if self.sizes is None else np.abs(np.sign(values))
 
     def _crossed(self, left: Csr, right: Csr, learning: bool, unknown: Floats) -> Csr:
         n, K = len(left.values) * len(right.values), len(right.starts) - 1
