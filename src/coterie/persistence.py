@@ -251,7 +251,7 @@ def require_local(path: str | PathLike[str], what: str = "") -> None:
     --------
     >>> require_local("s3://models/clicks.coterie")
     Traceback (most recent call last):
-    ValueError: 's3://models/clicks.coterie' is a URL, from which only records are read: name a path...
+    ValueError: 's3://models/clicks.coterie' is a URL, which is supported only for records; use a local...
     """
     # of two slashes a Path has left one
     if begin := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path)):

@@ -406,7 +406,7 @@ def require_role(role: str, name: str, kind: pa.DataType) -> None:
     --------
     >>> require_role("weight", "w", pa.string())
     Traceback (most recent call last):
-    coterie.inputs.errors.InputError: column 'w': it holds string; expected numbers as weight
+    coterie.inputs.errors.InputError: column 'w': it has the type string; expected numbers as weight
     """
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if role == "weight" and not (is_number(kind) or pa.types.is_null(kind)):

@@ -277,7 +277,7 @@ class BanditEngine(Engine):
     >>> engine.apply([Event("rewarded", 1.0, [JournalRecord(id="a", reward=1.0)])])
     [Rewarded(rewarded=1, offset=0)]
     >>> engine.apply([Event("rewarded", 2.0, [JournalRecord(id="a", reward=0.0)])])
-    [ConflictError("records[0].reward is 0.0; id 'a' was learned with 1.0")]
+    [ConflictError("records[0].reward is 0.0, but id 'a' has the reward 1.0")]
     """
 
     kinds = ("chosen", "rewarded")
