@@ -307,7 +307,7 @@ def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
     >>> check_labels(["ann", 7, ("fr", 2.5)])
     >>> check_labels([1j])
     Traceback (most recent call last):
-    ValueError: task 1j cannot be saved to a file: a complex (1j) has no JSON form; use numbers, strings, tuples or dates
+    ValueError: task 1j cannot be saved to a file: a complex (1j) has no JSON form; use numbers, strings, tuples ...
     """
     for label in labels:
         reason = _why_not_saved(label)
