@@ -384,7 +384,7 @@ class Bandit(Parameters):
         """Return the probability and the predicted reward of each action, and the predictions of members."""
         scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
-        # no reward yet means no ranking, not equal scores: a greedy policy would else favour the first action
+        # before the first reward there are no scores, no range and no variances to explore by
         if not n:
             return np.full(K, 1.0 / K), scores, predictions
         if not np.isfinite(scores).all():

@@ -45,7 +45,7 @@ def thompson(scores: Floats, covariance: Floats) -> Floats:
     """
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     joint = covariance - np.diag(np.diag(covariance))
-    # actions with labels of their own share no weight, and their scores are independent
+    # actions without common weights, such as labels, have independent scores
     if np.all(abs(joint) <= 1e-9 * np.outer(deviations, deviations)):
         return _independent(scores, deviations)
     values, vectors = np.linalg.eigh(covariance)

@@ -221,11 +221,11 @@ def shifting_bound(
 
 
 def _path(V: Floats, which: Ints, M: ArrayLike, gamma: float) -> float:
-    # every round counts, also those without a mistake: the weights fade there too
     norms = np.array([math.sqrt(penalty(comparator, M)) for comparator in V])
     shifts = np.flatnonzero(which[1:] != which[:-1])
     moved = sum(math.sqrt(penalty(V[which[t + 1]] - V[which[t]], M)) for t in shifts)
     last = norms[which[-1]] if len(which) else 0.0
+    # rounds without a mistake count too: the weights fade in every round
     return float(last + (1.0 - gamma) * norms[which].sum() + moved)
 
 

@@ -112,7 +112,7 @@ class FactorColumns(ColumnSource):
         unit = np.zeros(self.n_tasks)
         unit[task] = 1.0
         solved = self.factor.solve(unit)
-        # entries of (I + L)⁻¹ are nonnegative, so those at or below ``error`` are zeros or rounding
+        # entries of (I + L)⁻¹ are nonnegative: negative ones are rounding
         rows = np.flatnonzero(solved > self.error).astype(np.int64)
         return rows, solved[rows]
 
