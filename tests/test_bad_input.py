@@ -255,10 +255,10 @@ def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, 
 
 A, B = [[1.0], [-1.0]], [True, False]
 SLIPS = {
-    "no labels": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), X), "y is missing: .* got ndarray"),
-    "no labels, many models": (lambda: ct.compare({"a": ct.MultitaskPerceptron()}, X), "y is missing: .* got ndarray"),
-    "a path": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), "file.csv"), "y is missing: .* got str"),
-    "one number": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), 3), "y is missing: .* got int"),
+    "no labels": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), X), "y is missing; .* got ndarray"),
+    "no labels, many models": (lambda: ct.compare({"a": ct.MultitaskPerceptron()}, X), "y is missing; .* got ndarray"),
+    "a path": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), "file.csv"), "y is missing; .* got str"),
+    "one number": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), 3), "y is missing; .* got int"),
     "no models": (
         lambda: ct.compare("default", X, Y),
         "a list of models, or a dictionary from names to models, got str",

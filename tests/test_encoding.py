@@ -187,7 +187,7 @@ REFUSED = {
     "column 'title': 3 is not text": lambda: Encoder(COLUMNS).encode_one({"title": 3}),
     "column 'tags': 'x' is not a list of strings": lambda: Encoder(COLUMNS).encode_one({"tags": "x"}),
     "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: Encoder(PRICE).encode(batch(prize=[1.0])),
-    "column 'price': it holds string; expected numbers": lambda: Encoder(PRICE).encode(batch(price=["1"])),
+    "column 'price': it has the type string; expected numbers": lambda: Encoder(PRICE).encode(batch(price=["1"])),
     "label and task both name the column 'y'": lambda: wishes(label="y", task="y"),
     "features and label both name the column 'y'": lambda: wishes(label="y", features=["y"]),
     "features and task both name the column 'y'": lambda: wishes(task="y", features=["y"]),

@@ -121,7 +121,7 @@ REFUSALS = {
     "task": (lambda: Heterogeneous().fit(X, Y, ACTIVE + 1), "task 3 has no instances"),
     "no task": (lambda: Heterogeneous().fit(X, Y), "task is missing"),
     "labels": (lambda: Heterogeneous().fit(X, np.ones((220, 2))), "one for each task"),
-    "both": (lambda: Heterogeneous().fit(X, np.ones((220, 3)), ACTIVE), "must not name"),
+    "both": (lambda: Heterogeneous().fit(X, np.ones((220, 3)), ACTIVE), "leave out task="),
     "kernels": (lambda: Heterogeneous(1.0, ["linear"] * 2).fit(X, Y, ACTIVE), "one kernel per task: expected 3"),
     "names": (lambda: Heterogeneous(1.0, {"a": "linear"}).fit(X, Y, ACTIVE), "kernels must have one entry per task"),
     "solver": (lambda: Heterogeneous(solver="dula").fit(X, Y, ACTIVE), "solver must be 'auto', 'primal' or 'dual'"),

@@ -200,8 +200,8 @@ COLUMNS = {
     "time": (pa.array([n % 3 for n in range(ROWS)], pa.time32("s")), 1, "a time"),
     "duration": (pa.array([n % 3 for n in range(ROWS)], pa.duration("s")), 1, "a timedelta"),
     "nanoseconds": (pa.array([1000 + n % 3 for n in range(ROWS)], pa.timestamp("ns")), 2, "finer than microseconds"),
-    "list": (pa.array([[n % 3] for n in range(ROWS)]), None, "it holds list"),
-    "struct": (pa.array([{"a": n % 3} for n in range(ROWS)]), None, "it holds struct"),
+    "list": (pa.array([[n % 3] for n in range(ROWS)]), None, "it has the type list"),
+    "struct": (pa.array([{"a": n % 3} for n in range(ROWS)]), None, "it has the type struct"),
 }
 
 

@@ -442,7 +442,7 @@ def test_weights_that_are_none_are_faults(tmp_path, word, message):
     (block,) = reader
     assert (block.weight.tolist(), reader.skipped) == ([1.0, 2.0], 1)
     parquet.write_table(pa.table({"y": ["a", "b"], "x": [1.0, 2.0], "w": ["heavy", "light"]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="it holds string; expected numbers as weight"):
+    with pytest.raises(InputError, match="it has the type string; expected numbers as weight"):
         list(read(tmp_path / "a.parquet", label="y", weight="w"))
 
 
@@ -641,7 +641,7 @@ def test_a_second_file_that_does_not_fit(tmp_path):
     for name, message in (
         ("2.csv", r"2.csv: there is no column 'x' among 'y', 'z'"),
         ("3.csv", r"3.csv:2: column 'x': 'word' is not a number"),
-        ("2.parquet", r"2.parquet: column 'x': it holds string; expected numbers"),
+        ("2.parquet", r"2.parquet: column 'x': it has the type string; expected numbers"),
     ):
         with pytest.raises(InputError, match=message):
             list(read([first, tmp_path / name], label="y"))

@@ -542,7 +542,7 @@ REFUSED = [
     (Orthogonal(2, {"a": "linear", "z": "linear"}), NAMED, [1, 0], "kernels has the unknown view 'z'"),
     (Orthogonal(2, ["linear"]), GOOD, [1, 0], "one kernel per view: got 1 for 2 views"),
     (Matrix(2, "precomputed"), GOOD, [1, 0], "kernel='precomputed' is not supported"),
-    (Matrix(), GOOD, [1, 1], "y must hold two classes"),
+    (Matrix(), GOOD, [1, 1], "y must have two classes"),
     (Matrix(), [[[np.nan]], [[1.0]]], [1], "contains NaN"),
     (Orthogonal(), [None, None], [1, 0], "no view has a block"),
     (

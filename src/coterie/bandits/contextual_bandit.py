@@ -422,7 +422,7 @@ class Bandit(Parameters):
         with model.lock:
             source: Any = model.input
             if not isinstance(x, Mapping):
-                raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
+                raise TypeError(f"a context must be a dictionary of features, got {type(x).__name__}")
             _, task = source.split_one(x, task, model.population.tasks if model.fitted else ())
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later

@@ -442,7 +442,7 @@ def _prepared(rows: list[LoggedChoice], window: float | None, unlabelled: int, p
     there, actions = _with_actions(there, rows)
     known = all(row.probabilities is not None for row in there)
     if max(map(len, actions)) < 2:
-        raise InputError("there is one action only: nothing is to be chosen", path)
+        raise InputError("there is only one action; a choice needs at least two", path)
     # no overlap: every weight of another action would be 0 / 0
     if all(row.probability == 1.0 for row in there):
         raise InputError("every choice has probability 1; other policies cannot be evaluated by such a log", path)
@@ -454,7 +454,7 @@ def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[l
     if window is None:
         return [row for row in rows if row.reward is not None], 0, 0
     if rows[-1].time is None:
-        raise FieldError("{} needs {}: name the column of times", "window", "time")
+        raise FieldError("{} requires {}, the column of times", "window", "time")
     # a row within the window without a reward may still get one: censored, so it is left out with all others of its age
     end = rows[-1].time - window
     old = [row for row in rows if row.time is not None and row.time <= end]

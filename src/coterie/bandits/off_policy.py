@@ -409,7 +409,7 @@ def _check_options(reward: Floats, level: float, reward_range: Sequence[float] |
 
 
 def _cut(interval: Interval, least: float, most: float) -> Interval:
-    """Cut a known interval to the range of what it is for."""
+    """Clip a known interval to the range of the estimated quantity."""
     if not math.isfinite(interval.high - interval.low):
         return interval
     # an estimate may lie outside by large weights: both ends are then at the end of the range

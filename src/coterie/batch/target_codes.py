@@ -210,12 +210,12 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
     else:
         classes, places = np.unique(column_or_1d(values, warn=True), return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y must hold two classes, got one class only: {classes.tolist()[0]!r}")
+            raise ValueError(f"y must have two classes, got only one class: {classes.tolist()[0]!r}")
         spec.check_labels(classes if classes.dtype.kind in "mM" else classes.tolist(), "label")
         codes = codes_of(coding, len(classes))
         result = Classes(classes, codes), codes[places], places
     if n is not None and len(result[1]) != n:
-        raise ValueError(f"y must hold one label per record: got {len(result[1])} for {n} records")
+        raise ValueError(f"y must have one label per record: got {len(result[1])} for {n} records")
     return result
 
 

@@ -243,7 +243,7 @@ def explain_record(
         x, task, values = _read_place(model, record)
     task = task if name is None else _find_task(model, name, path)
     if task is None and len(stream_model_of(model).population.tasks.labels) > 1:
-        raise InputError("the record does not name its task: give --task")
+        raise InputError("the record has no task; pass --task")
     result: Explanation | dict[Hashable, Explanation] = model.explain(x, task)
     if values is None:
         return task, result

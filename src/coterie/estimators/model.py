@@ -824,9 +824,9 @@ class OnlineModel:
 def _unpack_block(block: Block, *others: object) -> tuple[Array, Floats | None]:
     """Return the labels and weights of a block: ValueError without labels, or with other arguments."""
     if block.y is None:
-        raise ValueError("records without labels can be predicted, not learned")
+        raise ValueError("records without labels can only be predicted")
     if any(argument is not None for argument in others):
-        raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
+        raise ValueError("a block of a reader includes labels, tasks and weights; leave out y, task and sample_weight")
     return block.y, block.weight
 
 

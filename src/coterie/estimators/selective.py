@@ -345,7 +345,7 @@ class SelectiveSampling(Parameters):
         if not is_askable(self.model):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
         if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):
-            raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")
+            raise TypeError(f"ask must be a query strategy such as Margin(c=0.3), got {self.ask!r}")
         # queries depend on margins, so the labels that come are a biased sample of their frequencies
         if self.model.class_weight == BALANCED:
             raise ValueError("class_weight='balanced' needs all labels; pass a dictionary of weights")

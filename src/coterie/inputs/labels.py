@@ -545,7 +545,7 @@ class Targets(Labels):
             t, label = next((t, label) for t, label in enumerate(y) if not self.takes(label))
             raise ValueError(f"label of record {t} (from 0) must be a number, got {label!r}") from None
         if values.ndim != 1:
-            raise ValueError(f"y must hold one number per record, got shape {values.shape}")
+            raise ValueError(f"y must have one number per record, got shape {values.shape}")
         wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
         if len(wrong):
             raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")

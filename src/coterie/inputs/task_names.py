@@ -41,7 +41,7 @@ def find_tasks(model: Estimator, names: Sequence[str], path: str) -> list[Hashab
         matches = known.get(name, [])
         if known and not matches:
             hint = nearest(name, known if len(tasks) <= _COMPARED else ())
-            raise InputError(f"task {name!r} was never seen: the model knows {len(tasks)} tasks{hint}", path)
+            raise InputError(f"task {name!r} was never seen; tasks_ lists the {len(tasks)} known tasks{hint}", path)
         if len(matches) > 1:
             words = " and ".join(map(repr, matches))
             raise InputError(f"{name!r} is ambiguous: {words} are both printed so; use Python to select one", path)

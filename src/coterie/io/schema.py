@@ -175,7 +175,7 @@ def choose_encoder(
     Raises
     ------
     InputError
-        A named column does not exist or has no numbers to take the logarithm of, or no column is left for features.
+        A named column does not exist or has no numbers to take the logarithm of, or no columns are left for features.
     """
     features = dict.fromkeys(_as_names(options.features) or kinds)
     roles = [name for name in (options.label, options.task, options.weight) if name is not None]

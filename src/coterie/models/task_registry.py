@@ -131,7 +131,7 @@ class TaskRegistry:
             def refuse_new(tasks: Sequence[Hashable]) -> None:
                 for task in tasks:
                     if task not in self.tasks:
-                        raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
+                        raise ValueError(f"task {task!r} was never seen, and the model does not allow new tasks")
 
             checks.append(refuse_new)
         return checks

@@ -41,7 +41,7 @@ _MESSAGES = {
     fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number from 0 to 1,000,000",
     fields.HEADER_TOO_LONG: "{word} before '|' is neither label, importance nor tag; "
     "a base other than 0, an offset of the prediction, is not supported: leave it out",
-    fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing among {names}",
+    fields.NO_TASK: "the namespace {task!r} of the task is empty or missing; found {names}",
 }
 _UNEXPECTED_LABEL = "the row has a label, which earlier rows do not"
 _UNEXPECTED_TASK = "the row has a task, which earlier rows do not"
