@@ -6,8 +6,6 @@
   clients predict and observe, or choose and reward. Then every acknowledged label must have been learned, none twice,
   the bits must be those of the journal learned in one go, and every id that was chosen for has the same answer.
 * ``soak SECONDS``: eight clients for so long; the memory of the process must have come to rest.
-* ``requests N``: N requests a path that Schemathesis makes from the OpenAPI description; none may be answered by 500, or
-  otherwise than is described.
 """
 
 from __future__ import annotations
@@ -201,45 +199,17 @@ def soak(seconds: float) -> None:
         process.communicate()
 
 
-def requests(n: int, *options: str) -> None:
-    import schemathesis
-    from hypothesis import HealthCheck, given, settings
-    from schemathesis.specs.openapi.checks import positive_data_acceptance  # a schema cannot say all that is refused
-
-    with tempfile.TemporaryDirectory() as made:
-        process, url = start(Path(made), *options)
-        schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
-        codes: dict[int, int] = {}
-        for operation in schema.get_all_operations():
-            made_of = operation.ok().as_strategy()
-
-            @settings(max_examples=n, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-            @given(case=made_of)
-            def ask(case: Any) -> None:
-                answer = case.call(base_url=url, timeout=60)
-                codes[answer.status_code] = codes.get(answer.status_code, 0) + 1
-                case.validate_response(answer, excluded_checks=[positive_data_acceptance])
-
-            ask()
-        print("| " + " | ".join(f"{code}: {count:,}" for code, count in sorted(codes.items())) + " |")
-        process.terminate()
-        process.communicate()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("kills", "soak", "requests"))
+    parser.add_argument("what", choices=("kills", "soak"))
     parser.add_argument("much", type=float)
     asked = parser.parse_args()
     if asked.what == "kills":
         print("| learner | kills | labels acknowledged | lost | twice | bits |\n|---|---|---|---|---|---|")
         kills(int(asked.much))
-    elif asked.what == "soak":
+    else:
         print("| seconds | labels acknowledged | MiB |\n|---|---|---|")
         soak(asked.much)
-    else:
-        requests(int(asked.much))
-        requests(int(asked.much), "--bandit")
 
 
 if __name__ == "__main__":

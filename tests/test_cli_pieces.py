@@ -18,15 +18,15 @@ import coterie as ct
 import samples
 from coterie.cli import progress
 from coterie.cli.printing import summary_lines
+from coterie.evaluation.costs import RATES
 from coterie.evaluation.learning import TOGETHER, continue_learning, learn
-from coterie.evaluation.metrics import RunningTotals
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import shown_gain
 from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.relations.files import read_edges, read_groups, read_matrix
-from coterie.wording import spoken
+from coterie.wording import percent, spoken
 from terminal import Terminal, rows, write_csv
 
 
@@ -34,34 +34,31 @@ def stretch(wrong, tasks):
     """A trace of some rounds, its tasks numbered in order of first appearance as traces have them."""
     order = list(dict.fromkeys(tasks))
     codes = np.array([order.index(task) for task in tasks], np.int64)
-    return SimpleNamespace(costs=np.array(wrong, bool), task=codes, tasks=tuple(order))
+    return SimpleNamespace(costs=np.array(wrong, bool), task=codes, tasks=tuple(order), words=RATES)
 
 
 @given(
     st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abcdef")), min_size=1, max_size=80),
     st.lists(st.integers(0, 80), max_size=6),
 )
-def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
+def test_progress_is_the_same_however_the_stream_is_cut(records, cuts):
     cuts = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
-    totals, results = RunningTotals(), []
-    assert totals.now() == (0, 0, {}, {})
+    lines = []
+    table = progress.ProgressTable(lines.append)
     for first, last in itertools.pairwise(cuts):
         part = records[first:last]
         tasks = [task for _, _, task in part]
-        results += totals.add(
-            {name: stretch([instance[i] for instance in part], tasks) for i, name in enumerate(("x", "y"))}
-        )
-    assert [result.examples for result in results] == [2**k for k in range(len(records).bit_length())]
-    before = 0
-    for result in [*results, totals.now()]:
-        so_far = records[: result.examples]
-        assert result.tasks == len({task for _, _, task in so_far})
-        for i, name in enumerate(("x", "y")):
-            assert result.error[name] == sum(record[i] for record in so_far) / len(so_far)
-            if result.examples > before:
-                fresh = records[before : result.examples]
-                assert result.since[name] == sum(record[i] for record in fresh) / len(fresh)
-        before = result.examples
+        table.add({name: stretch([instance[i] for instance in part], tasks) for i, name in enumerate(("x", "y"))})
+    table.finish()
+    head, *rows = lines
+    assert head.split() == ["examples", "tasks", "x", "since", "last", "y"]
+    examples = [int(row.split()[0]) for row in rows]
+    assert examples == sorted({*(2**k for k in range(len(records).bit_length())), len(records)})
+    for n, before, row in zip(examples, [0, *examples], rows, strict=False):
+        errors = [sum(x for x, _, _ in records[:n]) / n, sum(x for x, _, _ in records[before:n]) / (n - before)]
+        errors.append(sum(y for _, y, _ in records[:n]) / n)
+        tasks = len({task for _, _, task in records[:n]})
+        assert row.split() == [str(n), str(tasks), *" ".join(percent(error, 2) for error in errors).split()]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import coterie as ct
 from coterie.io.readers import read
-from terminal import QUICK, WHO, refused, rows, run, write_csv, write_jsonl
+from terminal import WHO, refused, rows, run, write_csv, write_jsonl
 
 
 @pytest.fixture
@@ -176,12 +176,6 @@ def test_records_are_weighed_by_a_column(tmp_path):
     assert one.encoder_.feature_names == other.encoder_.feature_names
     places = [other.tasks_.index(task) for task in one.tasks_]
     np.testing.assert_array_equal(one.coef_, other.coef_[places])
-
-
-def test_a_model_that_does_not_come_first_is_told(clicks, tmp_path):
-    model = tmp_path / "m.coterie"
-    run("learn", clicks, *WHO, *QUICK, "-q", "-o", model)
-    assert f"the model must come first: coterie predict {model} {clicks}" in refused("predict", clicks, model)
 
 
 NO_RECORDS = {

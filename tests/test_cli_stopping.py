@@ -222,8 +222,8 @@ def interrupting(monkeypatch, small_blocks):
 
     def send(at=2, number=signal.SIGINT):
         send_at_block = at_block(at, number)
-        monkeypatch.setattr("coterie.cli.progress._ProgressTable.add", lambda self, traces: send_at_block(traces))
-        monkeypatch.setattr("coterie.cli.progress._ProgressTable.finish", lambda self: None)
+        monkeypatch.setattr("coterie.cli.progress.ProgressTable.add", lambda self, traces: send_at_block(traces))
+        monkeypatch.setattr("coterie.cli.progress.ProgressTable.finish", lambda self: None)
 
     return send
 

@@ -36,21 +36,6 @@ def test_relations_that_were_planted_are_told():
     assert least < -0.8
 
 
-@pytest.mark.slow
-def test_features_on_which_two_tasks_differ():
-    model = learned()
-    features = explanation.differing_features(model, "a", "d", n=2)
-    assert {name for name, _, _ in features} == {"price", "year"}
-    assert all(one > 0 > other for _, one, other in features)
-    W = dict(zip(model.tasks_, model.coef_, strict=True))
-    every = explanation.differing_features(model, "a", "c", n=99)
-    gaps = [abs(one - other) for _, one, other in every]
-    assert gaps == sorted(gaps, reverse=True)
-    for name, one, other in every:
-        j = ["price", "age", "size", "year", "rank"].index(name)
-        assert (one, other) == (W["a"][j], W["c"][j])
-
-
 def records(n=60, seed=0, size=1.0):
     """Records of numbers of some size and strings, with labels and tasks."""
     rng = np.random.default_rng(seed)

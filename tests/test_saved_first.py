@@ -60,7 +60,7 @@ def test_truth_values_then_whole_numbers_of_json_lose_no_model(tmp_path):
 
 STEPS = {
     "hints": ("coterie.io.readers.Reader.hints", property(lambda self: 1 / 0), 0),
-    "the last line of progress": ("coterie.cli.progress._ProgressTable.finish", None, 0),
+    "the last line of progress": ("coterie.cli.progress.ProgressTable.finish", None, 0),
     "the summary": ("coterie.evaluation.summary.summarize", None, 1),
     "the report": ("coterie.report.write_report", None, 1),
     "lines of the summary": ("coterie.cli.printing.short_lines", None, 1),

@@ -12,7 +12,6 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import Path
 
 import msgspec
@@ -32,7 +31,7 @@ from starlette.testclient import TestClient as AnyClient
 
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
-from coterie.serve.app import describe, make_app
+from coterie.serve.app import make_app
 from coterie.serve.engine import ONE_BY_ONE, Engine
 from coterie.serve.events import (
     Event,
@@ -51,7 +50,7 @@ from coterie.serve.service_errors import ClosedError, RefusedError
 
 
 class TestClient(AnyClient):
-    """A client to which nothing is told that the description of the service does not have."""
+    """A client that checks on each answer that clients are told to ask again where that helps."""
 
     __test__ = False
 
@@ -60,13 +59,7 @@ class TestClient(AnyClient):
 
     def request(self, method, url, **arguments):
         answer = super().request(method, url, **arguments)
-        path = str(url).split("?")[0]
-        for pattern, verbs in describe()["paths"].items():
-            if re.fullmatch(re.sub("{.*}", ".*", pattern), path) and method.lower() in verbs:
-                predictions = verbs[method.lower()]["responses"][str(answer.status_code)]
-                kind = answer.headers["content-type"].partition(";")[0]
-                assert any(fnmatch(kind, pattern) for pattern in predictions["content"])
-                assert ("retry-after" in answer.headers) == ("Retry-After" in predictions.get("headers", {}))
+        assert ("retry-after" in answer.headers) == (answer.status_code in (429, 503))
         return answer
 
 
@@ -685,25 +678,6 @@ def test_before_the_first_label_there_is_no_verdict(client):
         0,
     )
     assert result["curve"] == {"n": [], "error_rate": {}}
-
-
-def test_every_answer_is_described(client):
-    result = client.get("/openapi.json").json()
-    described = {
-        (path, verb.upper()): operation for path, verbs in result["paths"].items() for verb, operation in verbs.items()
-    }
-    routes = {
-        (route.path.replace(":path", ""), verb) for route in client.app.routes for verb in route.methods - {"HEAD"}
-    }
-    assert set(described) == routes
-    source = Path(make_app.__code__.co_filename).read_text()
-    raised = set(re.findall(r"(?:HTTPException\()([45]\d\d)\b", source)) - {"404", "405"}
-    assert raised <= {status for operation in described.values() for status in operation["responses"]}
-    text = json.dumps(result)
-    assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(result["components"]["schemas"])
-    queries = set(re.findall(r'(?:_read_whole\(request|query_params\.get\()(?:, )?"(\w+)"', source))
-    parameters = [parameter for operation in described.values() for parameter in operation["parameters"]]
-    assert queries == {parameter["name"] for parameter in parameters if parameter["in"] == "query"}
 
 
 def of_one(**changed):

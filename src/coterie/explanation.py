@@ -9,14 +9,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from coterie.types import Estimator, Record
 
-from .evaluation.stream_model import stream_model_of
-from .inputs.block import Block
 from .inputs.preprocessing import CONSTANT
 from .types import Floats, Matrix
 from .wording import html_table, table
@@ -255,17 +253,6 @@ class SharingModel(Protocol):
         """M = A⁻¹ for all known tasks."""
 
 
-class LinearModel(SharingModel, Protocol):
-    """Interface of a fitted online model with a weight for each feature and task."""
-
-    def __stream_model__(self) -> Any:
-        """Return the inner model, which has the feature names."""
-
-    @property
-    def state_(self) -> Any:
-        """The state, with the number of features."""
-
-
 def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
     """Return the rows and columns of ``relation_matrix_`` for these tasks.
 
@@ -317,59 +304,6 @@ def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple
     others = [other for other in model.tasks_[:MOST] if other != task]
     row = correlations(model, [task, *others])[0, 1:]
     return [(others[j], float(row[j])) for j in np.argsort(-row, kind="stable")[:n].tolist()]
-
-
-def differing_features(
-    model: LinearModel, task: Hashable, other: Hashable, n: int = 10, names: Sequence[str] | None = None
-) -> list[tuple[Hashable, float, float]]:
-    """List the features with the largest differences of weights between two tasks, as (feature, weight, other weight).
-
-    Parameters
-    ----------
-    model : online classifier
-        Fitted.
-    task, other : hashable
-        Two of its tasks.
-    n : int
-        How many features, those that differ most first.
-    names : sequence of str, optional
-        The names of the features; without, those that the model learned from, else their numbers.
-
-    Raises
-    ------
-    ValueError
-        For a task that the model does not know.
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> model = ct.MultitaskPerceptron(ct.Independent())
-    >>> for x, liked, user in [({"fish": 1.0, "meat": 2.0}, True, "ann"), ({"fish": 3.0, "meat": 2.0}, False, "bob")]:
-    ...     model.learn_one(x, liked, task=user)
-    >>> differing_features(model, "ann", "bob", n=1)
-    [('fish', 1.0, -3.0)]
-    """
-    w, v = (_weights(model, model.tasks_[_number(model, label)]) for label in (task, other))
-    gap = np.abs(w - v)
-    order = np.argsort(-gap, kind="stable")[:n]
-    chosen = [k for k in order.tolist() if gap[k] > 0]
-    known = model.__stream_model__().input.entry_names(chosen) if names is None else [names[k] for k in chosen]
-    return [(name, float(w[k]), float(v[k])) for name, k in zip(known, chosen, strict=True)]
-
-
-def _weights(model: LinearModel, task: Hashable) -> Floats:
-    """Return the weights of one task, shape (d,), as its margins for unit records.
-
-    The margin of a record of zeros, which regression adds, is subtracted.
-    """
-    from scipy.sparse import eye_array
-
-    d = model.state_.features
-    tasks = np.empty(d + 1, object)
-    tasks.fill(task)
-    units = Block(eye_array(d + 1, d, format="csr"), None, tasks, np.arange(1, d + 2))
-    margins = np.asarray(stream_model_of(model).predict(units).margins)
-    return np.asarray(margins[:-1] - margins[-1])
 
 
 def _number(model: SharingModel, task: Hashable) -> int:

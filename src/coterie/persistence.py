@@ -50,9 +50,6 @@ _TYPES = {
     np.dtype(bool): "BOOL",
 }
 
-#: Headers of safetensors files are not longer.
-_LONGEST_HEADER = 100_000_000
-
 #: Bytes with which a place to write is tried: a block of a disk.
 _TRIAL = 4096
 #: Arrays have few dimensions.
@@ -260,25 +257,6 @@ def require_local(path: str | PathLike[str], what: str = "") -> None:
             f"{what}{url!r} is a URL, which is supported only for records; use a local path, "
             "and copy it to or from the store"
         )
-
-
-def begins_as_model(path: str | PathLike[str]) -> bool:
-    """Return True if a file starts like those of :func:`save`, without reading its arrays."""
-    with Path(path).open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > _LONGEST_HEADER:
-            return False
-        try:
-            header = msgspec.json.decode(file.read(length), type=_Header)
-        except msgspec.MsgspecError:
-            return False
-    return header.metadata.get("format", "").partition(" ")[0] == "coterie"
-
-
-class _Header(msgspec.Struct):
-    """The metadata in the header of a safetensors file, without the entries for arrays."""
-
-    metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
 
 
 def _thinned(arrays: Arrays) -> Arrays:

@@ -109,22 +109,16 @@ def spoken(learner: str) -> str:
     return SPOKEN.get(learner, learner if view == learner else f"the view {view} by itself")
 
 
-def digits_for(difference: float) -> int:
-    """Return the digits with which a difference of rates is not shown as 0: 1 from a tenth of a point on, else 2.
-
-    >>> digits_for(0.012), digits_for(0.0004), digits_for(0.0)
-    (1, 2, 1)
-    """
-    return 1 if abs(difference) >= 0.001 or difference == 0 else 2
-
-
 def digits_of(gain: float, low: float, high: float) -> int:
     """Return the digits with which a gain, and the end of its interval nearer to zero, are not shown as 0.
 
-    >>> digits_of(0.012, 0.0003, 0.02), digits_of(0.012, -0.0003, 0.02)
-    (2, 2)
+    It is 1 from a tenth of a percentage point on, else 2.
+
+    >>> digits_of(0.012, 0.003, 0.02), digits_of(0.012, 0.0003, 0.02), digits_of(0.012, -0.0003, 0.02)
+    (1, 2, 2)
     """
-    return digits_for(min(gain, low, high, key=abs))
+    smallest = min(gain, low, high, key=abs)
+    return 1 if abs(smallest) >= 0.001 or smallest == 0 else 2
 
 
 def visible(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,11 +11,10 @@ import numpy as np
 from coterie.bandits.contextual_bandit import Bandit
 from coterie.bandits.off_policy import PolicyGain, PolicyValue, digits, policy_gain, policy_value
 from coterie.inputs.errors import FieldError, InputError
-from coterie.types import Estimator, Floats, Ints, Json, Label
+from coterie.types import Estimator, Floats, Ints, Json
 from coterie.wording import counted
 
 if TYPE_CHECKING:
-    from coterie.bandits.crossed_input import Action
     from coterie.io.choices import LoggedChoice, LogReader
 
 
@@ -25,8 +24,6 @@ SHARED, POOLED, ALONE = "shared", "one for all", "one per task"
 SINGLE, SAVED, DONE = "single action", "policy", "what was done"
 #: The text for an interval of which too few rows tell.
 UNKNOWN = "unknown"
-#: Points of a curve.
-_POINTS = 400
 #: In a log where a larger part of the actions is in one row only there is no single best one.
 _ROUNDS_OF_AN_ACTION = 2
 
@@ -54,7 +51,7 @@ class LogRows(NamedTuple):
     """
 
     rows: list[LoggedChoice]
-    actions: list[list[Action]]
+    actions: list[list[Hashable]]
     known: bool
     unrewarded: int
     young: int
@@ -78,12 +75,8 @@ class BanditOutcome:
         By policy, what was done being the last one.
     gains : dict of str to dict of str to PolicyGain
         By two policies, how much more the first one is worth.
-    single : label or dict or None
+    single : label
         The action that had the best value at the end of the log.
-    curves : dict of str to ndarray
-        By policy, the mean value since the start after the rows that ``rounds`` has.
-    rounds : ndarray
-        Numbers of rows.
     bandit : Bandit
         The shared one, which has learned the log.
     saved : str
@@ -95,9 +88,7 @@ class BanditOutcome:
     log: LogRows
     values: dict[str, PolicyValue]
     gains: dict[str, dict[str, PolicyGain]]
-    single: Action
-    curves: dict[str, Floats]
-    rounds: Ints
+    single: Hashable
     bandit: Bandit
     saved: str
     reader: LogReader
@@ -113,22 +104,13 @@ class BanditOutcome:
     def spoken(self, name: str) -> str:
         """Return the name of a policy for a sentence."""
         if name == SINGLE:
-            return f"always {self.named_single}"
+            return f"always {self.single!r}"
         phrases = {SHARED: "a shared policy", POOLED: "one policy for all tasks", ALONE: "one policy per task"}
         return phrases.get(name, self.saved if name == SAVED else name)
 
     def row_name(self, name: str) -> str:
         """Return the name of a policy for a table."""
-        return f"always {self.named_single}" if name == SINGLE else self.saved if name == SAVED else name
-
-    @property
-    def named_single(self) -> str:
-        """The best single action as text."""
-        if isinstance(self.single, Mapping):
-            return (
-                " ".join(f"{name}={value}" for name, value in self.single.items())[:60] or "the action without features"
-            )
-        return repr(self.single)
+        return f"always {self.single!r}" if name == SINGLE else self.saved if name == SAVED else name
 
     @property
     def sentences(self) -> list[str]:
@@ -176,9 +158,8 @@ class BanditOutcome:
         """The numbers of rows, actions and tasks, and of rows left out, as a sentence."""
         sizes = {len(offered) for offered in self.log.actions}
         among = counted(max(sizes), "action") if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} actions"
-        tasks = self.log.tasks
-        whose = "" if tasks == [None] else f" of {counted(len(tasks), 'task')}"
-        sentences = [f"{counted(len(self.log.rows), 'choice')}{whose} among {among}."]
+        choices = f"{counted(len(self.log.rows), 'choice')} of {counted(len(self.log.tasks), 'task')}"
+        sentences = [f"{choices} among {among}."]
         if self.log.zeros:
             sentences.append(f"{self.log.zeros:,} rewards never came, and count as 0.")
         if self.log.young:
@@ -262,7 +243,7 @@ def evaluate(
     InputError
         For a row that cannot be used, with its place; or where no row is left.
     """
-    log = _prepared(list(reader), window, reader.unlabelled, reader.paths[-1])
+    log = _prepared(list(reader), window, reader.paths[-1])
     low, high = reward_range or (-np.inf, np.inf)
     for row in log.rows:
         if not low <= (row.reward or 0.0) <= high:
@@ -272,41 +253,25 @@ def evaluate(
     if on_learned is not None:
         on_learned(going.bandits[SHARED])
     rows = log.rows
-    reward, p = np.array([row.reward for row in rows], np.float64), np.array([row.probability for row in rows])
-    weight = np.array([row.weight for row in rows])
+    reward = np.array([row.reward for row in rows], np.float64)
     options: Json = {
         "reward_range": reward_range,
-        "weight": None if np.all(weight == 1.0) else weight,
         "cluster": [row.task for row in rows] if for_new_tasks else None,
     }
-    mu = _matrix([row.probabilities or [] for row in rows], going.width) if log.known else p
-    shown, q = np.array(going.shown), _matrix(going.scores, going.width)
-    pis = {name: _matrix(chosen, going.width) for name, chosen in going.made.items()}
+    mu = (
+        _matrix([row.probabilities or [] for row in rows]) if log.known else np.array([row.probability for row in rows])
+    )
+    shown, q = np.array(going.shown), _matrix(going.scores)
+    pis = {name: _matrix(chosen) for name, chosen in going.made.items()}
     for name, pi in pis.items():
         _refuse_never_shown(log, name, pi)
     values = {name: policy_value(reward, shown, mu, pi, q, **options) for name, pi in pis.items()}
     ones = np.ones((len(rows), 1))
     # on-policy: one action of probability 1 and q = 0, so w = 1 and the value is the plain mean
-    done = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), **options)
-    values[DONE] = done
+    values[DONE] = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), **options)
     gains = _gains(pis, lambda pi, against: policy_gain(reward, shown, mu, pi, q, against, **options))
-    places = np.arange(len(rows))
-    missed = reward - q[places, shown]
-    phis = {name: (pi * q).sum(1) + pi[places, shown] / p * missed for name, pi in pis.items()}
-    rounds = np.unique(np.linspace(1, len(rows), min(_POINTS, len(rows))).round().astype(np.int64))
-    total = np.cumsum(weight)[rounds - 1]
-    curves = {name: np.cumsum(weight * phi)[rounds - 1] / total for name, phi in (phis | {DONE: reward}).items()}
-    return BanditOutcome(
-        log,
-        values,
-        gains,
-        going.leader,
-        curves,
-        rounds,
-        going.bandits[SHARED],
-        policy_name if policy is not None else "",
-        reader,
-    )
+    saved = policy_name if policy is not None else ""
+    return BanditOutcome(log, values, gains, going.leader, going.bandits[SHARED], saved, reader)
 
 
 def _gains(
@@ -329,58 +294,43 @@ class _Going:
 
     def __init__(self, log: LogRows, model: Estimator, policy: Bandit | None) -> None:
         self.log, self.policy = log, policy
-        self.width = max(map(len, log.actions))
         self.bandits = _bandits(model, len(log.tasks))
-        self._numbers: dict[Hashable, int] = {}
-        self._of_lists: dict[int, Ints] = {}
-        self._actions: list[Action] = []
-        self.offered = [self._numbered(actions) for actions in log.actions]
-        self.shown = [_place(actions, row.action) for actions, row in zip(log.actions, log.rows, strict=True)]
-        single = _ROUNDS_OF_AN_ACTION * len(self._actions) <= len(log.rows) * self.width and len(self._actions) > 1
+        lists = {id(actions): actions for actions in log.actions}.values()
+        self._actions = list(dict.fromkeys(action for actions in lists for action in actions))
+        self._numbers = {action: number for number, action in enumerate(self._actions)}
+        self.shown = [actions.index(row.action) for actions, row in zip(log.actions, log.rows, strict=True)]
         names = [SHARED, POOLED, ALONE][: len(self.bandits)]
-        self.made: dict[str, list[Floats]] = {name: [] for name in names}
-        self.made |= {SINGLE: []} if single else {}
+        if _ROUNDS_OF_AN_ACTION * len(self._actions) <= sum(map(len, log.actions)):
+            names.append(SINGLE)
         if policy is not None:
-            self.made = {SAVED: []} | self.made
+            names.insert(0, SAVED)
+        self.made: dict[str, list[Floats]] = {name: [] for name in names}
         self.scores: list[Floats] = []
         self._sums, self._counts = np.zeros(len(self._actions)), np.zeros(len(self._actions))
 
-    def _numbered(self, actions: list[Action]) -> Ints:
-        """Number the actions of a row among all actions of the log."""
-        if id(actions) not in self._of_lists:
-            numbers = []
-            for action in actions:
-                key = _key(action)
-                if key not in self._numbers:
-                    self._numbers[key] = len(self._actions)
-                    self._actions.append(action)
-                numbers.append(self._numbers[key])
-            self._of_lists[id(actions)] = np.array(numbers)
-        return self._of_lists[id(actions)]
-
     def run(self, on_rows: OnRows | None) -> None:
         """Evaluate and then learn each row."""
-        running, total = dict.fromkeys([*self.made, DONE], 0.0), 0.0
+        running = dict.fromkeys([*self.made, DONE], 0.0)
         n = len(self.log.rows)
         for i, (row, actions) in enumerate(zip(self.log.rows, self.log.actions, strict=True)):
             try:
                 phis = self._row(i, row, actions)
             except (ValueError, TypeError) as error:
                 raise InputError(str(error), *row.place) from None
-            total += row.weight
             for name, phi in phis.items():
-                running[name] += row.weight * phi
+                running[name] += phi
             if on_rows is not None:
-                on_rows(i + 1, n, {name: value / total for name, value in running.items()})
+                on_rows(i + 1, n, {name: value / (i + 1) for name, value in running.items()})
 
-    def _row(self, i: int, row: LoggedChoice, actions: list[Action]) -> dict[str, float]:
+    def _row(self, i: int, row: LoggedChoice, actions: list[Hashable]) -> dict[str, float]:
         """Evaluate and learn one row; return the value of each policy in it."""
+        offered = np.array([self._numbers[action] for action in actions])
         choices = {name: bandit.choose(row.x, actions, row.task, id=i) for name, bandit in self.bandits.items()}
         probabilities = {name: choice.probabilities for name, choice in choices.items()}
         if self.policy is not None:
             probabilities[SAVED] = np.array(self.policy.probabilities(row.x, actions, row.task))
         if SINGLE in self.made:
-            probabilities[SINGLE] = self._leading(i)
+            probabilities[SINGLE] = self._leading(offered)
         # one q for all policies: their values are compared by the same noise
         q, at, reward = choices[SHARED].scores, self.shown[i], float(row.reward or 0.0)
         if not np.isfinite(q).all():
@@ -391,17 +341,15 @@ class _Going:
         # the correction of DR for the action that was shown, per unit of the policy's probability
         error = (reward - q[at]) / row.probability
         # DR values of single actions over the rows before: choosing by them leaves the row's own φ unbiased
-        self._sums[self.offered[i]] += row.weight * q
-        self._sums[self.offered[i][at]] += row.weight * error
-        self._counts[self.offered[i]] += row.weight
-        weight = None if row.weight == 1.0 else row.weight
+        self._sums[offered] += q
+        self._sums[offered[at]] += error
+        self._counts[offered] += 1
         for bandit in self.bandits.values():
-            bandit.learn(row.x, row.action, reward, row.probability, task=row.task, sample_weight=weight)
+            bandit.learn(row.x, row.action, reward, row.probability, task=row.task)
         return {name: float(chosen @ q + chosen[at] * error) for name, chosen in probabilities.items()} | {DONE: reward}
 
-    def _leading(self, i: int) -> Floats:
+    def _leading(self, offered: Ints) -> Floats:
         """Return the probabilities of the best single action so far; uniform if none is known."""
-        offered = self.offered[i]
         counts = self._counts[offered]
         if not counts.any():
             return np.full(len(offered), 1.0 / len(offered))
@@ -411,7 +359,7 @@ class _Going:
         return best
 
     @property
-    def leader(self) -> Action:
+    def leader(self) -> Hashable:
         """Return the action with the best value over the log, among those in at least a tenth of the rows."""
         # the best mean of many rare actions is mostly luck
         often = self._counts >= max(1.0, self._counts.max() / 10)
@@ -432,21 +380,24 @@ def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
 # -- the rows -------------------------------------------------------------------------------------------------------
 
 
-def _prepared(rows: list[LoggedChoice], window: float | None, unlabelled: int, path: str) -> LogRows:
-    """Select the rows to evaluate, and the actions of each."""
+def _prepared(rows: list[LoggedChoice], window: float | None, path: str) -> LogRows:
+    """Select the rows to evaluate, and the actions of each; rows with equal actions share one list."""
     if not rows:
-        raise InputError("there is no choice with a cost in it" if unlabelled else "there is no row in it", path)
+        raise InputError("there is no row in it", path)
     there, young, zeros = _with_rewards(rows, window)
     if not there:
         raise InputError("no row has a reward" if not young else "no row is older than the window", path)
-    there, actions = _with_actions(there, rows)
     known = all(row.probabilities is not None for row in there)
+    shared: dict[tuple[Hashable, ...], list[Hashable]] = {}
+    shown = list(dict.fromkeys(row.action for row in rows))
+    lists = [shown if row.actions is None else row.actions for row in there]
+    actions = [shared.setdefault(tuple(offered), offered) for offered in lists]
     if max(map(len, actions)) < 2:
         raise InputError("there is only one action; a choice needs at least two", path)
     # no overlap: every weight of another action would be 0 / 0
     if all(row.probability == 1.0 for row in there):
         raise InputError("every choice has probability 1; other policies cannot be evaluated by such a log", path)
-    return LogRows(there, actions, known, len(rows) - len(there) - young + unlabelled, young, zeros)
+    return LogRows(there, actions, known, len(rows) - len(there) - young, young, zeros)
 
 
 def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[list[LoggedChoice], int, int]:
@@ -462,55 +413,9 @@ def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[l
     return [row if row.reward is not None else row._replace(reward=0.0) for row in old], len(rows) - len(old), zeros
 
 
-def _with_actions(
-    rows: list[LoggedChoice], all_rows: Iterable[LoggedChoice]
-) -> tuple[list[LoggedChoice], list[list[Action]]]:
-    """Return the rows and the actions of each; an action with a name alone becomes a label."""
-    if rows[0].actions is None:
-        actions = list(dict.fromkeys(row.action for row in all_rows))
-        return rows, [actions] * len(rows)
-    lists = [row.actions or [] for row in rows]
-    if all(_only_name(action) is not None for actions in lists for action in actions):
-        rows = [row._replace(action=_only_name(row.action)) for row in rows]
-        lists = [[_only_name(action) for action in actions] for actions in lists]
-    known: dict[tuple[Hashable, ...], list[Action]] = {}
-    for row, actions in zip(rows, lists, strict=True):
-        keys = tuple(map(_key, actions))
-        if len(set(keys)) < len(keys):
-            twice = next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
-            raise InputError(f"the action {twice!r} occurs twice", *row.place)
-        known.setdefault(keys, actions)
-    return rows, [known[tuple(map(_key, actions))] for actions in lists]
-
-
-def _only_name(action: Action) -> Label:
-    """Return the only value of an action, or the action if it is a label; None for several features."""
-    if not isinstance(action, Mapping):
-        return action
-    if len(action) != 1:
-        return None
-    (value,) = action.values()
-    if isinstance(value, list) and len(value) == 1:
-        return value[0]
-    return value if isinstance(value, str) else None
-
-
-def _key(action: Action) -> Hashable:
-    """Return a key that is equal for equal actions."""
-    if not isinstance(action, Mapping):
-        return (type(action).__name__, action)
-    return frozenset((name, tuple(value) if isinstance(value, list) else value) for name, value in action.items())
-
-
-def _place(actions: Sequence[Action], action: Action) -> int:
-    """Find the index of an action among those offered."""
-    key = _key(action)
-    return next(place for place, offered in enumerate(actions) if _key(offered) == key)
-
-
-def _matrix(rows: Sequence[Sequence[float] | Floats], width: int) -> Floats:
+def _matrix(rows: Sequence[Sequence[float] | Floats]) -> Floats:
     """Convert rows to an array, padded with 0."""
-    result = np.zeros((len(rows), width))
+    result = np.zeros((len(rows), max(map(len, rows))))
     for i, row in enumerate(rows):
         result[i, : len(row)] = row
     return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -27,10 +26,7 @@ MOST = 2000
 
 Record = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[RECORD]",
-        help="A record to explain: a JSON object, or `FILE:PLACE` with the line or row that `predict` prints.",
-    ),
+    typer.Argument(metavar="[RECORD]", help="A record to explain, as a JSON object with its columns."),
 ]
 
 
@@ -55,7 +51,6 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
 
         coterie explain clicks.coterie
         coterie explain clicks.coterie --task ann
-        coterie explain clicks.coterie today.csv:17
         coterie explain clicks.coterie '{"user": "ann", "price": 2.5, "shop": "north"}'
     """
     from coterie.evaluation.stream_model import goes_on
@@ -216,7 +211,7 @@ def _name_part(relation: Any) -> str:
 def explain_record(
     model: Estimator, path: str, record: str, name: str | None
 ) -> tuple[Hashable, Explanation | dict[Hashable, Explanation]]:
-    """Return the task and the explanation of one record, given as a JSON object or a place in a file.
+    """Return the task and the explanation of one record.
 
     Parameters
     ----------
@@ -225,7 +220,7 @@ def explain_record(
     path : str
         Its file, for errors.
     record : str
-        ``{"column": value, ...}``, or ``FILE:PLACE`` with the line or row that ``predict`` prints.
+        A JSON object, ``{"column": value, ...}``.
     name : str, optional
         The name of the task, if the record has none or another task is meant.
 
@@ -236,20 +231,11 @@ def explain_record(
     """
     from coterie.evaluation.stream_model import stream_model_of
 
-    values: Json | None = None
-    if record.lstrip().startswith("{"):
-        x, task = _read_json(model, record)
-    else:
-        x, task, values = _read_place(model, record)
+    x, task = _read_json(model, record)
     task = task if name is None else _find_task(model, name, path)
     if task is None and len(stream_model_of(model).population.tasks.labels) > 1:
         raise InputError("the record has no task; pass --task")
-    result: Explanation | dict[Hashable, Explanation] = model.explain(x, task)
-    if values is None:
-        return task, result
-    if isinstance(result, dict):
-        return task, {label: explanation.giving(values) for label, explanation in result.items()}
-    return task, result.giving(values)
+    return task, model.explain(x, task)
 
 
 def _find_task(model: Estimator, name: str, path: str) -> Hashable:
@@ -282,33 +268,3 @@ def _read_json(model: Estimator, record: str) -> tuple[Json, Hashable]:
             if name not in columns and (hint := nearest(name, missing)):
                 warnings.warn(f"the model has no column {name!r}{hint}", UserWarning, stacklevel=2)
     return values, None if task is None else _find_task(model, str(task), "the record")
-
-
-def _read_place(model: Estimator, record: str) -> tuple[Any, Hashable, Json]:
-    """Read one record of a file; return it, its task, and the original text of its numbers and dates."""
-    from coterie.io.readers import read
-
-    path, colon, place = record.rpartition(":")
-    if not (colon and place.isdecimal() and path):
-        raise InputError(f"{record!r} is not a record; expected a JSON object, or FILE:PLACE with a line or row")
-    if not hasattr(model, "encoder_"):
-        raise InputError("this model did not learn from a file and cannot read one; use JSON")
-    kinds = {name: kind for name, kind in model.encoder_.columns if kind in ("numeric", "date")}
-    reader = read(path, encoder=model.encoder_, update=False, keep=list(kinds), on_error="skip")
-    for block in reader:
-        for row in (block.place == int(place)).nonzero()[0][:1].tolist():
-            one = block.piece(row, row + 1)
-            values = {name: _read_number(column[0], kinds[name]) for name, column in one.unchanged.items()}
-            return one.X, None if one.task is None else one.tasks[0], values
-    for reason in reader.skipped_examples:
-        if reason.startswith(f"{path}:{place}: "):
-            raise InputError(reason)
-    raise InputError(f"has no record in line or row {place}{' that can be read' if reader.skipped else ''}", path)
-
-
-def _read_number(value: object, kind: str) -> object:
-    """Convert the text of a numeric column to a number."""
-    if kind == "numeric" and isinstance(value, str):
-        with suppress(ValueError):
-            return float(value)
-    return value

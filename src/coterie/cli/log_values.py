@@ -38,8 +38,7 @@ Log = Annotated[
     typer.Argument(
         metavar="FILE",
         help="The log, in the order of time: files one after the other, URLs, quoted globs, or `-` for standard input. "
-        "CSV, TSV, JSON Lines, Parquet, Arrow IPC, and Vowpal Wabbit's text of `cb_adf` and dsjson, also compressed "
-        "([formats](cli.md#bandit)).",
+        "CSV, TSV, JSON Lines, Parquet or Arrow IPC, also compressed.",
     ),
 ]
 
@@ -50,9 +49,7 @@ class LogOptions(OptionSet):
 
     heading = READING
 
-    task: str | None = option(
-        "COLUMN", "The column of tasks (users, shops, ...); for `vw` a namespace, for `dsjson` a key.", None, "-t"
-    )
+    task: str | None = option("COLUMN", "The column of tasks (users, shops, ...).", None, "-t")
     action: str | None = option("COLUMN", "The column of the chosen actions.")
     reward: str | None = option("COLUMN", "The column of rewards: numbers, or true and false.")
     probability: str | None = option("COLUMN", "The column of the probabilities with which the actions were chosen.")
@@ -74,12 +71,10 @@ class LogOptions(OptionSet):
         parser=parse_duration,
     )
     features: list[str] | None = option("COLUMN", "Use only this column of contexts; may be repeated.")
-    ignore: list[str] | None = option("COLUMN", "Ignore this column, or namespace; may be repeated.")
+    ignore: list[str] | None = option("COLUMN", "Ignore this column; may be repeated.")
     categorical: list[str] | None = option("COLUMN", "Treat the numbers of this column as categories; may be repeated.")
     format: str | None = option(
-        "NAME",
-        "`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, `vw` (the text of `cb_adf`) or `dsjson`, if the name of the file "
-        "does not tell.",
+        "NAME", "`csv`, `tsv`, `jsonl`, `parquet` or `arrow`, if the name of the file does not tell."
     )
     on_error: OnError = option("stop|skip", ON_ERROR)
 
@@ -115,9 +110,6 @@ class BanditOptions(PrintOptions):
         None, "Widen the intervals such that they hold for new tasks like those of the log, at least ten.", False
     )
     output: Path | None = option("OUT", "Save the shared bandit that has learned the log.", None, "-o")
-    report: Path | None = option(
-        "OUT.html", "Write a page with the values over time: one HTML file that works offline."
-    )
 
 
 def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
@@ -134,12 +126,11 @@ def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
         coterie bandit log.parquet --task user --action offer --reward click --probabilities 'p_*' -o offers.coterie
         coterie bandit log.csv --task user --action offer --reward click --probability p --time at --window 24h
         coterie bandit new.csv --task user --action offer --reward click --probability p --policy offers.coterie
-        coterie bandit train.dat --format vw --task user
     """
     from coterie.bandits.log_evaluation import evaluate
     from coterie.io.sources import find_paths
 
-    from .outputs import OutputWriter, page_facts, require_outputs
+    from .outputs import OutputWriter, require_outputs
     from .printing import print_result
 
     model: Estimator = None
@@ -147,7 +138,7 @@ def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
     if options.learner is not None:
         learner = LearningOptions(learner=options.learner, regression=True).parse_learner()
         model, inputs = learner.make(), [*inputs, *learner.files]
-    require_outputs({"output": options.output, "report": options.report}, inputs, options.force)
+    require_outputs({"output": options.output}, inputs, options.force)
     if options.reward_range is not None and not options.reward_range[0] < options.reward_range[1]:
         low, high = options.reward_range
         raise UsageError(f"--reward-range is {low:g} {high:g}; expected the lower limit first")
@@ -165,16 +156,9 @@ def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
             on_rows=None if options.quiet else _ProgressTable().add,
             on_learned=lambda bandit: writer.save(bandit, options.output),
         )
-
-        def write_report(path: Path) -> None:
-            from coterie.report.policy_page import write_bandit_report
-
-            write_bandit_report(path, outcome, list(page_facts(outcome.reader.source, {})))
-
-        writer.write("report", options.report, write_report)
         if options.json:
-            paths = {name: writer.paths.get(name) for name in ("output", "report")}
-            print_result("bandit", outcome.to_json(), paths, {"rescued": writer.rescued})
+            paths = {"output": writer.paths.get("output"), "rescued": writer.rescued}
+            print_result("bandit", outcome.to_json(), paths)
         elif not options.quiet:
             _print_text(outcome, writer.paths)
 
@@ -207,7 +191,7 @@ class _ProgressTable:
 
 
 def _print_text(outcome: BanditOutcome, paths: Mapping[str, Path]) -> None:
-    from .printing import column_lines, dropped_lines, paragraph, print_lines, report_line, saved_line
+    from .printing import column_lines, dropped_lines, paragraph, print_lines, saved_line
 
     headline, *remarks = outcome.sentences
     reader, roles = outcome.reader, ("action", "reward", "probability")
@@ -223,7 +207,6 @@ def _print_text(outcome: BanditOutcome, paths: Mapping[str, Path]) -> None:
             *dropped_lines(reader.dropped),
         ],
         [
-            *([report_line(paths["report"])] if "report" in paths else []),
             saved_line(paths["output"], outcome.bandit)
             if "output" in paths
             else "Next: save the bandit that has learned this log, with -o OUT",

@@ -18,7 +18,7 @@ import typer
 from coterie.inputs.errors import FieldError, InputError
 from coterie.wording import listed, visible
 
-from .failures import UsageError, print_message, print_skipped, quote_path
+from .failures import UsageError, print_message, print_skipped
 from .options import FORCE, FORMAT, ON_ERROR, Model, OnError, OptionSet, option
 
 if TYPE_CHECKING:
@@ -86,8 +86,6 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
     from .outputs import open_output, require_outputs
 
     is_folder, path = model.is_dir(), Path(options.output)
-    if not is_folder and _is_model(Path(file)) and not _is_model(model):
-        raise UsageError(f"the model must come first: coterie predict {quote_path(file)} {quote_path(model)}")
     # a device or a pipe is written to and not replaced
     if options.output != "-" and (path.is_dir() or path.is_file() or not path.exists()):
         require_outputs({"output": path}, [*find_paths(file), model], options.force)
@@ -115,12 +113,6 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
         words = listed(list(map(repr, columns)))
         print_message(f"warning: {name} has no column {words}, which the model has learned from: taken as missing")
     print_skipped(reader)
-
-
-def _is_model(path: Path) -> bool:
-    from coterie.persistence import begins_as_model
-
-    return path.is_file() and begins_as_model(path)
 
 
 # -- predictions ------------------------------------------------------------------------------------------------------

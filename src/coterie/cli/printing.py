@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.filesize import decimal
 
-from coterie.evaluation.metrics import format_measures, measures_with_values
 from coterie.wording import COMMANDING, counted, listed, table, visible
 
 from .failures import quote_path
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from coterie.bandits import Bandit
     from coterie.estimators import SelectiveSampling
     from coterie.estimators.estimator import OnlineEstimator
-    from coterie.evaluation.costs import Measure
-    from coterie.evaluation.metrics import Metrics
     from coterie.evaluation.summary import Summary
     from coterie.evaluation.verdict import Verdict
     from coterie.io.readers import Reading
@@ -87,7 +84,7 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     yield ""
     if summary.against:
         yield from paragraph(f"Over {summary.stream}, each predicted before its label was seen:")
-    yield from learner_table(summary)
+    yield from table(*summary.learner_table)
     if not summary.against or len(summary.verdict.tasks) == 1:
         return
     verdict = summary.verdict
@@ -99,30 +96,11 @@ def summary_lines(summary: Summary) -> Iterator[str]:
         yield from _task_table(verdict, verdict.ordered(outcome), f"{title}, the surest first", summary)
 
 
-def learner_table(summary: Summary) -> Iterator[str]:
-    """Yield the table of learners."""
-    measures = measures_with_values(summary.metrics.values())
-    words = summary.metrics[summary.learner].words
-    heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
-    if summary.against:
-        heads += [f"{summary.learner}: {summary.verdict.loss.gain}", summary.verdict.level, "helps", "hurts"]
-    heads.append("examples/s")
-    yield from table(heads, [_learner_row(summary, name, measures) for name in summary.metrics])
-
-
-def _learner_row(summary: Summary, name: str, measures: Sequence[Measure]) -> list[str]:
-    metrics: Metrics = summary.metrics[name]
-    error = metrics.words.value(metrics.micro["error"], 2)
-    labels = [f"{summary.labels[name]:,}"] if summary.asks else []
-    gain = summary.gain_cells(name) if summary.against else []
-    return [name, error, *format_measures(metrics, measures), *labels, *gain, summary.speed_cell(name)]
-
-
 def _task_table(verdict: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
     """Yield a table of the first chosen tasks."""
     if not len(chosen):
         return
-    heads = ["task", "examples", *verdict.error_heads(summary.alone, summary.learner), verdict.loss.gain, verdict.level]
+    heads = verdict.task_heads(summary.alone, summary.learner)[:-1]
     rows = [verdict.row(i)[:-1] for i in chosen[:_SHOWN_TASKS].tolist()]
     yield from ("", f"{title} ({len(rows)} of {len(chosen):,})" if len(chosen) > len(rows) else title)
     yield from (f"  {line}" for line in table(heads, rows))

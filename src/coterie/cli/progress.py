@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
@@ -12,8 +12,8 @@ from coterie.wording import visible
 from .failures import LossyStream, print_line, print_message
 
 if TYPE_CHECKING:
+    from coterie.evaluation.costs import CostWords
     from coterie.evaluation.learning import OnRound
-    from coterie.evaluation.metrics import Totals
     from coterie.evaluation.trace import Trace
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
@@ -33,7 +33,7 @@ def show_progress(reader: Reader, quiet: bool, delay: int = 0) -> Iterator[OnRou
         return
     reader.before_first(_name_columns)
     with _show_bar(reader) as (write, advance):
-        lines = _ProgressTable(write, delay)
+        lines = ProgressTable(write, delay)
 
         def on_round(traces: Mapping[str, Trace]) -> None:
             lines.add(traces)
@@ -52,35 +52,57 @@ def _name_columns(hints: list[Hint]) -> None:
     print_message(f"columns to look at: {names}{rest}")
 
 
-class _ProgressTable:
-    """Running totals as table rows; the first block decides the columns."""
+class ProgressTable:
+    """The errors so far as the rows of a table, one each time the number of examples doubles.
+
+    Parameters
+    ----------
+    write : callable
+        Called with each line.
+    delay : int
+        The number of first examples without rows.
+    """
 
     def __init__(self, write: Callable[[str], None], delay: int = 0) -> None:
-        from coterie.evaluation.costs import RATES
-        from coterie.evaluation.metrics import RunningTotals
-
-        self._write, self._totals, self._delay = write, RunningTotals(), delay
-        self._last, self._words = 0, RATES
+        self._write, self._delay = write, delay
+        self._examples = self._last = 0
+        self._tasks: set[Hashable] = set()
+        self._costs: dict[str, float] = {}
+        self._last_cost = 0.0
+        self._words: CostWords
 
     def add(self, traces: Mapping[str, Trace]) -> None:
-        self._words = next(iter(traces.values())).words
-        if self._last == 0:
-            first, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
-            self._write(format_row("examples", "tasks", first, "since last", *others))
-        for totals in self._totals.add(traces):
-            self._last = totals.examples
-            if totals.examples > self._delay:
-                self._write_row(totals)
+        """Add the next rounds of all learners, the same names each time."""
+        trace, first = next(iter(traces.values())), 0
+        self._words = trace.words
+        if not self._costs:
+            name, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
+            self._write(format_row("examples", "tasks", name, "since last", *others))
+            self._costs = dict.fromkeys(traces, 0.0)
+        while first < len(trace.task):
+            # the position, within these rounds, at which the total reaches the next power of two
+            last = first + (1 << self._examples.bit_length()) - self._examples
+            self._tasks.update(trace.tasks[i] for i in set(trace.task[first:last].tolist()))
+            for name, learner in traces.items():
+                self._costs[name] += float(learner.costs[first:last].sum())
+            self._examples += len(trace.task[first:last])
+            if last <= len(trace.task):
+                self._add_row()
+            first = last
 
     def finish(self) -> None:
-        totals = self._totals.now()
-        if totals.examples > self._last:
-            self._write_row(totals)
+        """Write a last row if there were examples after the one before."""
+        if self._examples > self._last:
+            self._add_row()
 
-    def _write_row(self, totals: Totals) -> None:
-        (first, *others), since = totals.error.values(), next(iter(totals.since.values()))
-        errors = (self._words.value(error, 2) for error in (first, since, *others))
-        self._write(format_row(f"{totals.examples:,}", f"{totals.tasks:,}", *errors))
+    def _add_row(self) -> None:
+        cost, *others = self._costs.values()
+        since = (cost - self._last_cost) / (self._examples - self._last)
+        means = (cost / self._examples, since, *(other / self._examples for other in others))
+        self._last, self._last_cost = self._examples, cost
+        if self._examples > self._delay:
+            errors = (self._words.value(mean, 2) for mean in means)
+            self._write(format_row(f"{self._examples:,}", f"{len(self._tasks):,}", *errors))
 
 
 def format_row(*cells: str) -> str:

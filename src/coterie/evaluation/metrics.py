@@ -15,7 +15,7 @@ the tasks on which the measure has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -254,76 +254,3 @@ def _at_least_one(name: str, value: int) -> int:
     if value < 1:
         raise ValueError(f"{name}={value!r}: expected a whole number of at least 1")
     return value
-
-
-class Totals(NamedTuple):
-    """The errors of learners after a number of records.
-
-    Attributes
-    ----------
-    examples, tasks : int
-        The numbers of examples and of their tasks.
-    error : dict of str to float
-        Mistakes an example since the start, or their mean cost, by learner.
-    since : dict of str to float
-        The same since the totals reported before.
-    """
-
-    examples: int
-    tasks: int
-    error: dict[str, float]
-    since: dict[str, float]
-
-
-class RunningTotals:
-    """Running totals over the traces of consecutive parts of a stream; O(1) memory except for the set of tasks.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> stretch = SimpleNamespace(costs=np.array([True, False, False]), task=np.array([0, 1, 0]), tasks=("a", "b"))
-    >>> totals = RunningTotals()
-    >>> [(now.examples, now.tasks, now.error["together"]) for now in totals.add({"together": stretch})]
-    [(1, 1, 1.0), (2, 2, 0.5)]
-    >>> totals.now().examples
-    3
-    """
-
-    def __init__(self) -> None:
-        self._examples, self._reported_at = 0, 0
-        self._tasks: set[Hashable] = set()
-        self._costs: dict[str, float] = {}
-        self._reported: dict[str, float] = {}
-
-    def add(self, traces: Mapping[str, Trace]) -> Iterator[Totals]:
-        """Add the next rounds of every learner; yield the totals whenever the number of rounds doubles.
-
-        Parameters
-        ----------
-        traces : mapping of name to Trace
-            All over the same rounds, the same names each time. O(rounds) time.
-        """
-        trace, first = next(iter(traces.values())), 0
-        costs = {name: learner.costs for name, learner in traces.items()}
-        while first < len(trace.task):
-            # the position, within these rounds, at which the total reaches it
-            last = first + (1 << self._examples.bit_length()) - self._examples  # the next power of two
-            self._tasks.update(trace.tasks[i] for i in np.unique(trace.task[first:last]).tolist())
-            for name, cost in costs.items():
-                self._costs[name] = self._costs.get(name, 0.0) + float(cost[first:last].sum())
-            self._examples += len(trace.task[first:last])
-            if last <= len(trace.task):
-                yield self.now()
-            first = last
-
-    def now(self) -> Totals:
-        """Return the totals since the start, and since the previous call."""
-        examples, before, at = self._examples, self._reported, self._reported_at
-        error = {name: _rate(cost, examples) for name, cost in self._costs.items()}
-        since = {name: _rate(cost - before.get(name, 0.0), examples - at) for name, cost in self._costs.items()}
-        self._reported_at, self._reported = examples, dict(self._costs)
-        return Totals(examples, len(self._tasks), error, since)
-
-
-def _rate(cost: float, n: int) -> float:
-    return cost / n if n else float("nan")

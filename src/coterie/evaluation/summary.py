@@ -13,7 +13,7 @@ from coterie.wording import NONE, counted, none_for_nan, percent, spoken
 from .baselines import CONSTANT
 from .comparison import asked_for, baselines_among
 from .costs import RATES
-from .metrics import Metrics, evaluate
+from .metrics import Metrics, evaluate, format_measures, measures_with_values
 from .verdict import ERRS_LESS, Sums, Verdict, conclusion, reserve, shown_gain, tasks_called
 
 if TYPE_CHECKING:
@@ -169,18 +169,25 @@ class Summary:
         seconds = self.comparison.seconds.get(name, 0.0)
         return self.examples / seconds if seconds > 0 else None
 
-    def gain_cells(self, name: str) -> list[str]:
-        """Format the gain over a baseline, its interval, and the numbers of tasks helped and hurt as cells."""
-        verdict = self.against.get(name)
-        if verdict is None:
-            return [NONE] * 4
-        gain = shown_gain(verdict.loss, *verdict.average[3:])
-        return [*gain, f"{len(verdict.helped):,}", f"{len(verdict.hurt):,}"]
-
-    def speed_cell(self, name: str) -> str:
-        """Format records per CPU second of one learner as a table cell."""
-        speed = self.examples_a_second(name)
-        return NONE if speed is None else f"{speed:,.0f}"
+    @property
+    def learner_table(self) -> tuple[list[str], list[list[str]]]:
+        """The learners with their errors, measures, labels, gains and speeds: heads and rows of a table."""
+        measures, words = measures_with_values(self.metrics.values()), self.metrics[self.learner].words
+        heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if self.asks else [])]
+        if self.against:
+            heads += [f"{self.learner}: {self.verdict.loss.gain}", self.verdict.level, "helps", "hurts"]
+        rows = []
+        for name, metrics in self.metrics.items():
+            row = [name, words.value(metrics.micro["error"], 2), *format_measures(metrics, measures)]
+            row += [f"{self.labels[name]:,}"] if self.asks else []
+            verdict, speed = self.against.get(name), self.examples_a_second(name)
+            if verdict is not None:
+                gain = shown_gain(verdict.loss, *verdict.average[3:])
+                row += [*gain, f"{len(verdict.helped):,}", f"{len(verdict.hurt):,}"]
+            elif self.against:
+                row += [NONE] * 4
+            rows.append([*row, NONE if speed is None else f"{speed:,.0f}"])
+        return [*heads, "examples/s"], rows
 
     @property
     def sizes(self) -> tuple[list[str], list[list[str]]]:

@@ -181,10 +181,9 @@ class Verdict:
     def _repr_html_(self) -> str:
         """Return sentences, gains by size, and at most ten tasks of each outcome as HTML for notebooks."""
         chosen = [i for outcome in ("helped", "hurt") for i in self.ordered(outcome)[:10].tolist()]
-        heads = ["task", "examples", *self.error_heads(self.against, self.name), self.loss.gain, self.level, "outcome"]
         tables = [html_table(self.size_heads, self.size_rows)] if len(self.sizes) > 1 else []
         if chosen:
-            tables.append(html_table(heads, [self.row(i) for i in chosen]))
+            tables.append(html_table(self.task_heads(self.against, self.name), [self.row(i) for i in chosen]))
         return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
 
     def row(self, i: int) -> list[str]:
@@ -193,9 +192,10 @@ class Verdict:
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
 
-    def error_heads(self, *names: str) -> list[str]:
-        """Return the column heads of the learners' errors: their names and, for numbers, the metric."""
-        return [name if self.words is RATES else f"{name}: {self.words.error}" for name in names]
+    def task_heads(self, *names: str) -> list[str]:
+        """Return the heads of :meth:`row`; columns of errors have the learners' names and the measure."""
+        errors = [name if self.words is RATES else f"{name}: {self.words.error}" for name in names]
+        return ["task", "examples", *errors, self.loss.gain, self.level, "outcome"]
 
     @property
     def level(self) -> str:

@@ -106,9 +106,6 @@ class Reader:
         Records delivered.
     passed : int
         Records left out at the beginning (``skip``).
-    ends : list of int
-        How many records had been delivered or passed at the end of each of the first files that are finished, as long
-        as later files depend on nothing in them: of tables, without a column of times.
     bytes_total : int or None
         Bytes of all files; None for standard input.
     columns : dict of str to str
@@ -127,11 +124,10 @@ class Reader:
         encoder: Encoder | None = None,
         update: bool = True,
         skip: int = 0,
-        ends: Sequence[int] = (),
     ) -> None:
         self._paths, self._formats, self._options = tuple(paths), tuple(formats), options
         self._first_encoder = encoder.copy() if encoder is not None else None
-        self._update, self._skip, self._finished = update, skip, tuple(ends)
+        self._update, self._skip = update, skip
         self._stdin_read = self._labelled = self._number_labels = self._raw = False
         self._show_hints: Callable[[list[Hint]], None] | None = None
         self.bytes_total = total_size(paths)
@@ -146,7 +142,6 @@ class Reader:
         self.encoder: Encoder | None = self._first_encoder.copy() if self._first_encoder is not None else None
         self._encoder_before = self._first_encoder
         self.rows = self.passed = 0
-        self.ends: list[int] = []
         self._schema = RowSchema(True if self._labelled else None, label_optional=not (self._update or self._labelled))
         self._profiler: ColumnProfiler | None = None
         self.columns: dict[str, str] = {}
@@ -224,12 +219,7 @@ class Reader:
 
     def __iter__(self) -> Generator[Any]:
         self._restart()
-        for n, (path, kind) in enumerate(zip(self._paths, self._formats, strict=True)):
-            if n < len(self._finished):
-                self.passed = self._finished[n]
-                self.ends.append(self.passed)
-                self._bytes_before += total_size([path]) or 0
-                continue
+        for path, kind in zip(self._paths, self._formats, strict=True):
             if path == STDIN and self._stdin_read:
                 raise InputError("standard input can be read only once", STDIN_NAME)
             self._stdin_read = self._stdin_read or path == STDIN
@@ -241,8 +231,6 @@ class Reader:
                 elif self._first_encoder is None or kind not in _WITHOUT_HEADER:
                     raise InputError(f"is empty: expected {_EXPECTED.get(kind, 'a record on each line')}")
                 self._bytes_before, self._source = self.bytes_read, None
-                if kind in TABLES and self._options.time is None and len(self.ends) == n:
-                    self.ends.append(self.passed + self.rows)
         if self._first_encoder is None and not (self.rows or self.skipped or self.unlabelled or self.passed):
             raise InputError("it has no records", self.paths[-1])
 
@@ -508,7 +496,6 @@ def read(
     encoder: Encoder | None = None,
     update: bool = True,
     skip: int = 0,
-    ends: Sequence[int] = (),
     **options: Any,
 ) -> Reader:
     r"""Read records from files as blocks of feature rows, in bounded memory.
@@ -545,9 +532,6 @@ def read(
     skip : int, default 0
         Leave out this many records at the beginning, such as those that the encoder has seen: scales do not learn from
         them. Bad records are not counted among them.
-    ends : sequence of int
-        `Reader.ends` of an earlier reading of these files: those files are not opened, for all their records are among
-        the ``skip`` first.
     **options
         The attributes of :class:`~coterie.io.schema.ReadOptions`: ``label``, ``task``, ``weight``, ``format``,
         ``features``, ``ignore``, ``text``, ``categorical``, ``time``, ``log``, ``bits``, ``constant``, ``scale``,
@@ -581,11 +565,9 @@ def read(
     chosen = ReadOptions(**options)
     if skip < 0:
         raise FieldError("{} is {n!r}; expected a whole number of 0 or more", "skip", n=skip)
-    if ends and ends[-1] > skip:
-        raise FieldError("{} has a file of {last} records, and {} is {n}", "ends", "skip", last=ends[-1], n=skip)
     paths = find_paths(source)
     formats = [detect_format(path, chosen.format) for path in paths]
     for kind in formats:
         if kind in ROWS:
             chosen.require_for_rows(kind)
-    return Reader(paths, formats, chosen, encoder, update, skip, ends)
+    return Reader(paths, formats, chosen, encoder, update, skip)

@@ -6,7 +6,6 @@ Task and learner names go through `label`, because plotly interprets some HTML i
 from __future__ import annotations
 
 import html
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,27 +18,14 @@ from coterie.types import Json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from coterie.evaluation.metrics import CalibrationCurve
     from coterie.evaluation.trace import Trace
-    from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
     from coterie.types import Array
 
 Figure = Json
-#: The most tasks whose names fit beside a figure.
-NAMED_ROWS = 40
 _SERIES = 6
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-
-
-#: The colour and the symbol of each outcome of a task.
-_KINDS = {
-    "helped": ("--helped", "triangle-up"),
-    "unclear": ("--unclear", "circle"),
-    "hurt": ("--hurt", "triangle-down"),
-}
 
 
 def label(name: object, most: int = 28) -> str:
@@ -93,39 +79,10 @@ def feature_weights(weights: Sequence[Weight], title: str = "weights") -> Figure
         "hovertemplate": "%{customdata}: %{x}<extra></extra>",
     }
     names = [label(shown(weight.name)) for weight in weights]
-    return _named_rows([bars], title, names, bargap=0.35, showlegend=False)
-
-
-def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
-    """Draw the gains of chosen tasks with their intervals, one named row per task, from top to bottom."""
-    rows = np.arange(len(shown))
-    marks = [
-        _marks(verdict, kind, rows[selected], shown[selected])
-        for kind in _KINDS
-        for selected in [verdict.outcome[shown] == kind]
-        if selected.any()
-    ]
-    names = [label(verdict.tasks[i], 18) for i in shown]
-    title = "gain in percentage points" if verdict.loss.suffix else verdict.loss.gain
-    return _named_rows(marks, title, names, legend=_legend(y=-0.01, yanchor="top"))
-
-
-def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **layout: object) -> Figure:
-    """Draw named rows from top to bottom, over an axis with a zero line."""
     ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showgrid": False}
     across = _axis(title, zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(names) - 0.4, -0.6], zeroline=False, ticklen=0, **ticks)
-    return _figure(traces, across, down, hovermode="closest", **layout)
-
-
-def values(rounds: NDArray[np.int64], curves: Mapping[str, Array], thick: str) -> Figure:
-    """Draw the cumulative mean reward by policy, without the first hundredth of the rounds, which is mostly chance."""
-    shown = settled(rounds)
-    words = replace(RATES, error="mean reward", suffix="", factor=1.0)
-    lines = [
-        _line(i, name, rounds[shown], curve[shown], thick, words) for i, (name, curve) in enumerate(curves.items())
-    ]
-    return _figure(lines, _axis("rows", tickformat="~s", hoverformat=",", nticks=6), _axis("mean reward"))
+    return _figure([bars], across, down, hovermode="closest", bargap=0.35, showlegend=False)
 
 
 def _line(i: int, name: str, x: Array, y: Array, thick: str, words: CostWords) -> Figure:
@@ -145,39 +102,6 @@ def _line(i: int, name: str, x: Array, y: Array, thick: str, words: CostWords) -
     }
 
 
-def _marks(verdict: Verdict, kind: str, rows: Array, tasks: NDArray[np.int64]) -> Figure:
-    """Draw a mark with its interval for each task of one outcome."""
-    (color, symbol), factor, digits = _KINDS[kind], verdict.loss.factor, _digits(verdict.loss)
-    gain = verdict.gain[tasks]
-    reach = {
-        "type": "data",
-        "symmetric": False,
-        "array": _rounded(factor * (verdict.high[tasks] - gain), digits),
-        "arrayminus": _rounded(factor * (gain - verdict.low[tasks]), digits),
-        "color": color,
-        "thickness": 2,
-        "width": 0,
-    }
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": kind,
-        "x": _rounded(factor * gain, digits),
-        "y": rows.tolist(),
-        "marker": {"color": color, "symbol": symbol, "size": 10},
-        "text": [_hover(verdict, i) for i in tasks],
-        "hovertemplate": "%{text}<extra></extra>",
-        "error_x": reach,
-    }
-
-
-def _hover(verdict: Verdict, i: int) -> str:
-    words, format_gain = verdict.words, verdict.loss.difference
-    gain, low, high = (format_gain(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
-    errors = f"{words.value(verdict.error[i])} {words.error} instead of {words.value(verdict.error_against[i])}"
-    return f"<b>{label(verdict.tasks[i])}</b><br>gain {gain} ({low} to {high})<br>{errors}<br>{verdict.n[i]:,} examples"
-
-
 def _figure(traces: Sequence[Figure], across: Figure, down: Figure, **layout: object) -> Figure:
     base = {
         "xaxis": across,
@@ -188,14 +112,17 @@ def _figure(traces: Sequence[Figure], across: Figure, down: Figure, **layout: ob
         "margin": {"l": 8, "r": 12, "t": 36, "b": 8},
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": "--paper", "bordercolor": "--rule", "font": {"color": "--ink"}, "align": "left"},
-        "legend": _legend(y=1.01, yanchor="bottom"),
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1.01,
+            "yanchor": "bottom",
+            "bgcolor": "rgba(0,0,0,0)",
+        },
         "modebar": {"bgcolor": "--paper", "color": "--unclear", "activecolor": "--ink"},
     }
     return {"data": list(traces), "layout": base | layout}
-
-
-def _legend(**place: object) -> Figure:
-    return {"orientation": "h", "x": 0, "xanchor": "left", "bgcolor": "rgba(0,0,0,0)"} | place
 
 
 def _axis(title: str | None, **more: object) -> Figure:

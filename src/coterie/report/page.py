@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.io.readers import Reading
 
-    from .page_parts import PagePart
-
 TITLE = "Does learning together help?"
 
 
@@ -66,7 +64,12 @@ def write_report(
     OSError
         The file cannot be written.
     """
-    replace(Path(path), render(comparison, reading, learner, title, facts))
+    page = render(comparison, reading, learner, title, facts)
+    try:
+        with replacing(Path(path)) as file:
+            file.write(page.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise OSError(error.errno, f"the report could not be written: {error.strerror}", str(path)) from error
     return Path(path)
 
 
@@ -84,22 +87,15 @@ def render(
         page_parts.learners(summary),
         page_parts.sizes(summary),
         page_parts.over_time(summary),
-        page_parts.labels(summary),
-        page_parts.gains(summary),
         page_parts.tasks(summary),
         page_parts.probabilities(summary),
         page_parts.weights(summary),
         page_parts.read(reading),
     ]
-    return assemble(title or TITLE, parts, facts)
-
-
-def assemble(title: str, parts: list[PagePart], facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Join parts to one page that loads nothing."""
     plotly, drawing = _plotly(), _own("figures.js")
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}
     return Template(_own("page.html")).substitute(
-        title=markup.escape(title),
+        title=markup.escape(title or TITLE),
         facts=markup.facts(facts, "facts"),
         policy=_policy(plotly, drawing),
         style=_own("style.css"),
@@ -130,12 +126,3 @@ def _plotly() -> str:
 
 def _own(name: str) -> str:
     return resources.files("coterie.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def replace(target: Path, text: str) -> None:
-    """Write a page, completely or not at all."""
-    try:
-        with replacing(target) as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise OSError(error.errno, f"the report could not be written: {error.strerror}", str(target)) from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.metrics import calibration_curve, format_measures, measures_with_values
+from coterie.evaluation.metrics import calibration_curve
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.summary import Summary, summarize
 from coterie.evaluation.verdict import conclusion
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.evaluation.comparison import Comparison
-    from coterie.evaluation.costs import Measure
-    from coterie.evaluation.metrics import Metrics
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
     from coterie.io.readers import Reading
@@ -90,21 +88,11 @@ _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart
 
 def learners(summary: Summary) -> PagePart:
     """Make the table of all learners."""
-    by_learner = summary.metrics
-    measures, words = measures_with_values(by_learner.values()), summary.verdict.words
-    columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
-    columns += [
-        f"{summary.learner}: {summary.verdict.loss.gain}",
-        summary.verdict.level,
-        "helps",
-        "hurts",
-        "examples/s",
-    ]
-    rows = [_learner_row(summary, name, metrics, measures) for name, metrics in by_learner.items()]
+    columns, rows = summary.learner_table
     table = markup.table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {spoken(name)}" for name in by_learner if spoken(name) != name]
+    names = [f"{name} is {spoken(name)}" for name in summary.metrics if spoken(name) != name]
     best = "" if summary.weights is None else " Of the views alone the best is known in hindsight only."
     gain = f"The gain of {summary.learner} over each is in {summary.verdict.loss.error}, averaged over tasks; helps"
     note = f"{_capital(', '.join(names))}. {gain} and hurts are the numbers of tasks with a clear gain or loss.{best}"
@@ -131,44 +119,6 @@ def over_time(summary: Summary) -> PagePart:
     return PagePart(markup.section("time", "Error over time", place), drawn)
 
 
-def labels(summary: Summary) -> PagePart:
-    """Make the part on queries, if a learner did not query all labels."""
-    traces = summary.comparison.traces
-    if all(trace.queries == trace.n for trace in traces.values()):
-        return PagePart("")
-    rows = [
-        (name, f"{trace.queries:,}", percent(trace.queries / trace.n), trace.words.value(trace.error, 2))
-        for name, trace in traces.items()
-    ]
-    table = markup.table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
-    return PagePart(markup.section("labels", "Labels asked for", table))
-
-
-def gains(summary: Summary) -> PagePart:
-    """Make the figure of the gain of every task, naming those most surely helped and hurt."""
-    result = summary.verdict
-    known = np.flatnonzero(result.n > 0)
-    if len(known) < 2:
-        return PagePart("")
-    shown, level = _surest(result, known), result.level
-    drawn = {"surest": figures.surest_gains(result, shown)}
-    caption = _surest_caption(len(shown), len(known), level)
-    counts = ", ".join(f"{(result.outcome == kind).sum():,} {kind}" for kind in ("helped", "hurt", "unclear"))
-    text = f"Gain per task: {counts}. The table below names them."
-    place = markup.plot("surest", text, caption, 120 + 24 * len(shown))
-    less = f"{spoken(summary.alone)} less that of {spoken(summary.learner)}"
-    intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
-    return PagePart(markup.section("gains", "Gain per task", intro, place, _RULE), drawn)
-
-
-_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
-<p>Both learners predicted the same examples. A task's gain is the mean over its own examples. How far chance may have
-moved it follows from both predictions, which were made before the labels came: that is the interval. A task is called
-helped or hurt if so large a gain or loss would be improbable were neither learner better, where so many tasks are
-looked at: at most 1 in 20 of the tasks called helped, and of those called hurt, is expected to be wrong. All others
-are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
-
-
 def probabilities(summary: Summary) -> PagePart:
     """Make the calibration of probabilities, for two labels."""
     curves = {
@@ -185,6 +135,14 @@ def probabilities(summary: Summary) -> PagePart:
     return PagePart(markup.section("probabilities", "Do probabilities hold?", place), drawn)
 
 
+_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
+<p>Both learners predicted the same examples. A task's gain is the mean over its own examples. How far chance may have
+moved it follows from both predictions, which were made before the labels came: that is the interval. A task is called
+helped or hurt if so large a gain or loss would be improbable were neither learner better, where so many tasks are
+looked at: at most 1 in 20 of the tasks called helped, and of those called hurt, is expected to be wrong. All others
+are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
+
+
 def tasks(summary: Summary) -> PagePart:
     """Make the sortable table of all tasks, with the significant ones first."""
     result = summary.verdict
@@ -194,14 +152,14 @@ def tasks(summary: Summary) -> PagePart:
     rest = rest[np.argsort(-result.n[rest], kind="stable")]
     order = np.concatenate([result.ordered("hurt"), result.ordered("helped"), rest])
     shown = order[:_TASKS]
-    heads = result.error_heads(spoken(summary.alone), spoken(summary.learner))
-    columns = ["task", "examples", *heads, result.loss.gain]
-    columns += [result.level, "outcome"]
+    columns = result.task_heads(spoken(summary.alone), spoken(summary.learner))
     few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
     caption = f"Every task{few if len(shown) < len(order) else ''}"
     rows = [result.row(i) for i in shown.tolist()]
     table = markup.table(caption, columns, rows, looked_up=True)
-    return PagePart(markup.section("tasks", "Tasks", table))
+    less = f"{spoken(summary.alone)} less that of {spoken(summary.learner)}"
+    intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
+    return PagePart(markup.section("tasks", "Gain per task", intro, table, _RULE))
 
 
 def weights(summary: Summary) -> PagePart:
@@ -270,40 +228,10 @@ def read(reading: Reading | None) -> PagePart:
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
     pairs += [("rows without a label", f"{reading.unlabelled:,}")] if reading.unlabelled else []
     pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in reading.columns.items() if names]
-    return read_part(pairs, reading.skipped_examples, reading.dropped)
-
-
-def read_part(pairs: Sequence[tuple[str, str]], examples: Sequence[str], dropped: Mapping[str, str]) -> PagePart:
-    """Make facts on reading, the first skipped rows, and the dropped columns."""
-    skipped = markup.table("Rows skipped, the first of them", ["what was wrong"], [(example,) for example in examples])
-    left_out = markup.table("Columns dropped", ["column", "why"], list(dropped.items()), words=2)
+    examples = [(example,) for example in reading.skipped_examples]
+    skipped = markup.table("Rows skipped, the first of them", ["what was wrong"], examples)
+    left_out = markup.table("Columns dropped", ["column", "why"], list(reading.dropped.items()), words=2)
     return PagePart(markup.section("read", "What was read", markup.facts(pairs, "facts"), skipped, left_out))
-
-
-def _learner_row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
-    errors = (metrics.words.value(mean["error"], 2) for mean in (metrics.micro, metrics.macro))
-    return [name, *errors, *format_measures(metrics, measures), *summary.gain_cells(name), summary.speed_cell(name)]
-
-
-def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Select all tasks if few; else those most surely helped or hurt, by the ends of their intervals, best first."""
-    if len(known) <= figures.NAMED_ROWS:
-        return known[np.argsort(-result.gain[known], kind="stable")]
-    half = figures.NAMED_ROWS // 2
-    best = known[np.argsort(-result.low[known], kind="stable")[:half]]
-    rest = np.setdiff1d(known, best)
-    worst = rest[np.argsort(result.high[rest], kind="stable")[:half]]
-    return np.concatenate([best, worst[::-1]])
-
-
-def _surest_caption(shown: int, known: int, level: str) -> str:
-    if shown == known:
-        return f"Gain of each task with its {level}."
-    half = shown // 2
-    return (
-        f"The {half} tasks whose gain is most surely high (top) and the {half} whose gain is most surely low (bottom), "
-        f"each with its {level}."
-    )
 
 
 def _capital(text: str) -> str:

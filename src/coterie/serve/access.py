@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from .events import ErrorResponse, to_json
+from .events import to_json
 
 #: Seconds within which the head of a request has to come.
 HEAD_SECONDS = 10.0
@@ -177,7 +177,7 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Reject the last request after earlier ones are answered, and close the connection."""
         status, error = self._refusal or (400, "the request is not valid HTTP/1.1")
-        body = to_json(ErrorResponse(error))
+        body = to_json({"error": error})
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self._last_answer = STATUS_LINE[status] + head + body
         if self._reads_head or self.pipeline:  # else the request is counted where it is answered

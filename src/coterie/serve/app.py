@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hmac
-import re
 import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
 from importlib import resources
 from os import PathLike
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -34,7 +33,7 @@ from coterie.types import Json
 from . import events
 from .access import require_same_site
 from .engine import Metrics
-from .events import Choices, ErrorResponse, Kind, Observed, PredictResponse, Record, Rewarded, to_json
+from .events import Kind, PredictResponse, Record, to_json
 from .live import LISTED
 from .refusal_log import RefusalLog
 from .service import PURGE, Service, SnapshotCost, resolve
@@ -53,6 +52,7 @@ PAGE_HEADERS = {
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
+Handler: TypeAlias = "Callable[[App, Request], Awaitable[Response]]"
 T = TypeVar("T")
 Decode = Callable[[bytes | bytearray], list[Record]]
 #: A record of each kind of request.
@@ -181,11 +181,11 @@ class App:
 
     # -- requests
 
-    async def answer(self, endpoint: Endpoint, request: Request) -> Response:
-        """Answer a request; raise HTTPException for a missing token or an invalid request."""
-        self._authorize(request, endpoint.is_open)
+    async def answer(self, handler: Handler, is_open: bool, request: Request) -> Response:
+        """Answer a request that has the token, or needs none; HTTPException for one that is refused."""
+        self._authorize(request, is_open)
         try:
-            response: Response = await getattr(self, endpoint.handler)(request)
+            response = await handler(self, request)
         except ServiceError as error:
             raise HTTPException(error.status, in_one_line(error)) from None
         except ClientDisconnect:
@@ -209,7 +209,7 @@ class App:
             message = f"{request.method} {path}: {message}"
         if path != "/readyz":  # which is asked again and again
             self.count_refused(error.status_code, message, request.client, request.method, path)
-        response = json_response(ErrorResponse(message), error.status_code)
+        response = json_response({"error": message}, error.status_code)
         response.headers.update(error.headers or {})
         return response
 
@@ -492,10 +492,6 @@ class App:
         offset = self.service.engine.offset
         return json_response({"status": "ready", "offset": offset, "replayed": self.service.replayed})
 
-    async def openapi(self, request: Request) -> Response:
-        """Return this description."""
-        return json_response(describe())
-
 
 @cache
 def assets() -> dict[str, tuple[bytes, bytes]]:
@@ -525,88 +521,38 @@ def _read_whole(request: Request, name: str, default: int) -> int:
     return int(text)
 
 
-class Endpoint(NamedTuple):
-    """A method and a path with the name of the handler, and the statuses other than 401, 403, 421 and 503.
-
-    The summary is the first line of the handler's docstring.
-    """
-
-    verb: str
-    path: str
-    handler: str
-    response: object  # a type, or a media type
-    errors: tuple[int, ...] = ()
-    query: tuple[str, ...] = ()
-    body: object = None
-    is_open: bool = False
-
-
-_POST = (400, 404, 408, 409, 413, 415, 422, 429)
-_BYTES, _TEXT, _HTML = "application/octet-stream", "text/plain", "text/html"
-ENDPOINTS = (
-    Endpoint("POST", "/predict", "predict", PredictResponse, _POST, body=events.Request[Record]),
-    Endpoint("POST", "/observe", "observe", Observed, _POST, body=events.Request[Record]),
-    Endpoint("POST", "/choose", "choose", Choices, _POST, body=events.Request[events.Offer]),
-    Endpoint("POST", "/reward", "reward", Rewarded, _POST, body=events.Request[events.Reward]),
-    Endpoint("GET", "/tasks", "tasks", dict, (422,), ("first", "most", "contains")),
-    Endpoint("GET", "/tasks/{task:path}", "task", dict, (404,)),
-    Endpoint("DELETE", "/tasks/{task:path}", "forget", dict, (404, 409, 422, 429)),
-    Endpoint("GET", "/task", "task", dict, (404, 422), ("json",)),
-    Endpoint("DELETE", "/task", "forget", dict, (404, 409, 422, 429), ("json",)),
-    Endpoint("GET", "/verdict", "verdict", dict, (422,), ("against",)),
-    Endpoint("GET", "/state", "state", dict),
-    Endpoint("POST", "/snapshot", "snapshot", dict, (429,)),
-    Endpoint("GET", "/snapshot", "model", _BYTES, (404,)),
-    Endpoint("GET", "/metrics", "prometheus", _TEXT),
-    Endpoint("GET", "/openapi.json", "openapi", dict),
-    Endpoint("GET", "/healthz", "health", dict, is_open=True),
-    Endpoint("GET", "/readyz", "ready", dict, is_open=True),
-    Endpoint("GET", "/", "page", _HTML, is_open=True),
-    Endpoint("GET", "/assets/{name}", "asset", "text/*", (404,), is_open=True),
-)
-
-
-@cache
-def describe() -> Json:
-    """Return the OpenAPI description, with the schemas of the JSON types."""
-    contents = {content for endpoint in ENDPOINTS for content in (endpoint.response, endpoint.body)}
-    types = [ErrorResponse, *sorted((content for content in contents if not isinstance(content, str | None)), key=str)]
-    references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    schemas, text = dict(zip(types, references, strict=True)), {"type": "string"}
-
-    def describe_content(content: object) -> Json:
-        if isinstance(content, str):
-            return {"content": {content: {"schema": text}}}
-        return {"content": {"application/json": {"schema": schemas[content]}}}
-
-    def describe_error(status: int) -> Json:
-        headers = {"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {}
-        return {"description": HTTPStatus(status).phrase} | describe_content(ErrorResponse) | headers
-
-    paths: Json = {}
-    for endpoint in ENDPOINTS:
-        path = endpoint.path.replace(":path", "")
-        errors = sorted({403, 421, 503, *(() if endpoint.is_open else (401,)), *endpoint.errors})
-        names = [
-            *((name, "path") for name in re.findall(r"{(\w+)}", path)),
-            *((name, "query") for name in endpoint.query),
-        ]
-        paths.setdefault(path, {})[endpoint.verb.lower()] = {
-            "summary": getattr(App, endpoint.handler).__doc__,
-            "parameters": [
-                {"name": name, "in": where, "required": where == "path", "schema": text} for name, where in names
-            ],
-            "responses": {"200": {"description": "OK"} | describe_content(endpoint.response)}
-            | {str(status): describe_error(status) for status in errors},
-        } | ({} if endpoint.body is None else {"requestBody": {"required": True} | describe_content(endpoint.body)})
-    info = {"title": "coterie", "version": __version__}
-    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": components}}
+#: The handler of each method and path.
+_ENDPOINTS: dict[tuple[str, str], Handler] = {
+    ("POST", "/predict"): App.predict,
+    ("POST", "/observe"): App.observe,
+    ("POST", "/choose"): App.choose,
+    ("POST", "/reward"): App.reward,
+    ("GET", "/tasks"): App.tasks,
+    ("GET", "/tasks/{task:path}"): App.task,
+    ("DELETE", "/tasks/{task:path}"): App.forget,
+    ("GET", "/task"): App.task,
+    ("DELETE", "/task"): App.forget,
+    ("GET", "/verdict"): App.verdict,
+    ("GET", "/state"): App.state,
+    ("POST", "/snapshot"): App.snapshot,
+    ("GET", "/snapshot"): App.model,
+    ("GET", "/metrics"): App.prometheus,
+    ("GET", "/healthz"): App.health,
+    ("GET", "/readyz"): App.ready,
+    ("GET", "/"): App.page,
+    ("GET", "/assets/{name}"): App.asset,
+}
+#: The paths that need no token.
+_OPEN = ("/healthz", "/readyz", "/", "/assets/{name}")
 
 
 def make_app(service: Service, **options: Any) -> Starlette:
     """Make the application of a service; further arguments go to :class:`App`."""
     app = App(service, **options)
-    routes = [Route(endpoint.path, partial(app.answer, endpoint), methods=[endpoint.verb]) for endpoint in ENDPOINTS]
+    routes = [
+        Route(path, partial(app.answer, handler, path in _OPEN), methods=[verb])
+        for (verb, path), handler in _ENDPOINTS.items()
+    ]
     application = Starlette(routes=routes, exception_handlers={HTTPException: app.refuse})
     application.state.app = app
     application.router.redirect_slashes = False  # clients that follow no redirection would have an empty answer

@@ -138,12 +138,6 @@ class Rewarded(msgspec.Struct):
     offset: int = 0
 
 
-class ErrorResponse(msgspec.Struct):
-    """The reason why a request was rejected."""
-
-    error: str
-
-
 #: The result of an event.
 Outcome = Observed | Choices | Rewarded | RefusedError
 

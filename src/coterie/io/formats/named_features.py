@@ -33,7 +33,7 @@ _MESSAGES = {
     fields.NOT_A_NUMBER: "{word} does not hold a finite number within ±1e100",
     fields.NOT_AN_INDEX: "{word} does not begin with a whole number as its index",
     fields.INDEX_TOO_LARGE: "the index in {word} is beyond the {d} columns of bits={bits}; read with more bits",
-    fields.NOT_A_QUERY: "{word} is not a whole number, as a task is",
+    fields.NOT_A_QUERY: "task ids are whole numbers in this file, got {word}",
     fields.SECOND_QUERY: "{word} is a second task in one row",
     fields.NO_COLON: "{word} is not of the form index:value",
     fields.NO_BAR: "the line has no '|' before its features",
