@@ -165,6 +165,7 @@ def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like:
         return _array(path, None if name in fields else arrays.get(path), like)
     if like is None and value is None and name in fields:
         return None
+    # type() instead of isinstance(): True and False are instances of int
     numeric = type(value) is int or (type(value) is float and type(like) is not int)
     if not numeric or like is None or (name in _CHOICES and value != like):
         raise ValueError(f"{path} is {value!r}, but the parameters require {like!r}")
@@ -189,6 +190,7 @@ def _array(path: str, array: NDArray[Any] | None, like: NDArray[Any]) -> NDArray
         raise ValueError(f"array {path!r} is missing")
     if array.ndim != like.ndim or array.dtype != like.dtype:
         raise ValueError(f"array {path!r} has type {array.dtype} and {array.ndim} dimensions")
+    # compiled code has the types of writeable, contiguous arrays
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 
 

@@ -65,11 +65,15 @@ def exp_of_negative(v):
 
     exp(v) = 2^m exp(r) with m whole and |r| <= log 2 / 2 (Cody and Waite).
     """
+    # rounding may leave a squared distance below zero, and a kernel value is at most 1
     v = max(min(0.0, v), _LOWEST)
     k = fma(v, _LOG2_E, _ROUNDER)
     m = k - _ROUNDER
+    # log 2 in two parts, or r would lose the digits that cancel between v and m log 2
     series = _series(fma(-m, _LOG2_LOW, fma(-m, _LOG2_HIGH, v)))
+    # the last bits of k are m + 64: moved to the place of the exponent, they multiply by a power of two
     bits = np.float64(series).view(np.int64) + (np.float64(k).view(np.int64) << 52)
+    # the 64 comes off here, where a result below the normal numbers is rounded correctly
     return np.int64(bits).view(np.float64) * 2.0**-_RAISED
 
 
@@ -77,6 +81,7 @@ def exp_of_negative(v):
 def _series(r):
     """Sum the series of exp(r), two terms at a time, so that both halves run in parallel."""
     q = r * r
+    # up to r^13 / 13!: the next term is below 1e-17 for |r| <= log 2 / 2
     p = fma(r, 1.0 / 6227020800.0, 1.0 / 479001600.0)
     p = fma(p, q, fma(r, 1.0 / 39916800.0, 1.0 / 3628800.0))
     p = fma(p, q, fma(r, 1.0 / 362880.0, 1.0 / 40320.0))

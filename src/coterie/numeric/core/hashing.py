@@ -29,6 +29,7 @@ _33 = np.uint64(33)
 @no_refcount
 def fnv1a_of(state, c):
     """Update an FNV-1a state with one byte."""
+    # uint64 arithmetic wraps around, which is the modulus 2^64
     return (state ^ c) * FNV_PRIME
 
 
@@ -43,6 +44,7 @@ def fnv1a(state, data, start, stop):
 @no_refcount
 def mix(state):
     """Mix a state over all 64 bits (the finaliser of MurmurHash3; a bijection)."""
+    # xor with the high bits first: multiplying moves information upwards only
     state = (state ^ (state >> _33)) * _MIX_1
     state = (state ^ (state >> _33)) * _MIX_2
     return state ^ (state >> _33)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @no_refcount_noinline
 def signed_log(x):
     """Return sign(x) · log(1 + |x|), never vectorised, so that all callers get equal bits."""
+    # log1p keeps the digits of small x that 1 + x would round away
     return math.copysign(math.log1p(abs(x)), x)
 
 

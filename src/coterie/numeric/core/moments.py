@@ -69,6 +69,7 @@ def is_constant(row):
 @no_refcount
 def _clipped(deviation, weight, squares):
     """Clip a deviation from the mean to ``FAR`` standard deviations, if these are known."""
+    # compared without a root or a division
     if squares > 0.0 and deviation * deviation * weight > FAR * FAR * squares:
         return math.copysign(FAR * math.sqrt(squares / weight), deviation)
     return deviation
@@ -85,13 +86,16 @@ def noted(x, v, moments):
             low, low_weight, high, high_weight = x, v, low, low_weight
         else:
             high, high_weight = x, v
+        # halves before the sum, which might overflow
         return Moments(0.0, 0.5 * low + 0.5 * high, 0.0, low, low_weight, high, high_weight)
+    # a new extreme takes the place of the old one, which joins the other values
     if x < low:
         x, v, low, low_weight = low, low_weight, x, v
     elif x > high:
         x, v, high, high_weight = high, high_weight, x, v
     if weight == 0.0:
         return Moments(v, x, 0.0, low, low_weight, high, high_weight)
+    # Welford's update with weights, and with the deviation clipped
     deviation = _clipped(x - mean, weight, squares)
     step = deviation * (v / (weight + v))
     squares += v * deviation * (deviation - step)
@@ -107,6 +111,7 @@ def scale_of(moments):
     below, above = _clipped(low - mean, weight, squares), _clipped(high - mean, weight, squares)
     share = 1.0 / (weight + low_weight + high_weight)
     shift = (low_weight * below + high_weight * above) * share
+    # about the mean of the inner values, so the square of the shift comes off
     variance = (squares + low_weight * below * below + high_weight * above * above) * share - shift * shift
     return mean + shift, math.sqrt(max(variance, 0.0))
 

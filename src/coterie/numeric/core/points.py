@@ -101,6 +101,7 @@ def as_matrix(points: Points) -> Any:
 
 @compiled
 def _invert(entries, features, rows, starts, places, values):
+    # a counting sort by feature: counts, then starts, then records in order
     for k in range(rows[0], rows[-1]):
         starts[features[k] + 1] += 1
     for j in range(starts.size - 1):
@@ -109,7 +110,9 @@ def _invert(entries, features, rows, starts, places, values):
         for k in range(rows[t], rows[t + 1]):
             place = starts[features[k]]
             places[place], values[place] = t, entries[k]
+            # starts[j] moves to the end of feature j, which is the start of j + 1
             starts[features[k]] = place + 1
+    # backwards, so that each start is read before it is overwritten: back by one place
     for j in range(starts.size - 1, 0, -1):
         starts[j] = starts[j - 1]
     starts[0] = 0
@@ -121,8 +124,10 @@ def _sparse_products(entries, features, rows, starts, places, values, out):
         sums = out[t]
         sums[:] = 0.0
         for k in range(rows[t], rows[t + 1]):
+            # products in double precision, as in the dense branch
             x = np.float64(entries[k])
             for entry in range(starts[features[k]], starts[features[k] + 1]):
+                # only records that share the feature are touched
                 sums[np.uint64(places[entry])] += x * values[entry]
 
 
@@ -141,6 +146,7 @@ def divided(values, lengths, others):
     inverse = np.zeros(others.size)
     for j in range(others.size):
         inverse[j] = 1.0 / np.sqrt(others[j]) if others[j] > 0.0 else 0.0
+    # one root per record and one per support, not one per pair
     for t in range(values.shape[0]):
         here = 1.0 / np.sqrt(lengths[t]) if lengths[t] > 0.0 else 0.0
         for j in range(others.size):

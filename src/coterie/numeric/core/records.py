@@ -92,11 +92,13 @@ class Csr(NamedTuple):
         """Copy the records at these indices, in this order."""
         lengths = np.diff(self.starts)[places]
         starts = np.concatenate([[0], np.cumsum(lengths)])
+        # the places of the entries of all chosen records, one range behind another, without a loop
         entries = np.repeat(self.starts[places] - starts[:-1], lengths) + np.arange(starts[-1])
         return Csr(self.values[entries], self.features[entries], starts, _weights_at(self.weights, places))
 
     def cut(self, first: int, last: int) -> Csr:
         """Return the records ``first`` to ``last`` (excluded), without a copy."""
+        # starts keep their values: positions count from the beginning of the uncut arrays
         return self._replace(starts=self.starts[first : last + 1], weights=self.weights[first:last])
 
     def trimmed(self) -> Csr:
@@ -112,7 +114,9 @@ class Csr(NamedTuple):
 
     def non_zeros(self) -> NDArray[np.int64]:
         """Return the number of non-zero entries of every record."""
+        # reduceat needs a place to begin at for a last record without entries: one zero is appended
         counts = np.add.reduceat(np.append(self.values != 0, 0), self.starts[:-1])
+        # reduceat gives the next entry itself for an empty range: such records count nothing
         return np.asarray(counts * (np.diff(self.starts) > 0))
 
     def to_matrix(self, features: int) -> Any:
@@ -125,6 +129,7 @@ class Csr(NamedTuple):
         """Return the records as a dense array with this many columns; entries of a repeated feature add up."""
         rows, trimmed = np.zeros((self.n_records, features)), self.trimmed()
         owners = np.repeat(np.arange(len(rows)), np.diff(self.starts))
+        # unbuffered, so that entries of a repeated feature add up
         np.add.at(rows, (owners, trimmed.features), trimmed.values)
         return Dense(rows)
 
@@ -147,6 +152,7 @@ LARGEST_WEIGHT = 1e6
 def concatenated(above: Csr, below: Csr) -> Csr:
     """Concatenate records without weights."""
     one, two = above.trimmed(), below.trimmed()
+    # the first start of the second part is the last end of the first
     starts = np.concatenate([one.starts, len(one.values) + two.starts[1:]])
     return Csr(np.concatenate([one.values, two.values]), np.concatenate([one.features, two.features]), starts)
 
@@ -165,6 +171,7 @@ def weights_of(rows: Rows) -> NDArray[np.float64]:
 def _squares(values, starts, squares):
     for t in range(squares.size):
         for k in range(starts[t], starts[t + 1]):
+            # in double precision, also where values are float32
             squares[t] += np.float64(values[k]) * values[k]
 
 
@@ -195,6 +202,7 @@ when(value, Dense)(lambda rows, t, k: rows.values[t, k])
 
 when(begin, Csr)(lambda rows, t: rows.starts[t])
 when(end, Csr)(lambda rows, t: rows.starts[t + 1])
+# unsigned positions spare numba's test for negative indices
 when(feature, Csr)(lambda rows, t, k: rows.features[np.uint64(k)])
 when(value, Csr)(lambda rows, t, k: rows.values[np.uint64(k)])
 

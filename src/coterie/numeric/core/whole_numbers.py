@@ -16,6 +16,7 @@ Integers = NDArray[np.int64]
 def cell_of(cells, label):
     """Return the cell of a label, or the empty cell for it; a row of ``cells`` is a label and its number + 1."""
     last = np.uint64(cells.shape[0] - 1)
+    # mixed, because labels such as 1, 2, 3 or multiples of a power of two would crowd in few cells
     at = mix(np.uint64(label)) & last
     while cells[at, 1] != 0 and cells[at, 0] != label:
         at = (at + np.uint64(1)) & last

@@ -119,7 +119,9 @@ class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget)
 def penalty(memory, squared, sigma, mu):
     """Return the factors of chi² and chi in the cost of shrinking by chi and removing the oldest support vector."""
     if memory.printed == 1:
+        # (3) literally: Ψ(β_r y_r χ, β_r χ f) with 2 c λ, so that σ² multiplies mu and c stands alone
         return squared * sigma * sigma - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
+    # corrected: Ψ(σχ, y_r χ f) with 2 c² λ, the loss of the Forgetron under the kernel K / c²
     return squared * sigma * sigma - 2.0 * sigma * mu, 2.0 * squared * sigma
 
 
@@ -128,6 +130,7 @@ def shrinking(a, b, room):
     """Return the largest chi in (0, 1] with a chi² + b chi <= room, for b >= 0 and room > 0."""
     if a + b <= room:
         return 1.0
+    # the positive root of a χ² + b χ = room, rationalised: no cancellation, and right for a <= 0 as well
     return 2.0 * room / (b + np.sqrt(max(b * b + 4.0 * a * room, 0.0)))
 
 
@@ -153,7 +156,7 @@ def read_factor(memory: Any) -> CommonFactor:
 
 
 @when(absorb, UnboundedBudget)
-def _absorb_everything(m, model, work, t, i, y, agree, turns, s):
+def _absorb_everything(m, model, work, t, i, y, signed_margin, turns, s):
     counts = model.support.counts
     place(model, work, counts[SIZE], t, i, y)
     counts[SIZE] += 1
@@ -162,9 +165,10 @@ def _absorb_everything(m, model, work, t, i, y, agree, turns, s):
 
 
 @when(absorb, RandomSlots)
-def _absorb_at_random(m, model, work, t, i, y, agree, turns, s):
+def _absorb_at_random(m, model, work, t, i, y, signed_margin, turns, s):
     counts = model.support.counts
     slot = counts[SIZE]
+    # CC12 Algorithm 3: only old vectors may leave. The number of evictions picks u, whatever the blocks are
     if slot == m.size:
         slot = int(uniform(m.seed, counts[EVICTED]) * m.size)
         turns.evicted[s] = model.support.tasks[slot]
@@ -177,7 +181,7 @@ def _absorb_at_random(m, model, work, t, i, y, agree, turns, s):
 
 
 @when(absorb, DecayBudget)
-def _absorb_waning(m, model, work, t, i, y, agree, turns, s):
+def _absorb_waning(m, model, work, t, i, y, signed_margin, turns, s):
     support = model.support
     slot, counts = support.counts[SIZE], support.counts
     if slot == m.size:
@@ -189,8 +193,11 @@ def _absorb_waning(m, model, work, t, i, y, agree, turns, s):
         counts[EVICTED] += 1
     else:
         counts[SIZE] += 1
+    # divided by the common factor, so that the coefficient itself is y
     place(model, work, slot, t, i, y / m.factor[0])
+    # the new coefficient shrinks with all others
     m.factor[0] *= m.phi
+    # stored coefficients grow as the factor shrinks: multiplied out long before they overflow
     if m.factor[0] < TINY:
         _settle(support, m)
     turns.stored[s] = True
@@ -206,15 +213,18 @@ def _settle(support, memory):
 
 
 @when(absorb, EvictionQueue)
-def _absorb_in_queue(m, model, work, t, i, y, agree, turns, s):
+def _absorb_in_queue(m, model, work, t, i, y, signed_margin, turns, s):
     support, sums, later = model.support, m.sums, m.later
     n, values, kappa = support.counts[SIZE], work.values[t], work.among[t, t]
     slot, coefficient = n, y / sums[FACTOR]
+    # first, because f at the oldest vector counts the new one, before anything shrinks (CC12 §4.3)
     gather(model.sharing, support, work.shares, i, coefficient, values, 0, n, later)
     sums[MISTAKES] += 1.0
     if n == m.size:
+        # slots are refilled in turn: the next eviction is that of the oldest, without a search
         slot = support.counts[EVICTED] % n
         f = gathered(model.sharing, support, slot, later)
+        # c² bounds all k(x, x) so far, that of the new vector included
         _shrink(m, support.coefficients[slot], f, max(sums[TOP], kappa))
         turns.evicted[s] = support.tasks[slot]
         support.counts[EVICTED] += 1
@@ -235,10 +245,12 @@ def _absorb_in_queue(m, model, work, t, i, y, agree, turns, s):
 def _shrink(memory, coefficient, f, longest):
     """Choose phi with the new and the oldest vector included, and multiply all coefficients by it."""
     sums = memory.sums
+    # σ = |β_r| and mu = y_r f(x_r); the sign of a coefficient is the label of its vector
     sigma = abs(coefficient) * sums[FACTOR]
     mu = f * sums[FACTOR] if coefficient > 0.0 else -f * sums[FACTOR]
     squared = longest * memory.top[0]
     a, b = penalty(memory, squared, sigma, mu)
+    # 15 c² M / 32 - Q is positive: each earlier phi left Q below it, and M and c² only grow
     phi = shrinking(a, b, 15.0 * squared * sums[MISTAKES] / 32.0 - sums[SPENT])
     sums[SPENT] += a * phi * phi + b * phi
     sums[FACTOR] *= phi
@@ -249,6 +261,7 @@ def _rescale(support, memory):
     """Multiply the coefficients by their common factor, and set it to 1."""
     coefficients, later = support.coefficients, memory.later
     coefficients *= memory.sums[FACTOR]
+    # later is a sum of coefficients times kernel values, so it has the same factor
     later *= memory.sums[FACTOR]
     memory.sums[FACTOR] = 1.0
 
@@ -271,6 +284,7 @@ def gathered(sharing, support, r, later):
 def _gather_levels(s, support, shares, i, c, values, first, last, later):
     own = later[0]
     for j in range(first, last):
+        # a select instead of a branch, so that the loop can be vectorised
         own[j] += c * values[j] if support.tasks[j] == i else 0.0
     for level in range(s.paths.shape[1]):
         group, groups, row = s.paths[i, level], support.groups[level], later[1 + level]
@@ -288,6 +302,7 @@ def _gather(s, support, shares, i, c, values, first, last, later):
 
 @when(gathered, Levels)
 def _gathered_levels(sharing, support, r, later):
+    # M's entries of today times raw sums: weights of groups change as tasks arrive
     total = sharing.own[support.tasks[r]] * later[0, r]
     for level in range(sharing.paths.shape[1]):
         group = support.groups[level, r]

@@ -260,6 +260,7 @@ when(note_groups, object)(lambda sharing, support, slot, i: None)
 def _shares_of_levels(sharing, support, n, i, out):
     own = sharing.own[i]
     for j in range(n):
+        # M_ij = own_i [i = j] + Σ_g weight_g over the groups that both tasks share
         out[j] = own if support.tasks[j] == i else 0.0
     for level in range(sharing.paths.shape[1]):
         group = sharing.paths[i, level]
@@ -281,6 +282,7 @@ def _shares_of_sparse_columns(sharing, support, n, i, out):
     first, last = sharing.starts[sharing.slot[i]], sharing.starts[sharing.slot[i] + 1]
     rows, values = sharing.rows[first:last], sharing.values[first:last]
     for j in range(n):
+        # rows of a sparse column ascend, and only those of a few tasks are stored
         place = np.searchsorted(rows, support.tasks[j])
         out[j] = values[place] if place < rows.size and rows[place] == support.tasks[j] else 0.0
 
@@ -304,6 +306,7 @@ def margin(weights, values, n):
     """Return Σ_j weights_j values_j; a sum within rounding of zero is zero, so that ties do not depend on the order."""
     # BLAS adds in an order of its own
     total = np.dot(weights[:n], values[:n])
+    # the sizes of terms are summed only where a tie is possible, for most margins are far from zero
     if abs(total) < 1e-6:
         size = 0.0
         for j in range(n):
@@ -316,6 +319,7 @@ def margin(weights, values, n):
 @no_refcount
 def patch(values, among, work):
     """Update one record's kernel values for the slots that were replaced in this block."""
+    # in the order of the changes: a slot may have changed hands twice
     for change in range(work.cursor[CHANGES]):
         values[work.slots[change]] = among[work.places[change]]
 
@@ -329,5 +333,6 @@ def place(model, work, slot, t, i, coefficient):
     support.births[slot] = cursor[BORN] + t
     support.coefficients[slot] = coefficient
     work.holder[slot] = t
+    # kernel values of later records are patched by this list when their turn comes
     work.slots[cursor[CHANGES]], work.places[cursor[CHANGES]] = slot, t
     cursor[CHANGES] += 1

@@ -34,6 +34,7 @@ def forward(L: Matrix, B: Matrix) -> Matrix:
 
     m = len(B)
     V = np.array(B, np.float64)
+    # block by block: only diagonal blocks are solved, the rest is BLAS-3
     for first in range(0, m, PANEL):
         rows = slice(first, min(first + PANEL, m))
         if first:
@@ -48,6 +49,7 @@ def backward(L: Matrix, b: Matrix) -> Matrix:
 
     m = len(b)
     v = np.array(b, np.float64)
+    # L' is upper triangular, so substitution begins with the last rows
     for first in reversed(range(0, m, PANEL)):
         rows = slice(first, min(first + PANEL, m))
         if rows.stop < m:
@@ -62,5 +64,6 @@ def border(L: Matrix, m: int, V: Matrix, lower: Matrix) -> None:
     V, (m, n), is L⁻¹ times their Gram matrix with the old rows; lower is the factor of their remaining Gram matrix.
     """
     n = len(lower)
+    # V' = G_new,old L'⁻¹, the lower left block of the factor; the old rows stay as they are
     L[m : m + n, :m] = V.T
     L[m : m + n, m : m + n] = lower

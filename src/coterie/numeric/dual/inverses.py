@@ -26,10 +26,11 @@ def project(inverse, waiting, k, n, along):
         _project_late(inverse, waiting[0], waiting[1], k, n, along)
         waiting[:] = 0.0
     else:
+        # by rows: C is symmetric, and adding multiples of rows reads memory in order
         for j in range(n):
-            row, x = inverse[j], k[j]
+            row, k_j = inverse[j], k[j]
             for i in range(n):
-                along[i] += x * row[i]
+                along[i] += k_j * row[i]
     total = 0.0
     for j in range(n):
         total += k[j] * along[j]
@@ -39,15 +40,16 @@ def project(inverse, waiting, k, n, along):
 @noinline
 def _project_late(inverse, u, v, k, n, along):
     """Compute C += uu' - vv' and a += C k, two rows at a time, which halves the memory traffic."""
+    # the update of two rows and their share of C k in one pass over u, v and along
     for j in range(0, n - 1, 2):
-        one, x, y, z = inverse[j], k[j], u[j], v[j]
-        two, p, q, r = inverse[j + 1], k[j + 1], u[j + 1], v[j + 1]
+        row_1, k_1, u_1, v_1 = inverse[j], k[j], u[j], v[j]
+        row_2, k_2, u_2, v_2 = inverse[j + 1], k[j + 1], u[j + 1], v[j + 1]
         for i in range(n):
-            here = one[i] + (y * u[i] - z * v[i])
-            there = two[i] + (q * u[i] - r * v[i])
-            one[i] = here
-            two[i] = there
-            along[i] += x * here + p * there
+            entry_1 = row_1[i] + (u_1 * u[i] - v_1 * v[i])
+            entry_2 = row_2[i] + (u_2 * u[i] - v_2 * v[i])
+            row_1[i] = entry_1
+            row_2[i] = entry_2
+            along[i] += k_1 * entry_1 + k_2 * entry_2
     for j in range(n - n % 2, n):
         for i in range(n):
             inverse[j, i] += u[j] * u[i] - v[j] * v[i]
@@ -60,9 +62,9 @@ def apply_waiting(inverse, waiting):
     if _waits(waiting):
         u, v = waiting[0], waiting[1]
         for j in range(u.size):
-            row, y, z = inverse[j], u[j], v[j]
+            row, u_j, v_j = inverse[j], u[j], v[j]
             for i in range(u.size):
-                row[i] += y * u[i] - z * v[i]
+                row[i] += u_j * u[i] - v_j * v[i]
         waiting[:] = 0.0
 
 
@@ -71,6 +73,7 @@ def _waits(waiting):
     """Return True if there is a pending change: the entry of its own slot is not zero."""
     noted = 0
     for i in range(waiting.shape[1]):
+        # no early exit: a loop without branches can be vectorised
         noted += waiting[0, i] != 0.0
     return noted > 0
 
@@ -78,6 +81,7 @@ def _waits(waiting):
 @noinline
 def border(inverse, n, along, left):
     """Extend the inverse by one vector, in slot n."""
+    # C + aa'/s in place, then -a/s as row and column n
     for j in range(n):
         row, x = inverse[j], along[j] / left
         for i in range(n):
@@ -95,13 +99,17 @@ def replace(inverse, waiting, n, r, along, left, column):
     new one in slot r.
     """
     u, v = waiting[0], waiting[1]
+    # u = (a, -1) / √s, with -1 for the new vector: C⁺ = C + uu' where C is zero for the new vector
     first = along[r] / np.sqrt(left)
+    # √C⁺_rr; v = C⁺_:r / √C⁺_rr is the column that removing vector r subtracts as vv'
     pivot = np.sqrt(inverse[r, r] + first * first)
     last = -first / np.sqrt(left) / pivot
     for j in range(n):
         u[j] = along[j] / np.sqrt(left)
         v[j] = (inverse[r, j] + first * u[j]) / pivot
+        # -C⁺_:r / C⁺_rr; its entry r is -1
         column[j] = -v[j] / pivot
+    # row and column r are those of the new vector from here on, so C is cleared there
     u[r], v[r] = -1.0 / np.sqrt(left), last
     inverse[r, :n] = 0.0
     inverse[:n, r] = 0.0
@@ -116,10 +124,12 @@ def cheapest(inverse, n, along, left, sizes, births):
     """
     best, least = -1, np.inf
     for j in range(n):
+        # C⁺_jj without forming C⁺: one over the squared residual of vector j
         pivot = inverse[j, j] + along[j] * along[j] / left
         if not pivot > 0.0:
             return -1
         cost = sizes[j] / np.sqrt(pivot)
+        # slots are reused, so their order does not tell the age: births do
         if cost < least or (cost == least and births[j] < births[best]):
             best, least = j, cost
     return best
@@ -139,8 +149,10 @@ def inverse_of(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     for attempt in range(60):
         factor, failed = lapack.dpotrf(H + ridge * np.eye(n), lower=1)
         if not failed:
+            # LAPACK writes the lower triangle alone
             lower, failed = lapack.dpotri(factor, lower=1)
             lower = np.tril(lower)
             return np.asarray(lower + np.tril(lower, -1).T), attempt
+        # the smallest ridge that the largest entry does not swallow, then tenfold
         ridge = max(ridge * 10.0, np.finfo(np.float64).eps * max(float(np.abs(H).max()), 1e-300))
     raise ValueError("the Gram matrix of the support vectors has no inverse; is the kernel positive semidefinite?")

@@ -21,6 +21,7 @@ def joint_sums(values, M, rows, columns, C, out):
         shared = M[rows[i]]
         for o in range(C.shape[1]):
             total = 0.0
+            # a sum in a register, instead of an array of all products
             for j in range(values.shape[1]):
                 total += values[i, j] * shared[columns[j]] * C[j, o]
             out[i, o] = total

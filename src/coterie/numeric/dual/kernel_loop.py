@@ -46,6 +46,7 @@ def _weigh_each(memory, model, i, work):
     n, factor = support.counts[SIZE], scale(memory)
     shares(model.sharing, support, n, i, work.shares)
     for j in range(n):
+        # M_(i_j i) beta_j times the factor that a Forgetron shares between all coefficients
         work.weights[j] = support.coefficients[j] * work.shares[j] * factor
 
 
@@ -61,6 +62,7 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
         s, i = first + t, tasks[first + t]
         cursor[AT] = t
         if not at_hand(model.sharing, i):
+            # the caller computes the column and calls again: the cursor points to this record
             lacking, cursor[LACKED] = COLUMN, i
             break
         # kernel values are those of the slots before the block; slots that changed hands are filled in
@@ -73,24 +75,30 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
             patch(work.pending[t], work.pending_among[t], work)
             weigh(memory, model, other, work)
             turns.margins[s + delay] = margin(work.weights, work.pending[t], support.counts[SIZE])
+        # after the delayed prediction: absorb reads the shares of the record's own task
         weigh(memory, model, i, work)
         turns.own[s] = margin(work.weights, work.values[t], support.counts[SIZE])
         if delay == 0:
             turns.margins[s] = turns.own[s]
         if weights[s] > 0.0 and wanted(memory, y[s] * turns.own[s]):
+            # a weighted record is a step of that length; the decision depends on the label alone
             lacking = absorb(memory, model, work, t, i, weights[s] * y[s], y[s] * turns.own[s], turns, s)
             if lacking != DONE:
+                # the model has not changed: the same record is tried again after a refresh, or with more room
                 break
+            # a margin error of Projectron++ has written its own tau
             if y[s] * turns.own[s] <= 0.0:
                 turns.step_sizes[s] = weights[s]
     if lacking == DONE:
         cursor[AT] = n
+    # predictions read the inverse's memory from outside: no change may stay pending between calls
     apply_pending(memory)
     return lacking
 
 
 def readable(model: Expansion) -> Expansion:
     """Return the model in the form of predictions, which has the same type for most budgets."""
+    # predictions by one coefficient per vector need its common factor alone
     shared = isinstance(model.memory, (SharedByGroups, SharedByTasks))
     memory = model.memory if shared else eviction.read_factor(model.memory)
     return model.without_records()._replace(memory=memory)

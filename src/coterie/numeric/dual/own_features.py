@@ -58,6 +58,7 @@ class Coupling(NamedTuple):
     def factors(self, active: Codes) -> Matrix:
         """Return the factor of each task's instance in φ_i (first n rows) and in z, of n rounds; shape (2n, K)."""
         one = (active[:, None] == np.arange(len(self.signed_margin))).astype(np.float64)
+        # φ_i has the instance of the active task alone, z = Σ_k R_ik φ_k those of all tasks
         return np.concatenate([one, self.signed_margin[active]])
 
     def products(self, A: Instances, B: Instances) -> Matrix:
@@ -65,6 +66,7 @@ class Coupling(NamedTuple):
         left, right = self.factors(A.tasks), self.factors(B.tasks)
         products = np.zeros((len(left), len(right)))
         for k in range(len(self.signed_margin)):
+            # views are orthogonal, so inner products of φ and z are sums over tasks of products of their factors
             products += np.tile(self._gram(k, A, B), (2, 2)) * left[:, k][:, None] * right[:, k]
         return products
 
@@ -167,9 +169,11 @@ class Joined(NamedTuple):
     def absorb(self, coupling: Coupling, X: Instances, y: Matrix, products: PrimalProducts) -> Self:
         """Update the model in place with the mistakes in these rounds: O(n D²); ``products`` are from before them."""
         n = len(y)
+        # Woodbury for all mistakes at once: P -= H_z'(I + Z'PZ)⁻¹ H_z, with the root of I + Z'PZ
         E = forward(root(np.eye(n) + products.Q[n:, n:]), products.H[n:])
         self.P[:] -= E.T @ E
         self.v[:] += y @ products.U[:n]
+        # from v and not from the old w: errors of w do not accumulate
         self.w[:] = self.P @ self.v
         self.count[0] += n
         return self
@@ -251,6 +255,7 @@ class Rounds(NamedTuple):
         with_model, among = coupling.products(X, self._instances()), coupling.products(X, X)
         if coupling.kernels is not None and not (np.isfinite(among).all() and np.isfinite(with_model).all()):
             raise ValueError("a kernel is not finite for the records of this stream")
+        # A⁻¹ = I - Z (I + Z'Z)⁻¹ Z' (CCG08 §6.1), so all products with A⁻¹ are products minus products of V
         V = forward(self.factor, with_model[:, n:].T).T
         F = with_model[:, :n] @ self.labels[:n] - V @ self.half[:n]
         return DualProducts(F, among - V @ V.T, with_model, among, V)
@@ -261,8 +266,10 @@ class Rounds(NamedTuple):
         lower = root(np.eye(n) + products.Q[n:, n:])
         model = self._with_slots(m + n)
         border(model.factor, m, products.V[n:].T, lower)
+        # L⁻¹Z'Φy has one row for each z: the old rows gain the labels of the new φ
         model.half[:m] += forward(model.factor, products.with_model[:n, m:].T @ y)
         mixed = products.with_model[n:, :m] @ model.labels[:m] + products.among[n:, :n] @ y
+        # the new rows see all φ; forward substitution subtracts the part of the old rows, updated above
         model.half[m : m + n] = forward(lower, mixed - products.V[n:] @ model.half[:m])
         slots = slice(m, m + n)
         model.labels[slots], model.tasks[slots], model.births[slots], model.rows[slots] = y, X.tasks, X.rounds, X.rows
@@ -280,6 +287,7 @@ class Rounds(NamedTuple):
         U = np.concatenate([instances.rows, instances.rows]) * coupling.factors(instances.tasks)[:, self.owner]
         P = np.linalg.inv(np.eye(len(self.owner)) + U[n:].T @ U[n:])
         v = self.labels[:n] @ U[:n]
+        # the inverse is symmetric but for rounding
         P = (P + P.T) / 2
         return Joined(P, P @ v, v, self.owner, self.count)
 
@@ -296,6 +304,7 @@ class Rounds(NamedTuple):
 @compiled
 def margin_of(f, fz, cross, zz):
     """Return the margin v'A_t⁻¹φ_i; A_t includes the round's own z."""
+    # Sherman-Morrison, P_t = P - P z z'P / (1 + z'P z): CCG08 Figure 3 predicts by A_t, not by A_{s-1}
     return f - fz * cross / (1.0 + zz)
 
 
@@ -311,12 +320,15 @@ def course_through(F, Q, y, n, delay, margins, own, step_sizes):
         elif n + t < half:
             other = half + n + t
             margins[t] = margin_of(F[n + t], F[other], Q[n + t, other], Q[other, other])
+        # a margin of zero is a mistake. Without one A loses the z of the round again (Figure 3, line 7)
         if y[t] * own[t] <= 0.0:
             step_sizes[t] = 1.0
-            total, level = 1.0 + Q[z, z], F[z]
+            total, margin_z = 1.0 + Q[z, z], F[z]
             # copies: the loop below changes both columns while it reads them
-            along, mine = Q[:, z].copy(), Q[:, t].copy()
+            along_z, along_phi = Q[:, z].copy(), Q[:, t].copy()
             for u in range(F.size):
-                F[u] += y[t] * (mine[u] - along[u] * along[t] / total) - along[u] * level / total
+                # along_z[t] is Q_φz, so the bracket is φ'P u with the new P
+                F[u] += y[t] * (along_phi[u] - along_z[u] * along_z[t] / total) - along_z[u] * margin_z / total
                 for v in range(F.size):
-                    Q[u, v] -= along[u] * along[v] / total
+                    # entries of earlier rounds change as well, though nothing reads them again: one loop is simpler
+                    Q[u, v] -= along_z[u] * along_z[v] / total

@@ -171,7 +171,9 @@ class SharedByGroups(NamedTuple):
         row = np.full(dropped.left, -1)
         row[owner] = np.arange(len(rows_left))
         sums = self.sums[:, slots]
+        # these groups have no task any more; in all others the moves of dropped tasks stay in the sum
         sums[groups] = 0.0
+        # sums over tasks, so only over those that remain
         own, scaled = sharing.own[owner][:, None] * raw, np.zeros_like(sums)
         for level in sharing.paths[owner].T:
             np.add.at(scaled, level[level >= 0], own[level >= 0])
@@ -324,15 +326,19 @@ when(apply_pending, object)(lambda memory: None)
 
 
 @when(absorb, Projected)
-def _absorb_projected(m, model, work, t, i, y, agree, turns, s):
+def _absorb_projected(m, model, work, t, i, y, signed_margin, turns, s):
+    # left is ‖δ‖² = k(x, x) - ‖P k‖², the squared norm of the part of the instance outside the span
     left, whole = _residual(m, model, work, t, i), work.among[t, t] * own_share(model.sharing, i)
     if _worn(model.support, left, whole):
         return WORN
-    if agree <= 0.0:
+    if signed_margin <= 0.0:
         return _mistake(m, model, work, t, i, y, left, turns, s)
-    loss, short = 1.0 - agree, np.sqrt(max(left, 0.0) / m.limit)
+    # margin error 0 < y f < 1 of Projectron++: loss 1 - y f, and ‖δ‖ / eta because limit is eta²
+    loss, short = 1.0 - signed_margin, np.sqrt(max(left, 0.0) / m.limit)
+    # ‖P k‖² by Pythagoras
     length = whole - max(left, 0.0)
     if loss > short and length > 0.0:
+        # tau = min{loss / ‖P k‖², 2 (loss - ‖δ‖ / eta) / ‖P k‖², 1}, a step that never adds a support vector
         tau = min(loss / length, 2.0 * (loss - short) / length, 1.0)
         for j in range(model.support.counts[SIZE]):
             model.support.coefficients[j] += tau * y * work.along[j]
@@ -345,6 +351,7 @@ def _residual(memory, model, work, t, i):
     """Return the squared distance of the multitask instance from its projection; write that to ``along``."""
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
+        # K([x, i], [x', j]) = M_ij k(x, x') of CC12 §3; weighing the record has left M's entries in shares
         k[j] = work.shares[j] * work.values[t, j]
     whole = work.among[t, t] * own_share(model.sharing, i)
     return whole - project(memory.inverse, memory.waiting, k, n, work.along)
@@ -353,6 +360,8 @@ def _residual(memory, model, work, t, i):
 @noinline
 def _worn(support, left, whole):
     """Return True if a squared distance is negative beyond rounding, by an inverse that was not just computed."""
+    # right after a refresh the kernel itself is indefinite, and a further refresh would not help
+    # "not >=" instead of "<" because comparisons with NaN are false: NaN asks for a refresh, too
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
 
 
@@ -363,20 +372,25 @@ def _mistake(memory, model, work, t, i, y, left, turns, s):
     if r == WORN_OUT:
         return WORN
     if r == NOWHERE:
+        # CC12 Algorithm 1 line 6: only the projection is added, the support vectors stay as they are
         for j in range(n):
             beta[j] += y * work.along[j]
         support.counts[PROJECTED] += 1
         return 0
+    # line 10: there is room. The test is |S| < B as in the text; |S| <= B, as printed, would store B + 1
     if r == n:
         border(memory.inverse, n, work.along, left)
         support.counts[SIZE] += 1
         coefficient = y
     else:
+        # lines 12 to 14: slot r loses its vector, whose projection on all others and the new one stays
         gamma, coefficient_of_r = memory.spare[2], beta[r]
         last = replace(memory.inverse, memory.waiting, n, r, work.along[:n], left, gamma)
+        # gamma[r] is -1, so the loop also clears the coefficient of the vector that leaves
         for j in range(n):
             beta[j] += coefficient_of_r * gamma[j]
         coefficient = y + coefficient_of_r * last
+        # before place() overwrites the task of the slot
         turns.evicted[s] = support.tasks[r]
         support.counts[EVICTED] += 1
     place(model, work, r, t, i, coefficient)
@@ -389,15 +403,18 @@ def _mistake(memory, model, work, t, i, y, left, turns, s):
 def _slot(memory, support, work, left, sizes):
     """Return the slot for a new vector at squared distance ``left``: a new, a replaced one, or ``NOWHERE``."""
     n = support.counts[SIZE]
+    # squares are compared, so no root is needed: limit is eta²
     if not left > memory.limit:
         return NOWHERE
     if n < memory.size:
         return n
     for j in range(n):
+        # line 12 with |beta_j|: a signed argmin, as printed, would prefer the most negative coefficient
         memory.spare[1, j] = abs(sizes[j])
     r = cheapest(memory.inverse, n, work.along, left, memory.spare[1], support.births)
     if r >= 0:
         return r
+    # a pivot may fail right after a refresh, too: project then instead of asking for another one
     return WORN_OUT if support.counts[SINCE] > 0 else NOWHERE
 
 
@@ -406,15 +423,17 @@ def _slot(memory, support, work, left, sizes):
 
 @when(absorb, SharedByGroups)
 @when(absorb, SharedByTasks)
-def _absorb_for_all(m, model, work, t, i, y, agree, turns, s):
+def _absorb_for_all(m, model, work, t, i, y, signed_margin, turns, s):
     return _absorb_shared(m, model, work, t, i, y, turns, s)
 
 
 @noinline
 def _absorb_shared(memory, model, work, t, i, y, turns, s):
     support, sharing = model.support, model.sharing
+    # before anything changes, because the caller makes room and repeats the record
     if not has_row(memory, sharing, i):
         return ROOM
+    # CC12 Algorithm 2 projects by the plain kernel: task markers, and so M_ii, play no part
     n, whole, gamma = support.counts[SIZE], work.among[t, t], memory.spare[2]
     left = whole - project(memory.inverse, memory.waiting, work.values[t], n, work.along)
     if _worn(support, left, whole):
@@ -429,12 +448,14 @@ def _absorb_shared(memory, model, work, t, i, y, turns, s):
         gather(memory, sharing, i, y, n, work.along)
         support.counts[PROJECTED] += 1
         return 0
+    # before place() overwrites the task of the slot
     if r < n:
         turns.evicted[s] = support.tasks[r]
     place(model, work, r, t, i, y)
     if r == n:
         border(memory.inverse, n, work.along, left)
         support.counts[SIZE] += 1
+        # line 10: a unit vector on the new slot adds column i of M times y, as a projection adds alpha
         gamma[:n] = 0.0
         gamma[n] = 1.0
         gather(memory, sharing, i, y, n + 1, gamma)
@@ -451,6 +472,7 @@ def _absorb_shared(memory, model, work, t, i, y, turns, s):
 def _passed_on(row, n, r, along, last):
     leaving = row[r]
     for j in range(n):
+        # along[r] is -1, which clears row[r]; the slot then gets the projection on its new vector
         row[j] += leaving * along[j]
     row[r] = leaving * last
 
@@ -459,9 +481,11 @@ def _passed_on(row, n, r, along, last):
 def _weigh_by_groups(memory, model, i, work):
     n, sharing = model.support.counts[SIZE], model.sharing
     work.weights[:n] = 0.0
+    # a task that has not moved since the memory was sized has no row, only sums of its groups
     row = memory.row[i] if i < memory.row.size and sharing.own[i] != 0.0 else -1
     if row >= 0:
         for j in range(n):
+            # beta_i = own_i raw_i + Σ_g weight_g sums_g over the groups g of task i: O(B), not O(B K)
             work.weights[j] = sharing.own[i] * memory.raw[row, j]
     for level in range(sharing.paths.shape[1]):
         group = sharing.paths[i, level]
@@ -487,6 +511,7 @@ def _gather_by_groups(memory, sharing, i, y, n, along):
         if group >= 0:
             for j in range(n):
                 memory.sums[group, j] += y * along[j]
+                # needed for the cross term of ‖beta_:j‖² in the costs of slots
                 memory.scaled[group, j] += own * y * along[j]
 
 
@@ -497,6 +522,7 @@ def _gather_own(memory, i, own, y, n, along):
         memory.taken[0] += 1
     row = memory.raw[memory.row[i]]
     for j in range(n):
+        # the change of a sum of squares; each eviction sums them afresh, so rounding cannot pile up
         before = row[j]
         row[j] += y * along[j]
         memory.squares[j] += own * own * (row[j] * row[j] - before * before)
@@ -504,6 +530,7 @@ def _gather_own(memory, i, own, y, n, along):
 
 @when(costs, SharedByGroups, Levels)
 def _costs_by_groups(memory, sharing, n, out):
+    # ‖beta_:j‖² over all tasks by groups: the own parts first, Σ_i own_i² raw_ij²
     for j in range(n):
         out[j] = memory.squares[j]
     above = memory.above
@@ -511,28 +538,35 @@ def _costs_by_groups(memory, sharing, n, out):
         weight, members, sums = sharing.weight[group], sharing.members[group], memory.sums[group]
         scaled = memory.scaled[group]
         for j in range(n):
+            # twice own part times group part, and the square of the group part for each of its members
             out[j] += weight * sums[j] * (2.0 * scaled[j] + members * weight * sums[j])
         wider = above[group]
+        # members of a group are also in the wider groups: their cross terms, each pair of levels once
         while wider >= 0:
             factor, others = 2.0 * members * weight * sharing.weight[wider], memory.sums[wider]
             for j in range(n):
                 out[j] += factor * sums[j] * others[j]
             wider = above[wider]
     for j in range(n):
+        # differences were added to the squares, so rounding may have left them below zero
         out[j] = np.sqrt(max(out[j], 0.0))
 
 
 @when(hand_over, SharedByGroups, Levels)
 def _hand_over_by_groups(memory, sharing, n, r, along, last, i, y):
+    # all rows change, so this is the place to sum the squares without rounding of the past
     memory.squares[:n] = 0.0
     for row_number in range(memory.taken[0]):
         row, own = memory.raw[row_number], sharing.own[memory.owner[row_number]]
+        # projecting is linear and beta = M raw, so it may act on raw rows and sums. No factor A⁻¹ as in
+        # line 14 of CC12 Algorithm 2: beta contains it already
         _passed_on(row, n, r, along, last)
         for j in range(n):
             memory.squares[j] += own * own * row[j] * row[j]
     for group in range(memory.above.size):
         _passed_on(memory.sums[group], n, r, along, last)
         _passed_on(memory.scaled[group], n, r, along, last)
+    # the new vector enters its slot as in line 10: a unit vector, spread by M
     along[:n] = 0.0
     along[r] = 1.0
     gather(memory, sharing, i, y, n, along)
@@ -567,6 +601,7 @@ def _costs_by_tasks(memory, sharing, n, out):
 
 @when(hand_over, SharedByTasks)
 def _hand_over_by_tasks(memory, sharing, n, r, along, last, i, y):
+    # without the factor A⁻¹ of line 14 of CC12 Algorithm 2: beta contains it already
     for task in range(memory.beta.shape[0]):
         _passed_on(memory.beta[task], n, r, along, last)
     along[:n] = 0.0

@@ -130,6 +130,7 @@ class FullPrimal(NamedTuple):
         if features == d:
             return self
         P, new = np.zeros((K, features, K, features)), np.arange(d, features)
+        # (K, d, K, d) puts the new features behind the old ones of each task in one assignment
         P[:, :d, :, :d] = self.P.reshape(K, d, K, d)
         P[:, new, :, new] = M[:K, :K]
         return self._replace(
@@ -149,6 +150,7 @@ class FullPrimal(NamedTuple):
         if n == 0:
             return self
         toward = M[K:, :K]
+        # blocks M_vw,ik S_k of (M_vw ⊗ I) S, which is block diagonal in the tasks of w
         seen = (toward[:, :, None, None] * self.moments).transpose(0, 2, 1, 3).reshape(n * d, K * d)
         across = np.kron(toward, np.eye(d)) - seen @ self.P
         own = np.kron(M[K:, K:], np.eye(d)) - seen @ across.T
@@ -173,8 +175,10 @@ class FullPrimal(NamedTuple):
         prior = np.kron(M, np.eye(d))
         P = prior
         if int(self.count[0]):
+            # M need not have an inverse here: a pooled relation has a singular M, and A does not exist
             blocks = prior.reshape(K, d, K * d)
             inner = np.matmul(self.moments, blocks).reshape(K * d, K * d) + np.eye(K * d)
+            # P (I + S (M ⊗ I)) = M ⊗ I up to transposition; the prior is symmetric, so it is not transposed
             P = np.linalg.solve(inner.T, prior).T
             P = (P + P.T) / 2
         return self._replace(P=P, W=(P @ self.sums.ravel()).reshape(K, d))
@@ -184,6 +188,7 @@ class FullPrimal(NamedTuple):
         x = np.asarray(X.rows.values, np.float64)
         n, d = x.shape
         H = np.zeros((len(self.P), n))
+        # φ is zero outside the block of its task, so d columns of P per task are all that is read
         for i in np.unique(codes):
             of_task = codes == i
             H[:, of_task] = self.P[:, i * d : (i + 1) * d] @ x[of_task].T
@@ -195,10 +200,12 @@ class FullPrimal(NamedTuple):
 
     def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
         """Learn a block's records, in place: O((K d)²) each, by a matrix product; the forecast is from before it."""
+        # Q + R for the whole block: P -= H (Q + R)⁻¹H' and W += H (Q + R)⁻¹(y - f), in any order of records
         lower = root(forecast.Q + np.diag(noise))
         E = forward(lower, forecast.H.T)
         self.P[:] -= E.T @ E
         self.W[:] += (forward(lower, y - forecast.f) @ E).reshape(self.W.shape)
+        # moments and sums do not depend on M: with them P can be computed again when M changes
         for x, i, label, r in zip(np.asarray(X.rows.values, np.float64), codes, y, noise, strict=True):
             self.moments[i] += np.outer(x, x / r)
             self.sums[i] += label / r * x
@@ -221,6 +228,7 @@ class FullPrimal(NamedTuple):
         shares, diagonal = pairs
         x = np.asarray(X.rows.values, np.float64)
         f, q = np.einsum("td,td->t", x, shares @ self._unexplained()), diagonal * X.squares
+        # in pieces, because (records, tasks, features) numbers are written at once
         for first in range(0, len(x), ROWS) if with_variances else ():
             piece = slice(first, first + ROWS)
             along = np.einsum("kij,tj->tki", self.moments, x[piece])
@@ -346,6 +354,7 @@ class Bordered(NamedTuple):
         if not kernel.trusted:
             _check_values(kernel, G, Q)
         V = forward(self.factor, G)
+        # beta'V = y'L'⁻¹L⁻¹G = alpha'G, with the V that the covariances need anyway
         return Forecast(self.beta[:n] @ V, Q * shares(codes, codes) - V.T @ V, V)
 
     def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
@@ -355,9 +364,11 @@ class Bordered(NamedTuple):
         model = self._with_slots(m + n)
         border(model.factor, m, forecast.H, lower)
         slots = np.arange(m, m + n)
+        # f is beta'V, the part of the labels that the old rows explain: forward substitution goes on from there
         model.beta[slots] = forward(lower, y - forecast.f)
         model.labels[slots], model.noise[slots], model.tasks[slots], model.births[slots] = y, noise, codes, X.rounds
         model.count[0] = m + n
+        # beta keeps its old entries when the factor is bordered, alpha changes in all of them
         model.alpha[: m + n] = backward(model.factor, model.beta[: m + n])
         holder = np.full(len(model.store.squares), -1)
         holder[slots] = np.arange(n)
@@ -399,6 +410,7 @@ class Bordered(NamedTuple):
         moments, sums = np.zeros((tasks, features, features)), np.zeros((tasks, features))
         for i in np.unique(self.tasks[:n]):
             of_task = self.tasks[:n] == i
+            # the moments of a task are dense, so its records are written out one task at a time
             rows = X[of_task].toarray() if hasattr(X, "toarray") else X[of_task]
             moments[i] = (rows * weight[of_task, None]).T @ rows
             sums[i] = rows.T @ (self.labels[:n] * weight)[of_task]
@@ -463,6 +475,7 @@ def _reported(course, t):
     """Return the public margin of record t."""
     f, r = course.f[t], course.noise[t]
     total = r + course.Q[t, t]
+    # CCG08 Figure 2 has the present record inside the inverse, which shrinks f by r / (r + q)
     return f * r / total if course.shrunk == 1 and total > 0.0 else f
 
 
@@ -476,18 +489,21 @@ def _called(course, t):
 def course_through(course, n, delay, margins, own, step_sizes):
     """Learn the first n records of a block; with a ``delay``, predict the records after them."""
     f, Q = course.f, course.Q
+    # rows and columns up to t are not updated: a record's row is read in its own round for the last time
     for t in range(n):
         if delay == 0:
             margins[t] = _reported(course, t)
         elif n + t < f.size:
             margins[t] = _reported(course, n + t)
         own[t] = _reported(course, t)
+        # a weight of 0 divides to infinity or NaN, and the condition below leaves the record out
         total = course.noise[t] / course.weights[t] + Q[t, t]
         # a record of length 0 has no variance and no noise under a relative noise: it moves nothing
         if course.weights[t] > 0.0 and total > 0.0 and _called(course, t):
             step = (course.y[t] - f[t]) / total
             step_sizes[t] = abs(step)
             for u in range(t + 1, f.size):
+                # row t stays as it is while the rows behind it change, so no copy of it is needed
                 along = Q[t, u]
                 f[u] += along * step
                 for v in range(t + 1, f.size):

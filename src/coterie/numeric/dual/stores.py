@@ -102,6 +102,7 @@ class SparseStore(NamedTuple):
     def with_room(self, capacity: int) -> Self:
         """Return the store with exactly this many slots."""
         squares, lengths = (resized(array, (capacity,)) for array in (self.squares, self.lengths))
+        # slots without a record are empty rows: their start is the end of the last one
         starts = resized(self.starts, (capacity + 1,), self.starts[-1])
         return self._replace(starts=starts, squares=squares, lengths=lengths)
 
@@ -131,6 +132,7 @@ class SparseStore(NamedTuple):
         slots, places = holder >= 0, holder[holder >= 0]
         self.squares[slots], self.lengths[slots] = records.squares[places], lengths[places]
         n = len(holder)
+        # behind the n stored rows come the new ones: slot j keeps row j or takes row n + holder[j]
         rows = concatenated(self._rows(), records.rows).take(np.where(slots, n + holder, np.arange(n)))
         return self._replace(values=rows.values, entries=rows.features, starts=rows.starts)
 
@@ -142,6 +144,7 @@ class SparseStore(NamedTuple):
     def convert(self, rows: Rows, rounds: Places) -> Points:
         """Convert records to the form of the store, with their rounds."""
         form = rows.to_csr()
+        # the new records may have features that the store has not seen
         return points(form, rounds, max(self.features, form.width))
 
     @property

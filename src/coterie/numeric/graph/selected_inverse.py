@@ -34,10 +34,12 @@ def inverse_diagonal(indptr, indices, lower, pivot):
     inverse = np.zeros(lower.size)
     total = np.zeros(n)
     factor = np.zeros(n)  # column j of L while j is at work, zero elsewhere
+    # Z_jj depends on columns behind j only, so the recurrence runs from the last column to the first
     for j in range(n - 1, -1, -1):
         start, stop = indptr[j], indptr[j + 1]
         for p in range(start, stop):
             k = indices[p]
+            # the diagonal term k = i of the sum; _cross adds the terms off the diagonal
             factor[k], total[k] = lower[p], lower[p] * diagonal[k]
         for p in range(start, stop):
             _cross(indptr, indices, inverse, indices[p], factor, total)
@@ -45,6 +47,7 @@ def inverse_diagonal(indptr, indices, lower, pivot):
         for p in range(start, stop):
             inverse[p] = -total[indices[p]]
             diagonal[j] -= lower[p] * inverse[p]
+            # only the touched entries are cleared: O(nnz(L_j)), not O(n)
             factor[indices[p]] = 0.0
     return diagonal
 
@@ -54,6 +57,7 @@ def _cross(indptr, indices, inverse, k, factor, total):
     """Add the contribution of column k of the inverse: a gather and a scatter that rows outside L_j do not disturb."""
     gathered = 0.0
     for p in range(indptr[k], indptr[k + 1]):
+        # Z is symmetric and one triangle is stored: entry (i, k) serves both sums
         total[indices[p]] += inverse[p] * factor[k]
         gathered += inverse[p] * factor[indices[p]]
     total[k] += gathered

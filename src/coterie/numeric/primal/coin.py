@@ -72,6 +72,7 @@ def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
     """Update a weight by its non-zero gradient, and bet again; addresses of w, θ, G and R are given."""
     total = get_value(table, sums) + gradient
     gained = get_value(table, gains) + abs(gradient)
+    # the weight of before this gradient is the bet that it decides; a loss beyond R is cut off at 0
     reward = max(get_value(table, rewards) + gradient * get_value(table, weight), 0.0)
     set_value(table, sums, total)
     set_value(table, gains, gained)

@@ -146,7 +146,9 @@ def _add_products(table, row, level, members, rows, t, first, last, places, pred
         _remember(table, places, k - first, find_weight(table, row, feature(rows, t, k)))
     # each member adds up in the order of entries, as it would alone: sums must be equal to the last bit
     for m in range(members.kinds.size):
+        # -1 for a member without numbers on this level
         if members.at[m, level] >= 0:
+            # total goes on from the chunk before, so the order of additions is that of one long loop
             n, total = offset_of(table, members.at[m, level]), predictions[m]
             for k in range(first, last):
                 total += get_value(table, _recall(table, row, rows, t, k, places, first) + n) * value(rows, t, k)
@@ -183,12 +185,14 @@ def score_members(model, i, rows, t):
     if model.has_own:
         _score_level(model.tasks, i, OWN, members, rows, t, work.places, work.predictions)
     if model.has_pool:
+        # summed on its own and then added, as a single model adds the margins of two rows
         for m in range(work.predictions.size):
             work.pooled[m] = 0.0
         _score_level(model.groups, 0, POOL, members, rows, t, work.places, work.pooled)
         for m in range(work.predictions.size):
             work.predictions[m] += work.pooled[m]
     if model.mixed > 0:
+        # members with mixed effects are no part of the tables: they come last, with arrays of their own
         work.predictions[members.kinds.size] = mixed_effects.predict_margin(model.first, i, rows, t)
     if model.mixed > 1:
         work.predictions[members.kinds.size + 1] = mixed_effects.predict_margin(model.second, i, rows, t)
@@ -237,6 +241,7 @@ def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, p
         gradient = c * value(rows, t, k)
         if gradient != 0.0:
             at = _recall(table, row, rows, t, k, places, first)
+            # the largest gradient of the feature, which measure() has updated for this record already
             scale = get_value(largest, find_weight(largest, 0, feature(rows, t, k)) + offset_of(largest, scales))
             bet(table, at + first_number, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
@@ -250,6 +255,7 @@ def _move_some(table, row, level, members, largest, steps, noise, y, rows, t, fi
         # a member without a step must not touch its sums, which would change by -0.0
         if members.at[m, level] < 0 or steps[m] <= 0.0:
             continue
+        # the levels share one step; each level's part of it is its weight in M
         n, c, share = members.at[m, level], steps[m] * y, members.shares[m, level]
         first_number, second = offset_of(table, n), offset_of(table, n + 1)
         if members.kinds[m] == GRADIENT:
@@ -258,6 +264,7 @@ def _move_some(table, row, level, members, largest, steps, noise, y, rows, t, fi
                 place = _recall(table, row, rows, t, k, places, first)
                 descend(table, place + first_number, place + second, c * value(rows, t, k), rate, start)
         elif members.kinds[m] == CONFIDENT:
+            # as in .confidence: the mean moves by its variance, the precision gains x² / r
             move, sharpness = c * share, 1.0 / noise[m]
             for k in range(first, last):
                 place = _recall(table, row, rows, t, k, places, first)
@@ -293,9 +300,11 @@ def _choose_steps(model, i, y, rows, t):
         signed_margin = y * work.predictions[m]
         work.steps[m] = 0.0
         if members.kinds[m] != CONFIDENT:
+            # AdaGrad and coin betting follow the gradient of the logistic loss
             work.steps[m] = weight(rows, t) * logistic_step(signed_margin)
         elif signed_margin < members.settings[m, 1]:
             work.noise[m] = label_variance(members.settings[m, 0], rows, t)
+            # AROW: (target - y f) / (v + r), v from before the record
             total = _variance(model, m, i, rows, t) + work.noise[m]
             if total > SHORTEST:
                 work.steps[m] = (members.settings[m, 1] - signed_margin) / total
@@ -310,6 +319,7 @@ def learn_members(model, i, y, rows, t):
     # all steps are chosen before the first weight moves: members do not see each other
     longest = _choose_steps(model, i, y, rows, t)
     for m in range(members.kinds.size):
+        # L must cover the present gradient before any bet divides by it
         if members.kinds[m] == COIN and work.steps[m] > 0.0:
             measure(model.largest, members.largest[m], work.steps[m] * y, rows, t)
     if model.has_own:
@@ -320,6 +330,7 @@ def learn_members(model, i, y, rows, t):
         longest = max(longest, mixed_effects.learn(model.first, i, y, rows, t))
     if model.mixed > 1:
         longest = max(longest, mixed_effects.learn(model.second, i, y, rows, t))
+    # both read the margins from before this record's moves
     correct(model.layer, y, weight(rows, t), work.mixing)
     charge(model.losses, i, y, weight(rows, t), work.mixing)
     return longest
@@ -338,12 +349,14 @@ def _score_late(model, i, rows, s, predictions):
 
     If all earlier predictions are 0, experts count with their current margins; stopped experts have none.
     """
+    # members move by their margins of now; experts are judged by what they predicted
     margin, experts, known = score_members(model, i, rows, s), model.work.mixing.experts, False
     for a in range(experts.size):
         known = known or predictions[a, s] != 0.0
     if not known:
         return margin
     for a in range(experts.size):
+        # NaN: an expert that has left since it predicted
         if experts[a] == experts[a]:
             experts[a] = predictions[a, s]
     return stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing)
@@ -353,12 +366,13 @@ def _score_late(model, i, rows, s, predictions):
 def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, query_strategy):
     """Learn as :func:`coterie.numeric.primal.stream.learn`, with labels delayed by ``tasks.size - y.size`` rounds.
 
-    ``predictions`` (S, n) has the experts' margins of the first ``given`` records, predicted earlier, and gets those of
-    the others. Losses of experts are computed from these margins, unless all are 0. It is (S, 0) if labels were never
-    delayed: the margins are then computed once for prediction and learning.
+    ``predictions`` (S, n) has the experts' margins of the first ``n_predicted`` records, predicted earlier, and gets
+    those of the others. Losses of experts are computed from these margins, unless all are 0. It is (S, 0) if labels
+    were never delayed: the margins are then computed once for prediction and learning.
     """
     delay, experts, late = tasks.size - y.size, model.work.mixing.experts, predictions.shape[1] > 0
     for s in range(first, last):
+        # record s is learned in the round in which record t is predicted
         i, t = tasks[s], s + delay
         if s + 1 < last:
             prefetch_record(model, tasks[s + 1], rows, s + 1)
@@ -366,6 +380,7 @@ def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, q
             prefetch_task(model, tasks[s + AHEAD])
         if t >= n_predicted:
             moves.margins[t] = score_members(model, tasks[t], rows, t)
+            # experts are charged later for these margins, when the label comes
             for a in range(experts.size if late else 0):
                 predictions[a, t] = finite(experts[a])
             decide(query_strategy, model, tasks[t], moves.margins[t], t)
@@ -374,6 +389,7 @@ def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, q
             skip_unlabelled(query_strategy, model)
             continue
         if not ready(model, i, rows, s):
+            # room is reserved before anything moves, so the caller can repeat this record
             return s
         if late:
             moves.own[s] = _score_late(model, i, rows, s, predictions)

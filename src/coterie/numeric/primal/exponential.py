@@ -15,6 +15,7 @@ TOLERANCE = 1e-14
 def outgrows(B, limit):
     """Return True if the largest eigenvalue of B exceeds the limit: O(K²) unless it is close to it."""
     largest = 0.0
+    # Gershgorin: no eigenvalue exceeds the largest absolute row sum
     for j in range(B.shape[0]):
         row = 0.0
         for k in range(B.shape[0]):
@@ -22,6 +23,7 @@ def outgrows(B, limit):
         if not np.isfinite(row):
             return True
         largest = max(largest, row)
+    # the decomposition only if the bound is not enough
     return largest > limit and np.linalg.eigvalsh(B)[-1] > limit
 
 
@@ -29,16 +31,19 @@ def outgrows(B, limit):
 def log_trace_exponential(B):
     """Return log tr exp(B): O(K³)."""
     values = np.linalg.eigvalsh(B)
+    # log-sum-exp: exponents relative to the largest eigenvalue cannot overflow
     return values[-1] + np.log(np.sum(np.exp(values - values[-1])))
 
 
 @noinline
 def exponential(B, out):
     """Write exp(B) with largest eigenvalue 1: O(K³); tasks uncorrelated with all others stay exactly so."""
+    # the factor exp(-largest) cancels with the trace by which steps are divided
     values, vectors = np.linalg.eigh(B)
     product = np.dot(vectors * np.exp(values - values[-1]), vectors.T)
     symmetrise(product, out)
     for j in range(B.shape[0]):
+        # a row of B that is diagonal is diagonal in exp(B), too; eigenvectors give that only up to rounding
         if np.sum(np.abs(B[j])) == abs(B[j, j]):
             out[j, :] = 0.0
             out[:, j] = 0.0
@@ -64,7 +69,9 @@ def exponential_column(B, i, out):
         beta = np.sqrt(np.dot(w, w))
         last = m == K or beta <= 1e-15 * (abs(T[m - 1, m - 1]) + 1e-300)
         if last or m % 4 == 0:
+            # every fourth step, because the small eigendecomposition costs O(m³)
             top, coordinates = _tridiagonal(T[:m, :m])
+            # the error of Lanczos' process is about beta times the last coordinate of exp(T) e_1
             if last or (1.0 + beta) * abs(coordinates[-1]) <= TOLERANCE * np.sqrt(np.dot(coordinates, coordinates)):
                 copy_vector(np.exp(top) * np.dot(coordinates, V[:m]), out)
                 return

@@ -126,6 +126,7 @@ def reweigh(levels, group, weight, clock):
 def count_arrivals(arrivals, i, s):
     """Count the tasks up to i, which appear by round s of the block: O(levels) each."""
     levels, clock = arrivals.levels, arrivals.rounds + s
+    # tasks are numbered in the order of their first records, so those up to i have arrived
     for task in range(arrivals.counted[0], i + 1):
         for level in range(levels.paths.shape[1]):
             group = levels.paths[task, level]
@@ -278,6 +279,7 @@ class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
     def summed_weights(self, twin: Grouped, rounds: float, tasks: int, features: int) -> Weights:
         """Return the sum of the weights before each of this many rounds."""
         levels = self.levels
+        # a move in round c counts from then on: its weight in the sum is the integral up to now less that up to c
         integral = levels.spent + levels.weight * (rounds - levels.since)
         moves = self.weighted_rows(levels.own[:tasks] * rounds, integral, features)
         return moves - twin.summed_rows(tasks, features)
@@ -291,6 +293,7 @@ class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
 def _score(model, i, rows, t):
     levels = model.levels
     margin = 0.0
+    # a task whose own weight in M is 0 has no row at all
     if levels.own[i] != 0.0:
         margin += levels.own[i] * dot(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
@@ -316,6 +319,7 @@ when(diagonal, Grouped)(lambda model, i: diagonal_of(model.levels, i))
 @when(add, Grouped)
 def _add(model, i, c, rows, t):
     levels = model.levels
+    # raw moves, whatever M is: its weights enter when margins are computed, so they may change later
     if levels.own[i] != 0.0:
         axpy(model.tasks, i, c, rows, t)
     for level in range(levels.paths.shape[1]):
@@ -332,6 +336,7 @@ def _integral(levels, group, clock):
 def _add_timed(model, i, c, rows, t, clock):
     levels = model.levels
     if levels.own[i] != 0.0:
+        # the twin sums each move times the integral of its weight in M up to its round
         axpy(model.tasks, i, c * levels.own[i] * clock, rows, t)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
@@ -348,9 +353,11 @@ def _summed_margin(model, twin, i, rows, t, clock, margin):
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
         if group >= 0:
+            # margin has the present weights of groups, so clock · margin needs the difference to their integrals
             lag = clock * levels.weight[group] - _integral(levels, group, clock)
             if lag != 0.0:  # the group's weight has changed as tasks arrived
                 before += lag * dot(model.groups, group, rows, t)
             before += dot(twin.groups, group, rows, t)
     total = clock * margin - before
+    # the difference of two large sums: what is left by rounding would decide ties
     return total if abs(total) > ROUNDING * abs(before) else 0.0

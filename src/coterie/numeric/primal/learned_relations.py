@@ -97,12 +97,14 @@ class Relation(NamedTuple):
             self.first,
             self.inverse,
         )
+        # before the first update A is A_0 alone, which depends on the number of tasks
         if self.status[2] == 0 and fresh:
             first = start
             update, inverse = update.restarted(first), first * np.eye(len(inverse))
         relation = self._replace(
             update=update.resized(fresh, features, first),
             start=self.start.resized(fresh),
+            # new tasks are uncorrelated with all others until they have weights
             inverse=bordered(inverse, fresh, update.untouched(first) if self.status[2] else first),
             first=first,
             gram=Gram(bordered(self.gram.products, fresh), padded(self.gram.sums, fresh)),
@@ -113,6 +115,7 @@ class Relation(NamedTuple):
 
     def rescale(self, to: float, by: float) -> None:
         """Scale the task vectors by ``to`` / ``by``, in place; W'W is scaled by the square."""
+        # W'W is quadratic in the weights, their sums linear
         for array, power in ((self.gram.products, 2), (self.gram.sums, 1)):
             array *= to**power
             array /= by**power
@@ -157,8 +160,10 @@ def learn_relation(relation):
     """Update M after the latest update of the weights, unless M is frozen."""
     if relation.status[0] != 0:
         return
+    # priming, t < EPOCH in SRDV11 Algorithm 1: W'W is summed although M stays A_0
     if not is_due(relation.start, relation.gram.products):
         absorb(relation.update, relation)
+    # the variant with W_s; equations (3.7) to (3.10) use W_{s-1}, so the move is absorbed last
     elif relation.after_move == 1:
         absorb(relation.update, relation)
         _count_update(relation, update_relation(relation.update, relation))
@@ -260,6 +265,7 @@ def is_due(start, products):
     """Return True if M is updated at this update of the weights."""
 
 
+# clock[0] counts finished rounds, so the present one is clock[0] + 1
 when(is_due, FromRound)(lambda start, products: start.every == 0 and start.clock[0] + 1 >= start.first)
 
 
@@ -280,7 +286,9 @@ def _has_settled(start, products):
         return True
     moves[0] += 1
     if moves[0] >= moves[1]:
+        # checkpoints at doublings: O(K²) each, but only log2 of the number of moves
         moves[1] = 2 * moves[0]
+        # at the first checkpoint last is zero, so the change is as large as the correlations themselves
         change, size = _correlation_change(products, start.last)
         if change <= start.tolerance * start.tolerance * size:
             moves[2] = 1
@@ -293,6 +301,7 @@ def _correlation_change(products, last):
     change = size = 0.0
     for j in range(products.shape[0]):
         for k in range(products.shape[0]):
+            # cosines of the task vectors, whose entries are not centred
             length = np.sqrt(products[j, j] * products[k, k])
             r = products[j, k] / length if length > 0.0 else 0.0
             change += (r - last[j, k]) ** 2
@@ -305,6 +314,7 @@ def _correlation_change(products, last):
 def end_rounds(relation, rounds):
     """Advance the clock by this many rounds, and update M at the end of each round in which it is due."""
     start = relation.start
+    # updates at moves need the number of rounds alone
     if start.every == 0:
         start.clock[0] += rounds
         return
@@ -375,6 +385,7 @@ def _add(model, i, c, rows, t):
     update_row(relation.update, relation, i)
     step = c * step_scale(relation)
     for j in range(relation.inverse.shape[0]):
+        # column i of A⁻¹ is row i by symmetry, and rows are contiguous: (3.3) of SRDV11
         relation.move.column[j] = step * relation.inverse[i, j]
     _add_outer(model.table, relation.move, rows, t)
 
@@ -390,6 +401,7 @@ def _add_outer(table, move, rows, t):
         length += x * x
         total += x
         for j in range(column.size):
+            # h = W'x of before the move: the weight of this feature is read, then moved
             along[j] += x * weights[j]
             weights[j] += x * column[j]
     move.size[0], move.size[1] = length, total
@@ -397,8 +409,10 @@ def _add_outer(table, move, rows, t):
 
 @when(add_timed, LearnedModel)
 def _add_timed(model, i, c, rows, t, clock):
+    # the model has moved first and left the column a in its relation
     column = model.relation.move.column
     for k in range(begin(rows, t), end(rows, t)):
+        # M changes with time, so the twin sums clock · a x' instead of clock times the present M
         weights, x = weights_of(model.table, rows, t, k, column.size), value(rows, t, k) * clock
         for j in range(column.size):
             weights[j] += x * column[j]

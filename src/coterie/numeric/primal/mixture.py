@@ -87,6 +87,7 @@ def combine(factors, margins, experts):
     """Write the experts' margins (S, n), sums of the learners' margins (m, n) with factors (S, m)."""
     for a in range(factors.shape[0]):
         for m in range(factors.shape[1]):
+            # a factor of 0 must not turn the NaN of a learner that has left into that of an expert
             if factors[a, m] != 0.0:
                 for t in range(margins.shape[1]):
                     experts[a, t] += factors[a, m] * margins[m, t]
@@ -98,12 +99,14 @@ def rate_of(overall):
     fewest = np.inf
     for a in range(overall.size):
         fewest = min(fewest, overall[a])
+    # exponential weights with the rate of the least loss so far, which needs no horizon
     return min(1.0, math.sqrt(2.0 * math.log(overall.size) / (1.0 + fewest)))
 
 
 @no_refcount
 def finite(margin):
     """Return a margin, or 0 for NaN."""
+    # NaN is the one number that differs from itself
     return margin if margin == margin else 0.0
 
 
@@ -114,6 +117,7 @@ def weigh(overall, own, local, margins, weights):
     least = np.inf
     for a in range(overall.size):
         weights[a] = eta * overall[a] + local * own[a]
+        # an expert that has left must not be the one that the others are measured by
         if margins[a] == margins[a]:
             least = min(least, weights[a])
     total = 0.0
@@ -138,6 +142,7 @@ def stack_inputs(losses, layer, local, i, work):
     last = work.weights.size
     mixed = 0.0
     for a in range(last):
+        # 0 instead of NaN, for 0 times a weight of 0 is 0 and NaN times it is not
         work.inputs[a] = finite(work.experts[a])
         mixed += work.weights[a] * work.inputs[a]
     work.inputs[last] = mixed
@@ -154,25 +159,30 @@ def _margin(layer, work):
 
 @no_refcount
 def slope_after(signed_margin, q):
-    """Return the slope of the logistic loss after its own step: tau = 1 / (1 + exp(agreement + tau q)), for q >= 0.
+    """Return the slope of the logistic loss after its own step: tau = 1 / (1 + exp(signed_margin + tau q)), q >= 0.
 
-    u = agreement + tau q, the root of u - agreement - q / (1 + e^u), is between agreement and agreement + q: Newton's
-    steps, halving where they would leave. A step's error is about the square of the one before, so that the last, below
-    1e-9, is exact.
+    u = signed_margin + tau q is the root of u - signed_margin - q / (1 + e^u). Newton's steps reach it; one that would
+    leave the bracket of the root becomes a halving of it. A step's error is about the square of the one before, so that
+    the last, below 1e-9, is exact.
     """
+    # tau is between 0 and 1, so the root is between signed_margin and signed_margin + q
     low, high = signed_margin, signed_margin + q
     u = signed_margin
     for _ in range(200):
+        # exp(700) is finite, exp(710) is not
         tau = 1.0 / (1.0 + math.exp(min(u, 700.0)))
         excess = u - signed_margin - q * tau
         if excess > 0.0:
             high = u
         else:
             low = u
+        # Newton's step for u - signed_margin - q tau(u), whose slope is 1 + q tau (1 - tau)
         newton = excess / (1.0 + q * tau * (1.0 - tau))
         following = u - newton
         if abs(newton) <= 1e-9 + 1e-15 * abs(u):
+            # tau at u - newton to first order: its derivative is -tau (1 - tau)
             return tau * (1.0 + (1.0 - tau) * newton)
+        # the bracket catches steps that overshoot where the sigmoid is flat
         u = following if low < following < high else 0.5 * (low + high)
     return 1.0 / (1.0 + math.exp(min(u, 700.0)))
 
@@ -183,13 +193,16 @@ def correct(layer, y, weight, work):
     inputs, moved, size = work.inputs, work.moved, work.inputs.size
     margin = _margin(layer, work)
     q = multiply(layer, size, inputs, moved)
+    # q = 0 without a variance to learn by, infinite or NaN after margins that overflow
     if not 0.0 < q < np.inf:
         return
     tau = slope_after(y * margin, weight * q)
     curvature = weight * tau * (1.0 - tau)
+    # Sherman-Morrison on P⁻¹ += curvature x x': P -= (P x)(P x)' curvature / (1 + curvature q)
     shrunk = math.sqrt(curvature / (1.0 + curvature * q))
     for a in range(size):
         layer.mean[a] += weight * tau * y * moved[a]
+        # the root of the factor on each side, so that P stays symmetric to the last bit
         moved[a] *= shrunk
     for a in range(size):
         if moved[a] != 0.0:
@@ -201,7 +214,9 @@ def correct(layer, y, weight, work):
 def charge(losses, i, y, weight, work):
     """Add the 0/1 losses of the experts, times the record's weight."""
     for a in range(losses.overall.size):
+        # a NaN compares false twice: an expert that has left is charged nothing
         signed_margin = y * work.experts[a]
+        # an expert without an opinion loses as much as one that guesses
         loss = weight * (1.0 if signed_margin < 0.0 else (0.5 if signed_margin == 0.0 else 0.0))
         losses.overall[a] += loss
         losses.tasks[i, a] += loss
@@ -213,6 +228,7 @@ def blend(losses, layer, local, tasks, margins, mixed, work):
 
     An unknown task has the number -1.
     """
+    # a task without labels has no losses of its own: only those over all tasks count
     unknown = Losses(losses.overall, np.zeros((1, losses.overall.size)))
     for t in range(tasks.size):
         _note_experts(margins, t, work)
@@ -232,8 +248,10 @@ def mix(losses, layer, local, tasks, y, weights, predictions, judged, last, mixe
     delay = tasks.size - last
     for s in range(last):
         _note_experts(predictions, s + delay, work)
+        # before record s is learned, as it would have been online
         mixed[s + delay] = stack_inputs(losses, layer, local, tasks[s + delay], work)
         own[s] = mixed[s]
+        # inputs are overwritten: those of record s must be current when the factors learn
         if delay > 0:
             _note_experts(judged, s, work)
             own[s] = stack_inputs(losses, layer, local, tasks[s], work)

@@ -83,6 +83,7 @@ def prepare_entries(preparing, values, features, n, behind, update):
     room for n more. The previous moments are stored for :func:`take_back`. Returns -1, and changes nothing, for a
     record of another width, or if a feature needs a second column.
     """
+    # all reasons to return -1 come before the first change
     if preparing.width > 0 and n != preparing.width:
         return -1
     if update and are_dictionaries(preparing):
@@ -94,6 +95,7 @@ def prepare_entries(preparing, values, features, n, behind, update):
     if preparing.scaled:
         total = scale_entries(preparing, values, features, n, total, update)
     if preparing.constant >= 0:
+        # after the scaling, which leaves the constant as it is, and before unit length, which counts it
         values[np.uint64(n)] = 1.0
         features[np.uint64(n)] = preparing.constant
     if preparing.unit:
@@ -113,6 +115,7 @@ def scale_entries(preparing, values, features, n, total, update):
     for k in range(n):
         j = np.uint64(features[np.uint64(k)])
         if preparing.moments[j, 0] >= 0.0:
+            # the row of before, from which take_back restores the moments
             if update:
                 for m in range(WIDTH):
                     preparing.before[k, m] = preparing.moments[j, m]
@@ -196,6 +199,7 @@ def take_back(preparing, features, n):
     if preparing.scaled:
         if are_dictionaries(preparing):
             preparing.records[0] -= 1
+        # backwards: a feature that occurs twice was first saved by its first entry
         for k in range(n - 1, -1, -1):
             j = np.uint64(features[k])
             if preparing.moments[j, 0] >= 0.0:

@@ -67,6 +67,7 @@ for _kind in (Every, QueryStrategy):
 
 @when(decide, QueryStrategy)
 def _decide(query_strategy, model, i, margin, t):
+    # decided before, if the run was interrupted after the prediction or the label came late
     if query_strategy.answer[t] < 0:
         refresh(query_strategy.query_probability, model)
         _answer(query_strategy, i, margin, t)
@@ -75,8 +76,10 @@ def _decide(query_strategy, model, i, margin, t):
 @compiled
 def _answer(query_strategy, i, margin, t):
     now = query_strategy.clock[0]
+    # one uniform number per round, whether a limit allows the label or not
     query_strategy.clock[0] += 1
     drawn = uniform(query_strategy.seed, now) < chance_of(query_strategy.query_probability, i, abs(margin))
+    # permits() counts the label, so it is asked only after the draw
     query_strategy.answer[t] = 1 if drawn and permits(query_strategy.limits, query_strategy.owner[t], now) else 0
 
 
@@ -153,6 +156,7 @@ def relation_in(model):
     """Return the learned relation of a model."""
 
 
+# b / (b + |margin|) of Cesa-Bianchi et al. (2006) is Inverse; SRDV11 §4 takes b from row i of A
 when(chance_of, Constant)(lambda query_probability, i, size: query_probability.rate)
 when(chance_of, Inverse)(lambda query_probability, i, size: query_probability.c / (query_probability.c + size))
 when(chance_of, Step)(lambda query_probability, i, size: 1.0 if size < query_probability.threshold else 0.0)
@@ -177,6 +181,7 @@ def _refresh_row(query_probability, model):
 
 @compiled
 def _add_up(query_probability, relation):
+    # O(K³), but only after a revision or a new task: between revisions the sums are the same
     if (
         query_probability.revision[0] != relation.status[2]
         or query_probability.revision[1] != relation.inverse.shape[0]
@@ -270,6 +275,7 @@ def _permits_ever(limits, owner, now):
 @when(permits, Sliding)
 def _permits_sliding(limits, owner, now):
     ends, room = limits.ends, limits.rounds.size
+    # rounds enter the ring in order, so those that have left the window are at its beginning
     while ends[1] > 0 and limits.rounds[ends[0]] <= now - limits.width:
         if limits.owners[ends[0]] >= 0:  # else of a task that was forgotten
             limits.held[limits.owners[ends[0]]] -= 1
@@ -277,6 +283,7 @@ def _permits_sliding(limits, owner, now):
         ends[1] -= 1
     if ends[1] >= limits.total or limits.held[owner] >= limits.each:
         return False
+    # the ring has room for every label that this run may ask for
     place = (ends[0] + ends[1]) % room
     limits.rounds[place], limits.owners[place] = now, owner
     limits.held[owner] += 1

@@ -83,6 +83,7 @@ def among(M: Matrix, tasks: NDArray[np.int64]) -> Matrix:
 
 def inverse_among(inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
     """Return the inverse of the rows and columns of A for some tasks, by Schur's complement in A⁻¹."""
+    # (A_SS)⁻¹ = R_SS - R_SO (R_OO)⁻¹ R_OS for R = A⁻¹ and the other tasks O
     others = np.setdiff1d(np.arange(len(inverse)), tasks)
     across = inverse[np.ix_(others, tasks)]
     left = among(inverse, tasks) - across.T @ np.linalg.solve(among(inverse, others), across)
@@ -122,6 +123,7 @@ when(update_row, object)(lambda update, relation, i: None)
 def _add_move(gram, move):
     """Compute W'W += a b' + b a' with b = W'x + ‖x‖² a / 2, which is exactly symmetric."""
     a = move.column
+    # a b' + b a' = a h' + h a' + ‖x‖² a a': W'W changes by a matrix of rank two
     b = move.along + 0.5 * move.size[0] * a
     for j in range(a.size):
         gram.sums[j] += move.size[1] * a[j]
@@ -135,6 +137,7 @@ def step_scale(relation):
     """Return the factor of A⁻¹ in an update: 1, or K^e / tr A⁻¹ with e = ``mean_step``, for a constant mean step."""
     if relation.mean_step == 0:
         return 1.0
+    # without it A⁻¹ and W feed each other and grow without bound, for W += A⁻¹x and A⁻¹ += eta W'W
     return relation.inverse.shape[0] ** relation.mean_step / np.trace(relation.inverse)
 
 
@@ -158,6 +161,7 @@ class LogDetUpdate(namedtuple("LogDetUpdate", "eta unit_trace"), RelationUpdate)
 
 @when(update_relation, LogDetUpdate)
 def _update_by_log_det(update, relation):
+    # SRDV11 (3.7), A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, needs no inversion when A⁻¹ is what is stored
     if not _add_gram(relation.inverse, update.eta, relation.gram.products, largest_entry(relation)):
         return False
     if update.unit_trace == 1:
@@ -168,6 +172,7 @@ def _update_by_log_det(update, relation):
 @noinline
 def _divide_by_trace(inverse):
     """Divide A by its trace, given A⁻¹."""
+    # (A / tr A)⁻¹ = tr A · A⁻¹, and tr A is the sum of 1 / eigenvalue of A⁻¹
     inverse *= np.sum(1.0 / np.linalg.eigvalsh(inverse))
 
 
@@ -175,6 +180,7 @@ def _divide_by_trace(inverse):
 def _add_gram(R, eta, G, largest):
     """Compute R += eta G unless an entry would exceed ``largest``; for positive definite R, check the diagonal."""
     for j in range(R.shape[0]):
+        # |R_jk| <= max R_jj for a positive definite R. "not <=" is true of NaN as well
         if not R[j, j] + eta * G[j, j] <= largest:
             return False
     for j in range(R.shape[0]):
@@ -220,8 +226,10 @@ class VonNeumannUpdate(namedtuple("VonNeumannUpdate", "eta unit_trace exponent k
 
 @when(update_relation, VonNeumannUpdate)
 def _update_by_von_neumann(update, relation):
+    # SRDV11 (3.8) with B = -log A = log A⁻¹; B itself is stored, so no logarithm is ever computed
     exponent = update.exponent + update.eta * relation.gram.products
     if update.unit_trace == 1:
+        # A / tr A = exp(-B - log tr exp(-B) I), so B gains log tr A on its diagonal
         shift = log_trace_exponential(-exponent)
         for j in range(exponent.shape[0]):
             exponent[j, j] += shift
@@ -229,9 +237,12 @@ def _update_by_von_neumann(update, relation):
     if relation.mean_step == 0:
         if outgrows(exponent, np.log(largest_entry(relation))):
             return False
+        # columns are computed on demand: a move needs one, and each revision outdates all
         update.known[:] = 0
+    # A⁻¹ is used up to its trace, so B may grow as long as it is finite
     elif not np.isfinite(np.sum(np.diag(exponent))):
         return False
+    # nothing was changed before this line: an update that fails leaves M as it was
     copy_matrix(exponent, update.exponent)
     if relation.mean_step > 0:
         exponential(update.exponent, relation.inverse)
@@ -282,12 +293,14 @@ class Beta(namedtuple("Beta", "beta"), Divergence):
 @when(gradient, Beta)
 def _gradient_of_beta(divergence, value):
     less = divergence.beta - 1.0
+    # expm1 loses no digits near beta = 1, where (a^less - 1) / less tends to log a
     return np.log(value) if less == 0.0 else np.expm1(less * np.log(value)) / less
 
 
 @when(inverse_gradient, Beta)
 def _inverse_gradient_of_beta(divergence, value):
     less = divergence.beta - 1.0
+    # log1p of less than -1 is NaN, which tells that no eigenvalue has this gradient
     return np.exp(value) if less == 0.0 else np.exp(np.log1p(less * value) / less)
 
 
@@ -336,6 +349,7 @@ def write_out(update, inverse):
     """Write the A⁻¹ = P^power for B = f(P)."""
     values, vectors = np.linalg.eigh(update.dual)
     for j in range(values.size):
+        # f acts on eigenvalues, so f⁻¹(B) has the eigenvectors of B
         values[j] = inverse_gradient(update.divergence, values[j])
         if update.power < 0:
             values[j] = 1.0 / values[j] if values[j] > 0.0 else np.inf
@@ -344,6 +358,7 @@ def write_out(update, inverse):
 
 @when(update_relation, DivergenceUpdate)
 def _update_by_divergence(update, relation):
+    # SRDV11 (3.6) for P = A, with both sides mapped by f: f(A_s) = f(A_{s-1}) - eta W'W
     dual = update.dual - update.eta * relation.gram.products
     if not np.all(np.isfinite(dual)):
         return False
@@ -361,6 +376,7 @@ def _update_by_divergence(update, relation):
     if not np.max(spread) <= largest_entry(relation):
         return False
     _compose_apart(spread, vectors, dual, relation.inverse)
+    # the dual must be that of the normalised P, or the next update would start elsewhere
     if update.unit_trace == 1:
         for j in range(values.size):
             values[j] = gradient(update.divergence, values[j])
@@ -373,6 +389,7 @@ def _update_by_divergence(update, relation):
 @noinline
 def _compose_apart(values, vectors, like, out):
     """Write V diag(values) V', exactly zero between a task and all others if ``like`` is."""
+    # symmetrised, because rounding of the product differs between the two triangles
     product = np.dot(vectors * values, vectors.T)
     symmetrise(product, out)
     for j in range(out.shape[0]):
@@ -455,6 +472,7 @@ def _covariance(gram, d, ridge, out):
     """Write the covariance of the task vectors over their d features, plus ridge I."""
     for j in range(out.shape[0]):
         for k in range(out.shape[0]):
+            # SRDV11 (3.9): sums[j] / d is the mean weight of task j over the features; d = 1 divides by 1
             out[j, k] = (gram.products[j, k] - gram.sums[j] * gram.sums[k] / d) / max(d - 1.0, 1.0)
         out[j, j] += ridge
 
@@ -468,6 +486,7 @@ def _update_by_covariance(update, relation):
 def _write_covariance(update, gram, inverse, largest):
     d = update.features[0]
     for j in range(inverse.shape[0]):
+        # a covariance is at most the larger of the two variances, so the diagonal tells
         if not (gram.products[j, j] - gram.sums[j] ** 2 / d) / max(d - 1.0, 1.0) <= largest:
             return False
     _covariance(gram, d, update.ridge, inverse)
@@ -476,6 +495,7 @@ def _write_covariance(update, gram, inverse, largest):
 
 @when(absorb, PrecisionUpdate)
 def _absorb_into_precision(update, relation):
+    # it reads the sums from before the move, so it comes before they change
     _note_centred(update.last, update.features[0], relation.gram, relation.move)
     update.since[0] += 1
     _add_move(relation.gram, relation.move)
@@ -484,9 +504,11 @@ def _absorb_into_precision(update, relation):
 @noinline
 def _note_centred(last, d, gram, move):
     """Store the a and b of the change a b' + b a' of the centred Gram matrix."""
+    # ‖x - mean‖² = ‖x‖² - (Σ x)² / d
     length = move.size[0] - move.size[1] ** 2 / d
     for j in range(move.column.size):
         last[0, j] = move.column[j]
+        # the centred h is W'x - Σx Σw / d; half the centred ‖x‖² a makes the change a b' + b a', as in _add_move
         last[1, j] = move.along[j] - move.size[1] * gram.sums[j] / d + 0.5 * length * move.column[j]
 
 
@@ -504,11 +526,13 @@ def _write_precision(update, gram, inverse):
     if fresh or not _rank_two(inverse, update.last[0], update.last[1], max(update.features[0] - 1.0, 1.0)):
         A = np.empty((K, K))
         _covariance(gram, update.features[0], update.ridge, A)
+        # A of weights that overflowed; without this the inverse would be NaN
         if not np.all(np.isfinite(A)):
             return False
         inverted = np.linalg.inv(A)
         symmetrise(inverted, inverse)
         update.since[1] = 0
+    # 0 moves since this revision, one more revision since the inversion
     update.since[0], update.since[1] = 0, update.since[1] + 1
     return True
 
@@ -517,13 +541,16 @@ def _write_precision(update, gram, inverse):
 def _rank_two(P, a, b, d):
     """Update P = A⁻¹ for A + (a b' + b a') / d by Woodbury's identity; return False if rounding is too large."""
     u, v = np.dot(P, a), np.dot(P, b)
+    # with U = [a b] and S = [0 1; 1 0] / d, (S⁻¹ + U'PU) / d = [p q; q r]
     p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
     determinant = q * q - p * r
+    # q² and p r nearly cancel where A is nearly singular after the change
     if not determinant > 1e-6 * (q * q + abs(p * r)):
         return False
     scaled = d * determinant
     for j in range(a.size):
         along_u, along_v = (q * v[j] - r * u[j]) / scaled, (q * u[j] - p * v[j]) / scaled
+        # one triangle and its mirror image, so that P stays symmetric to the last bit
         for k in range(j + 1):
             P[j, k] -= along_u * u[k] + along_v * v[k]
             P[k, j] = P[j, k]
@@ -552,6 +579,7 @@ class RootUpdate(namedtuple("RootUpdate", "ridge power"), RelationUpdate):
 def _root(G):
     """Return eigenvalues of G^(1/2) / tr and eigenvectors; the eigenvalues sum to 1, or to 0 for W = 0."""
     values, vectors = np.linalg.eigh(G)
+    # rounding may leave eigenvalues of a singular W'W below zero
     roots = np.sqrt(np.maximum(values, 0.0))
     total = np.sum(roots)
     return roots / total if total > 0.0 else roots, vectors
@@ -563,6 +591,7 @@ def _compose(values, vectors, G, at_zero, out):
     product = np.dot(vectors * values, vectors.T)
     symmetrise(product, out)
     for j in range(out.shape[0]):
+        # an eigenbasis of the null space is arbitrary and mixes tasks without weights with others
         if G[j, j] == 0.0:
             out[j, :] = 0.0
             out[:, j] = 0.0
@@ -574,7 +603,9 @@ def _update_by_root(update, relation):
     products = relation.gram.products
     if not np.isfinite(np.trace(products)):
         return False
+    # SRDV11 (3.10); ridge I is added because W'W is singular until all tasks have moved
     roots, vectors = _root(products)
+    # before the first move there is no matrix of trace one to take: M stays
     if np.sum(roots) > 0.0:
         values, at_zero = roots + update.ridge, update.ridge
         if update.power < 0:
@@ -601,5 +632,6 @@ class FixedUpdate(namedtuple("FixedUpdate", "target"), RelationUpdate):
 
 @when(update_relation, FixedUpdate)
 def _update_to_target(update, relation):
+    # until EPOCH moves were spread by A_0 = I / K, from here on by the fixed relation
     copy_matrix(update.target, relation.inverse)
     return True

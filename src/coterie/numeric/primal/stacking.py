@@ -118,6 +118,7 @@ class Stacking(NamedTuple):
 @no_refcount
 def _age(count):
     """Return the age class of a task with this many labels: the number of bits of that count, at most AGES - 1."""
+    # by powers of two, because errors fall with the number of labels ever more slowly
     age = 0
     while count >= 1.0 and age < AGES - 1:
         count *= 0.5
@@ -128,6 +129,7 @@ def _age(count):
 @no_refcount
 def _mean_square(spread, age):
     """Return e, the mean squared residual of predictions for tasks in this age class."""
+    # shrinks the mean of an age towards that of all ages, which is shrunk towards 1
     number, total = 0.0, 0.0
     for a in range(AGES):
         number += spread.ages[a, 0]
@@ -140,24 +142,29 @@ def _mean_square(spread, age):
 def _variance(spread, i, age):
     """Return the variance of predictions for task i at this age; at age 0 that of all tasks."""
     e = _mean_square(spread, age)
+    # without labels of the task its own factor is not known
     if age == 0:
         return e
+    # a task's factor is shrunk towards 1 by TASK_PRIOR residuals of average size
     return e * (spread.tasks[i, 1] + TASK_PRIOR) / (spread.tasks[i, 0] + TASK_PRIOR)
 
 
 @no_refcount
 def bin_of(score):
     """Return the histogram bin of a standardised residual."""
+    # asinh is linear near 0 and logarithmic in the tails, so few bins reach far
     place = math.floor((math.asinh(4.0 * score) + REACH) * (0.5 * BINS / REACH))
     return int(min(max(place, 0.0), BINS - 1.0))
 
 
 @no_refcount
 def _count(spread, i, age, residual, w):
+    # from before this residual: bins must compare it with what was predicted
     e, variance = _mean_square(spread, age), _variance(spread, i, age)
     square = bounded(residual * residual)
     spread.bins[age, bin_of(residual / math.sqrt(variance))] += w
     spread.ages[age, 0] += w
+    # bounded, so that sums stay finite
     spread.ages[age, 1] += w * square
     spread.tasks[i, 0] += w
     spread.tasks[i, 1] += w * bounded(square / e)
@@ -190,6 +197,7 @@ def _age_of(model, i):
 def _active(margins, t):
     """Return the number of members that have not stopped."""
     active = 0
+    # members leave from the last to the first, so the first NaN ends the search
     while active < margins.shape[0] and margins[active, t] == margins[active, t]:
         active += 1
     return active
@@ -201,7 +209,9 @@ def _predict(model, margins, t, work):
     active, prediction = _active(margins, t), 0.0
     for a in range(work.inputs.size):
         margin = margins[a, t] if a < active else 0.0
+        # clipped to the range of the labels: a member that diverges cannot carry the mean with it
         work.inputs[a] = min(max(margin, model.extremes[0]), model.extremes[1])
+        # equal weights until the last step has learned from a label
         prediction += work.inputs[a] * (model.last.mean[a] if model.clock[0] > START else 1.0 / active)
     return prediction
 
@@ -210,6 +220,7 @@ def _predict(model, margins, t, work):
 def _leave(last, a):
     """Condition the weights of members on a weight of 0 for the stopped member a."""
     variance = last.covariance[a, a]
+    # a Gaussian conditioned on v_a = 0: mean and covariance lose their regression on v_a
     if variance > 0.0:
         for b in range(last.mean.size):
             if b != a:
@@ -229,6 +240,7 @@ def _learn(model, i, age, y, w, margin, active, work):
     """Update the weights of members from their predictions, and the variances by the residual."""
     last, S = model.last, work.inputs.size
     for a in range(active, S):
+        # a variance of 0 is that of a member which has left before
         if last.covariance[a, a] > 0.0:
             _leave(last, a)
     # members may have left before the first update: those that stay share equally
@@ -236,12 +248,14 @@ def _learn(model, i, age, y, w, margin, active, work):
         for a in range(active):
             last.mean[a] = 1.0 / active
     if model.clock[0] >= START:
+        # unit noise over the record's weight; the variance of the prediction is added below
         total, residual = 1.0 / w, y
         for a in range(S):
             residual -= last.mean[a] * work.inputs[a]
         total += multiply(last, S, work.inputs, work.moved)
         absorb(last, S, PRIORS, 0.5 ** (1.0 / HALF_LIFE), residual, total, work.moved, work.factors)
         _count(model.spread, i, age, y - margin, w)
+    # weights count in labels, ages and spreads, but START counts records
     model.labels[i] += w
     model.clock[0] += 1
     model.extremes[0] = min(model.extremes[0], y)
@@ -251,6 +265,7 @@ def _learn(model, i, age, y, w, margin, active, work):
 @no_refcount
 def _was_predicted(predictions, s):
     known = False
+    # zeros stand for a record that was not predicted before
     for a in range(predictions.shape[0] - 1):
         known = known or predictions[a, s] != 0.0
     return known
@@ -272,9 +287,8 @@ def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, las
 
     ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
     ``predictions`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted;
-    it has them of the first ``given`` records, which were predicted in an earlier run. Zeros stand for what is not
-    known: such records are judged by what would be predicted when the label comes. There are no columns if every label
-    comes at once.
+    those of the first ``n_predicted`` records are from an earlier run. Zeros stand for predictions that are not known:
+    such records are judged by what would be predicted when the label comes. There are no columns if no label is late.
     """
     delay = tasks.size - last
     work = allocate_work(model)
@@ -284,6 +298,7 @@ def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, las
         if delay > 0 and t >= n_predicted:
             _note(model, foreseen, t, tasks[t], predictions, work)
             margins[t] = predictions[S, t]
+        # with late labels the members' margins of today are learned from only where no prediction is known
         i = tasks[s]
         own[s] = _predict(model, now, s, work)
         if delay == 0:

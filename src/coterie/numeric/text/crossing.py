@@ -44,6 +44,7 @@ class Pairs(NamedTuple):
     def from_known(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
         """Make a table of these distinct pairs, in the order of their columns, with room for more."""
         count, known = len(known), enlarged(known, max(len(known) + more, 32))
+        # a power of two with at most half of the cells in use
         cells = np.zeros((2 ** math.ceil(math.log2(2 * len(known))), 2), np.int64)
         keys = known[:count, 0].astype(np.int64) << 32 | known[:count, 1]
         add(cells, keys, 0, np.empty(count, np.int64), np.empty(count, np.int64))
@@ -61,8 +62,10 @@ class Pairs(NamedTuple):
 @no_refcount
 def _column(pairs, i, j, resize):
     """Return the column of a pair; -1 if it has none and ``resize`` is False."""
+    # two features of 32 bits in one key of 64: a single comparison tells pairs from each other
     key: Any = np.int64((np.uint64(i) << _32) | np.uint64(j))
     at = cell_of(pairs.cells, key)
+    # 0 marks a free cell because columns are stored plus one
     if pairs.cells[at, 1] == 0 and resize:
         column = pairs.used[0]
         pairs.used[0] += 1
@@ -80,6 +83,7 @@ def cross(pairs, left, right, constant, unit, resize, values, features, starts, 
     room for all pairs. If ``unknown`` has room, the squared length of what is left out of each record is written there,
     and counts in its length.
     """
+    # ‖x ⊗ a‖² = ‖x‖² ‖a‖², so what is left out follows without its products
     n, squares = 0, _squares(left.values, left.starts[0], left.starts[1])
     for k in range(right.starts.size - 1):
         first = n
@@ -89,11 +93,13 @@ def cross(pairs, left, right, constant, unit, resize, values, features, starts, 
         left_out = 0.0
         if unknown.size:
             whole = squares * _squares(right.values, right.starts[k], right.starts[k + 1])
+            # a difference of sums, which rounding may bring below zero
             left_out = max(whole - _squares(values, first, n), 0.0)
             unknown[k] = left_out
         if constant >= 0:
             values[n], features[n] = 1.0, constant
             n += 1
+        # the part left out counts in the length: a record with unknown pairs is not stretched to 1
         if unit:
             square = _squares(values, first, n) + left_out
             _divide(values, first, n, math.sqrt(square))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _FIELD_START, _PLAIN, _QUOTED, _CLOSING = range(4)
 _OTHER, _DELIMITER, _QUOTE, _BREAK = range(4)
 
+# rows are states; columns are other bytes, delimiter, quote, line break
 _NEXT = np.array(
     [
         [_PLAIN, _FIELD_START, _QUOTED, _FIELD_START],
@@ -48,12 +49,14 @@ def _scan(data, kind, final, out):
     for i in range(n):
         k = kind[data[i]]
         if k == _BREAK:
+            # the pair of carriage return and line feed is one line break
             feed_of_pair = data[i] == 10 and i > 0 and data[i - 1] == 13
             lines += not feed_of_pair
             if state != _QUOTED:
                 # a carriage return at the very end may be half of a pair: wait for its line feed
                 if i + 1 == n and data[i] == 13 and not final:
                     break
+                # empty lines are no records
                 if i > begin:
                     out.start[count], out.stop[count] = begin, i
                     out.fields[count], out.line[count] = fields, begin_line
@@ -62,6 +65,7 @@ def _scan(data, kind, final, out):
         elif k == _DELIMITER and state != _QUOTED:
             fields += 1
         state = _NEXT[state, k]
+    # the last record needs no line break, but an open quote is never complete
     if final and begin < n and state != _QUOTED:
         out.start[count], out.stop[count] = begin, n
         out.fields[count], out.line[count] = fields, begin_line

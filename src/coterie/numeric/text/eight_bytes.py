@@ -49,12 +49,14 @@ def _before(marks):
 @no_refcount
 def digits_in(word):
     """Count the bytes before the first non-digit."""
+    # adding 0x46 sets the highest bit of bytes above "9", and subtracting "0" that of bytes below "0"
     return _before((word + _BEYOND_NINE) | (word - _ZEROS))
 
 
 @no_refcount
 def name_in(word):
     """Count the bytes before the first that may end a name: a colon, a bar, a blank or a lower code."""
+    # xor leaves a zero where a byte is the one looked for, and subtracting 1 sets the highest bit there
     low, colon, bar = (word - _AFTER_BLANK) & ~word, word ^ _COLONS, word ^ _BARS
     return _before(low | ((colon - _ONES) & ~colon) | ((bar - _ONES) & ~bar))
 
@@ -62,8 +64,11 @@ def name_in(word):
 @no_refcount
 def append_digits(w, word, n):
     """Append the first n bytes, which are digits, to the decimal number w."""
+    # moved up, so that the digits missing to eight are zeros in front
     digits = (word << np.uint64(64 - 8 * n)) & _VALUES if n > 0 else np.uint64(0)
+    # ten times each digit plus the next one: pairs of digits in every second byte
     pairs = digits * _TEN + (digits >> _8)
+    # two products add four pairs with their powers of 100 in the upper half
     value = ((pairs & _PAIRS) * _HUNDREDS + ((pairs >> _16) & _PAIRS) * _REST) >> _32
     longer: np.uint64 = w * _TENS[n] + value
     return longer

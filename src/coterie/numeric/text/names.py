@@ -72,6 +72,7 @@ def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
     last = np.uint64(table.cells.size - 1)
     cell = hashed & mask & last
     while table.cells[cell] != 0:
+        # the same column: the name that is known, or another one that shares it
         if (table.cells[cell] ^ hashed) & mask == 0:
             if table.cells[cell] != hashed:
                 table.shared[cell] = True
@@ -79,6 +80,7 @@ def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
         cell = (cell + np.uint64(1)) & last
     n = table.counts[0]
     if n == table.hashes.size:
+        # a full table is only noted: names are a help for reading models, no part of them
         table.counts[1] += 1
         return
     table.cells[cell] = table.hashes[n] = hashed

@@ -80,6 +80,7 @@ def _round_product(w, q):
     zeros = _leading_zeros(w)
     w = w << np.uint64(zeros)
     high, low = _product(w, _POWERS[q - LOWEST_POWER, 0])
+    # Lemire (2021): only a carry through nine ones can change the result, so the second word seldom counts
     if high & _BEYOND_PRECISION == _BEYOND_PRECISION:
         carry, _ = _product(w, _POWERS[q - LOWEST_POWER, 1])
         low = low + carry
@@ -88,6 +89,7 @@ def _round_product(w, q):
     upper = high >> np.uint64(63)
     shift = upper + np.uint64(9)
     significand = high >> shift
+    # ties round to even; only these powers of ten have exact ones
     halfway_is_exact = low <= _1 and -4 <= q <= 23
     if halfway_is_exact and significand & np.uint64(3) == _1 and significand << shift == high:
         significand = significand - _1
@@ -102,6 +104,7 @@ def decimal_value(w, q):
     """Return the nearest double to w·10^q; 0 below 1e-290, infinity beyond the doubles."""
     if w == 0:
         return 0.0
+    # Clinger (1990): both factors are exact doubles, so the result is rounded once
     if w <= np.uint64(1 << 53) and -22 <= q <= 22:
         exact: float = np.float64(w) / _EXACT_POWERS[-q] if q < 0 else np.float64(w) * _EXACT_POWERS[q]
         return exact
@@ -133,11 +136,13 @@ def _first_digits(data, i, stop):
     """Read the first 19 digits in ``data[i:stop]``, around a decimal point, and count the others."""
     w, digits, beyond = np.uint64(0), 0, 0
     for k in range(i, stop):
+        # unsigned, so that characters below "0" become large numbers: one comparison finds digits
         digit = np.uint64(byte(data, k)) - _ZERO
         if digit > _NINE:
             continue
         if digits < _MAX_DIGITS:
             w = w * _TEN + digit
+            # leading zeros are no digits of the significand
             digits += w != 0
         else:
             beyond += 1
@@ -177,11 +182,13 @@ def scan_number(data, i, stop):
     if i < stop and (byte(data, i) == 43 or negative):
         i += 1
     first, q = i, 0
+    # the whole part has few digits as a rule
     w, i = _digit_by_digit(data, i, stop, np.uint64(0))
     digits = i - first
     if i < stop and byte(data, i) == 46:
         w, end = _read_digits(data, i + 1, stop, w)
         q, i = i + 1 - end, end
+        # q is minus the number of decimals
         digits -= q
     if digits == 0:
         return np.nan, i
@@ -190,6 +197,7 @@ def scan_number(data, i, stop):
         q += beyond
     if i < stop and (byte(data, i) | 32) == 101:
         power, end = _exponent(data, i + 1, stop)
+        # an "e" without digits is no part of the number
         if end > i + 1:
             q, i = q + power, end
     value = decimal_value(w, q)

@@ -80,6 +80,7 @@ def merge_repeats(indptr, indices, values):
         first, size = at, _size(stop - start)
         for i in range(start, stop):
             key, value = indices[np.uint64(i)], values[np.uint64(i)]
+            # zeros are dropped before they take a cell
             if value == 0.0:
                 continue
             position = _find_or_add(table, size, first, at, indices, key)

@@ -38,6 +38,7 @@ def _scan_index(data, i, stop):
     """Read the integer that starts at `i`: its value (clipped below 10^18) and its end."""
     value = 0
     while i < stop and 48 <= data[i] <= 57:
+        # saturates instead of wrapping: any index that large is too large anyway
         value = min(value * 10 + (data[i] - 48), 10**17)
         i += 1
     return value, i
@@ -57,6 +58,7 @@ def _read_query(data, i, stop, row, task):
 def _read_entry(data, i, stop, d):
     """Read ``index:value``; return its code, its end, the index and the value."""
     index, colon = _scan_index(data, i, stop)
+    # no colon follows the digits: the word is without one, or its index is not a whole number
     if colon == stop or data[colon] != 58:
         end = word_end(data, i, stop)
         return NO_COLON if find(data, i, end, 58) == end else NOT_AN_INDEX, end, 0, 0.0
@@ -78,6 +80,7 @@ def _read_row(data, start, stop, d, row, at, out):
     if i == stop:
         return BLANK, at, i, i
     end = word_end(data, i, stop)
+    # a first word with a colon is an entry: the label is optional
     if find(data, i, end, 58) == end:
         out.label[row] = parse_number(data, i, end)
         if not usable(out.label[row]):
@@ -101,6 +104,7 @@ def _read_rows(data, start, stop, d, out):
         first = out.indptr[row]
         code, at, out.token[row, 0], out.token[row, 1] = _read_row(data, start[row], stop[row], d, row, first, out)
         out.fault[row] = code
+        # a faulty row leaves no entries, so the rows behind it are not affected
         out.indptr[row + 1] = at if code == GOOD else first
 
 

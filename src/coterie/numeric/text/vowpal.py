@@ -47,6 +47,7 @@ def _ends_word(c):
 def _word_end(data, i, stop):
     """Return the end of the word at `i` (a blank or a bar), and its first colon (the end if there is none)."""
     colon = -1
+    # the first colon only: later ones belong to the value or are an error there
     while i < stop and not _ends_word(byte(data, i)):
         if byte(data, i) == 58 and colon < 0:
             colon = i
@@ -63,6 +64,7 @@ def _value(data, colon, end):
 @no_refcount
 def _same(data, start, stop, name):
     same = stop - start == len(name)
+    # no early exit, and no bytes are read when the lengths differ
     for i in range(len(name) if same else 0):
         same = same and data[start + i] == name[i]
     return same
@@ -76,6 +78,7 @@ def _read_header(data, i, bar, row, out):
     while i < bar:
         end, _ = _word_end(data, i, bar)
         following = skip_blanks(data, end, bar)
+        # "label |" needs the blank: a word that touches the bar is a tag even without its quote
         if end == bar or (following == bar and data[i] == 39):
             return GOOD, i, end
         value = parse_number(data, i, end)
@@ -99,10 +102,12 @@ def _hash_name(data, i, stop, state):
     """Hash the bytes up to one that may end a name."""
     n = 8
     while n == 8 and i + 8 <= stop:
+        # eight bytes at a time: the end of a name is one operation on them
         word = eight(data, i)
         n = name_in(word)
         for k in range(8):
             following = fnv1a_of(state, (word >> np.uint64(8 * k)) & np.uint64(255))
+            # a select, because the number of bytes cannot be predicted
             state = following if k < n else state
         i += n
     return state, i
@@ -111,6 +116,7 @@ def _hash_name(data, i, stop, state):
 @no_refcount
 def _hash_count(n, state):
     """Hash the digits of a number."""
+    # digits from the first on: the order in which the name would be written
     power = 1
     while power * 10 <= n:
         power *= 10
@@ -123,6 +129,7 @@ def _hash_count(n, state):
 @no_refcount
 def _spells(data, i, a, b, c):
     """Return True for these three letters, upper or lower case."""
+    # capital and small letters differ in the bit of 32
     return bool((data[i] | 32) == a and (data[i + 1] | 32) == b and (data[i + 2] | 32) == c)
 
 
@@ -133,6 +140,7 @@ def _is_text(data, i, end):
     if i == end or 48 <= c <= 57 or c == 43 or c == 45 or c == 46:
         return False
     # nan, inf and infinity
+    # "inf" has 3 letters and "infinity" 8; words of other lengths, such as "info", are text
     infinite = (end - i == 3 or end - i == 8) and _spells(data, i, 105, 110, 102)
     return not (infinite or (end - i == 3 and _spells(data, i, 110, 97, 110)))
 
@@ -141,11 +149,13 @@ def _is_text(data, i, end):
 def _read_feature(data, i, stop, state):
     """Read a plain feature: its hash state up to the colon, its value, its end and the name's end; else NaN."""
     begin = i
+    # most of the name by words of eight bytes, the rest byte by byte
     state, i = _hash_name(data, i, stop, state)
     while i < stop:
         c = byte(data, i)
         if c == 58:
             value, end = scan_number(data, i + 1, stop)
+            # a value that ends within a word is no number; text as a value is read by _read_unusual
             good = i > begin and (end == stop or _ends_word(byte(data, end)))
             return state, (value if good else np.nan), end, i
         if _ends_word(c):
@@ -163,11 +173,13 @@ def _read_unusual(data, i, stop, state, scale, unnamed):
     Text makes the name ``name:text``, or ``0:text``: so Vowpal Wabbit has it, which counts no text.
     """
     end, colon = _word_end(data, i, stop)
+    # the name; without one the text stands for feature 0 of its namespace
     if colon > i:
         state = fnv1a(state, data, i, colon)
     if _is_text(data, colon + 1, end):
         state = state if colon > i else _hash_count(0, state)
         return fnv1a(state, data, colon, end), 1.0, end, (end if colon > i else i), unnamed
+    # a name with a bad number, or a lone colon: neither form
     if colon > i or end == i + 1:
         return state, np.nan, end, i, unnamed
     return _hash_count(unnamed, state), parse_number(data, i + 1, end) * scale, end, i, unnamed + 1
@@ -179,12 +191,14 @@ def _read_namespace(data, i, stop, at, mask, names, noting, out):
     end, colon = _word_end(data, i, stop)
     space, space_end = i, colon
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
+    # key "namespace^feature"; the namespace without a name adds no caret
     prefix = fnv1a_of(prefix, _CARET) if colon > i else prefix
     scale = _value(data, colon, end)
     if not usable(scale):
         return NOT_A_NUMBER, at, i, end
     indices, values = out.indices, out.values
     i = skip_blanks(data, end, stop)
+    # numbers without names are counted from their bar on
     unnamed = 0
     while i < stop and byte(data, i) != 124:
         state, value, end, name_end = _read_feature(data, i, stop, prefix)
@@ -208,6 +222,7 @@ def _read_task(data, i, stop, row, out):
     """Store the first feature of the task's namespace; return the next bar."""
     end, _ = _word_end(data, i, stop)
     i = skip_blanks(data, end, stop)
+    # the first feature of the first such namespace; others are no features of the record
     if i < stop and data[i] != 124 and out.task[row, 1] == 0:
         end, colon = _word_end(data, i, stop)
         out.task[row, 0], out.task[row, 1] = i, colon
@@ -232,6 +247,7 @@ def _read_row(data, start, stop, task, mask, names, row, at, out):
         else:
             code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, names, noting, out)
             i = first
+    # both places are equal unless a task was read
     if code == GOOD and len(task) > 0 and out.task[row, 0] == out.task[row, 1]:
         return NO_TASK, at, start, stop
     return code, at, first, end
@@ -245,6 +261,7 @@ def _read_rows(data, start, stop, task, mask, names, out):
             data, start[row], stop[row], task, mask, names, row, first, out
         )
         out.fault[row] = code
+        # a faulty row leaves no entries, so the rows behind it are not affected
         out.indptr[row + 1] = at if code == GOOD else first
 
 
@@ -286,6 +303,7 @@ def _number_words(data, place, table, first, numbers):
     for row in range(len(place)):
         start, stop = place[row, 0], place[row, 1]
         cell = mix(fnv1a(FNV_OFFSET, data, start, stop)) & mask
+        # linear probing; the table is at most half full, so a free cell ends each search
         while table[cell] >= 0:
             other = first[table[cell]]
             if _same(data, start, stop, data[place[other, 0] : place[other, 1]]):
@@ -316,6 +334,7 @@ def number_words(data: NDArray[np.uint8], place: NDArray[np.int64]) -> tuple[NDA
     ([0, 1], [0, 1, 0])
     """
     n = len(place)
+    # a power of two with more than twice as many cells as words
     table = np.full(2 << n.bit_length(), -1, np.int64)
     first, numbers = np.empty(n, np.int64), np.empty(n, np.int64)
     count = _number_words(data, place, table, first, numbers)

@@ -97,6 +97,7 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
         state = prefix
         inside = False
         for i in range(offsets[row], offsets[row + 1] + 1):
+            # one step beyond the end, where a separator ends the last token
             c = FOLDED[data[i]] if i < offsets[row + 1] else np.uint8(0)
             if c:
                 begun = begun if inside else i
@@ -114,6 +115,7 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
                 values[position] += 1.0
                 state, inside = prefix, False
         for position in range(first, at):
+            # term frequencies, log(1 + count)
             values[position] = math.log(1.0 + values[position])
         counts[row] = at - first
     return at

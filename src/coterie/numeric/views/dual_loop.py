@@ -109,16 +109,19 @@ def _report(mean, potential, coefficients, pasts, values, products):
     if mean == 0:
         return margin_of(potential, products)
     total, size = 0.0, 0.0
+    # the sum of F over all rounds times V'X counts every move from round 1: FOR09 (3.1.23)
     for k in range(products.size):
         term = summed(potential, k) * products[k]
         total += term
         size += abs(term)
+    # minus what F had summed before each move: FOR09 (3.1.24), F̄_s = C_T - C_{t_s} with prefix sums C
     for s in range(coefficients.size):
         if coefficients[s] != 0.0:
             for k in range(products.size):
                 term = coefficients[s] * pasts[s, k] * values[s, k]
                 total -= term
                 size += abs(term)
+    # the mean over the rounds; sums that cancel to rounding are ties
     return total / max(potential.clock[0], 1.0) if abs(total) > ROUNDING * size else 0.0
 
 
@@ -127,6 +130,7 @@ def margin_of(potential, products):
     """Return Σ F ∘ V'X."""
     margin = 0.0
     for k in range(products.size):
+        # Tr(F'V'X) of FOR09 (3.1.10), scale included: means of weights need it, signs do not
         margin += potential.factor[k] * products[k]
     return margin
 
@@ -143,6 +147,7 @@ def weigh(coefficients, values, products, sizes):
                 term = c * values[s, k]
                 products[k] += term
                 sizes[k] += abs(term)
+    # a tie must be a tie whatever the order of supports, because a zero margin is a mistake
     for k in range(products.size):
         if abs(products[k]) <= ROUNDING * sizes[k]:
             products[k] = 0.0
@@ -157,12 +162,14 @@ def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
     n, before = values.shape[0], coefficients.size - values.shape[0]
     products, sizes = np.zeros(values.shape[2]), np.zeros(values.shape[2])
     for t in range(n):
+        # records whose labels come later are predicted before record t is learned
         if t < later.shape[0]:
             weigh(coefficients, later[t], products, sizes)
             moves.margins[t] = _report(mean, potential, coefficients, pasts, later[t], products)
         weigh(coefficients, values[t], products, sizes)
         margin = margin_of(potential, products)
         moves.own[t] = margin
+        # the round counts before its move: the mean is over the weights before each round
         potential.clock[0] += 1.0
         if triggers_update(rule, y[t] * margin):
             # the record itself comes behind the supports and is one of them from now on
@@ -170,9 +177,12 @@ def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
             tau = stretch(rule, potential, own, y[t] * margin)
             moves.step_sizes[t] = tau
             if tau > 0.0:
+                # past must have the factors of all rounds up to now before V changes
                 elapse(potential)
+                # the products of the norm, in one space by FOR09 (3.1.17), from V'X of before the move
                 absorb(potential, y[t] * tau, products, own)
                 coefficients[before + t] = y[t] * tau
+                # C_{t_s}, the part of the sum of F that does not count for this support
                 copy_vector(potential.past, pasts[before + t])
                 refresh(potential)
 

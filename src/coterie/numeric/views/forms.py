@@ -41,6 +41,7 @@ class DenseViews(NamedTuple):
         return np.ascontiguousarray(self.values[:, self.edges[k] : self.edges[k + 1]])
 
 
+# row r is view r % K of record r // K; entries are columns of all views together
 when(begin, DenseViews)(lambda rows, r: rows.edges[r % (rows.edges.size - 1)])
 when(end, DenseViews)(lambda rows, r: rows.edges[r % (rows.edges.size - 1) + 1])
 when(feature, DenseViews)(lambda rows, r, k: k - rows.edges[r % (rows.edges.size - 1)])
@@ -65,6 +66,7 @@ def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
     require_shape("features of views", rows.features, len(rows.values))
     ends = starts[0] == 0 and starts[-1] == len(rows.values)
     require(ends and (starts[1:] >= starts[:-1]).all(), "the entries of views are not one behind another")
+    # every entry against the width of its own view
     most = np.repeat(np.tile(np.asarray(widths, np.int64), n), np.diff(starts))
     require_within("features of views", rows.features, 0, np.inf)
     require((rows.features < most).all(), "a view has features beyond its width")
@@ -143,6 +145,7 @@ def emptied(block: Any, present: NDArray[np.bool_]) -> Any:
     """Set absent rows to zero: in place for an array, in a copy for a CSR matrix."""
     if hasattr(block, "indptr"):
         block = block.tocsr(copy=True)
+        # stored zeros would count as entries, so they are removed from the structure as well
         block.data[np.repeat(~present, np.diff(block.indptr))] = 0.0
         block.eliminate_zeros()
         return block
@@ -161,8 +164,10 @@ def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> ViewRows:
         csr_array((n, d)) if block is None else csr_array(block) for block, d in zip(blocks, widths, strict=True)
     ]
     whole = csr_array(hstack(matrices, format="csr"))
+    # entries in order of features, each once: products of two sparse views rely on both
     whole.sum_duplicates()
     edges = edges_of(widths)
+    # which view a column of all views belongs to; counts by record and view are the lengths of the rows
     view = np.searchsorted(edges, whole.indices, side="right") - 1
     record = np.repeat(np.arange(n), np.diff(whole.indptr))
     counts = np.bincount(record * len(widths) + view, minlength=n * len(widths))
@@ -174,6 +179,7 @@ def _dense(rows: Csr, edges: NDArray[np.int64]) -> DenseViews:
     trimmed, K = rows.trimmed(), len(edges) - 1
     owner = np.repeat(np.arange(trimmed.n_records), np.diff(trimmed.starts))
     values = np.zeros((trimmed.n_records // K, edges[-1]))
+    # unbuffered, so that entries of a repeated feature add up
     np.add.at(values, (owner // K, edges[owner % K] + trimmed.features), trimmed.values)
     return DenseViews(values, edges)
 

@@ -60,6 +60,7 @@ class Schatten(NamedTuple):
         """Return ‖w_k‖ for every view, (diag FGF)^(1/2)."""
         K = len(self.gram)
         F = self.factor.reshape(K, K)
+        # ‖w_k‖² is entry (k, k) of W'W = F G F; rounding may leave it below zero
         return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, self.gram, F), 0.0)))
 
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
@@ -79,11 +80,13 @@ class Schatten(NamedTuple):
                 if not (widths[a] and widths[b]):
                     continue  # a view that nobody has seen
                 if a < b:
+                    # a pair's kernel has the records of the first view on the left, so values are transposed here
                     kernels[pair(a, b, K)].values(others[a], these[b], values := np.zeros((m, n)))
                     out[b::K, a::K] = values.T
                 else:
                     kernels[pair(a, b, K)].values(these[b], others[a], values := np.zeros((n, m)))
                     out[b::K, a::K] = values
+        # absent views are zeros, but a kernel of zeros need not be zero
         out_of_views = out.reshape(n, K, m, K).transpose(0, 2, 3, 1) * Z.present[None, :, :, None]
         return np.ascontiguousarray(out_of_views * X.present[:, None, None, :]).reshape(n, m, K * K)
 
@@ -103,7 +106,9 @@ class Spectral(Schatten):
 
     def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> NDArray[np.float64]:
         """Compute the factor by the r largest eigenvalues of G: all others are zero."""
+        # eigh sorts in ascending order: the largest r come last
         squares, vectors = (part[..., -r:] for part in np.linalg.eigh(self.gram))
+        # the ratio of gradient and singular value has no meaning at a singular value of zero
         there = squares > SINGULAR * len(self.gram) * max(float(squares[-1]), 0.0)
         sizes = np.zeros(len(squares))
         sizes[there] = np.sqrt(squares[there])
@@ -159,6 +164,7 @@ class Beyond(namedtuple("Beyond", "sums factor past clock p inner beyond_span"),
     @classmethod
     def with_part(cls, K: int, p: float, inner: float, beyond_span: float) -> Self:
         """Make a potential of K views before the first update."""
+        # a part of length beyond_span, orthogonal to all records: no move changes it (FOR09 Lemma A.2.1)
         sums = np.full(K, beyond_span**2)
         return cls(sums, np.zeros(K), np.zeros(K), np.zeros(2), p, inner, beyond_span)
 
@@ -199,6 +205,7 @@ def squared(potential, own):
 @noinline
 def _refresh_schatten(potential):
     K = potential.gram.shape[0]
+    # p = 1: W = V, the Perceptron on all views side by side; no decomposition is needed
     if potential.p == 1.0:
         _identity(potential.factor, K)
         return
@@ -211,8 +218,10 @@ def _refresh_schatten(potential):
     for i in range(K):
         values[i] = max(values[i], 0.0) / top  # powers of the values themselves would overflow
         total += values[i] ** potential.p
+    # powers of top cancel: (top^p)^(1/p - 1) · top^(p - 1) = 1
     scale = total ** (1.0 / potential.p - 1.0)
     for i in range(K):
+        # W = ‖V‖^(2(1 - p)) V (V'V)^(p - 1): the prefactor, which FOR09 (3.1.12) drops, scales the mean weights
         power = scale * values[i] ** (potential.p - 1.0)
         for a in range(K):
             for b in range(K):
@@ -236,16 +245,20 @@ def _identity(factor, K):
 
 @when(refresh, Group)
 def _refresh_group(potential):
+    # relative to the largest view: powers of the sums themselves would overflow
     top = potential.sums.max()
     potential.factor[:] = 0.0
     if not top > 0.0:
         return
+    # sums have ‖v_k‖_r^r, so ‖v_k‖_r^2p is their power 2p / r
     power, total = 2.0 * potential.p / potential.inner, 0.0
     for k in range(potential.sums.size):
         total += (max(potential.sums[k], 0.0) / top) ** power
+    # the powers of top that do not cancel when r is not 2
     scale = total ** (1.0 / potential.p - 1.0) * top ** (2.0 / potential.inner - 1.0)
     for k in range(potential.sums.size):
         part = max(potential.sums[k], 0.0) / top
+        # a view without moves: 0^0 is 1 for power 1, and powers below 1 would divide by zero
         if part > 0.0 or power == 1.0:
             potential.factor[k] = scale * part ** (power - 1.0)
 
@@ -255,6 +268,7 @@ def _absorb_schatten(potential, c, products, own):
     K = potential.gram.shape[0]
     for a in range(K):
         for b in range(K):
+            # V'X + (V'X)' and X'X of FOR09 (3.1.17); the two triangles of X'X may round differently
             both = products[a * K + b] + products[b * K + a]
             potential.gram[a, b] += c * both + c * c * 0.5 * (own[a * K + b] + own[b * K + a])
 
@@ -262,6 +276,7 @@ def _absorb_schatten(potential, c, products, own):
 @when(absorb, Group)
 def _absorb_group(potential, c, products, own):
     for k in range(potential.sums.size):
+        # ‖v + c x‖² from products alone: O(1) per view instead of O(d)
         potential.sums[k] += 2.0 * c * products[k] + c * c * own[k]
 
 
@@ -273,6 +288,7 @@ def _squared_schatten(potential, own):
         for b in range(K):
             products[a, b] = 0.5 * (own[a * K + b] + own[b * K + a])
     values = np.linalg.eigvalsh(products)
+    # the factor 2p - 1 of CCG08 Theorem 10: how smooth half the squared norm is
     return (2.0 * potential.p - 1.0) * together(values, potential.p)
 
 

@@ -146,6 +146,7 @@ def write_weights(store, F):
     """Write W by the factor."""
 
 
+# whichever of K × K and d × d is smaller: V (V'V)^(p-1) = (VV')^(p-1) V, FOR09 (3.1.11)
 when(paired, DenseMatrix)(lambda store, A, B: np.dot(A, B.T))
 when(paired, WideMatrix)(lambda store, A, B: np.dot(A.T, B))
 
@@ -172,6 +173,7 @@ def _current_dense(store, potential, rows, t):
 
 @when(averaged, DenseMatrix)
 def _averaged_dense(store, potential, rows, t):
+    # total has the rounds up to the latest move, the current W those since then
     before = np.dot(store.total.reshape(-1), rows.values[t])
     gap = potential.clock[0] - potential.clock[1]
     return before + gap * np.dot(store.cached.reshape(-1), rows.values[t])
@@ -187,8 +189,10 @@ def _length_dense(store, potential, rows, t):
 def _move_dense(store, potential, c, rows, t):
     X, n = _record(rows, t, store.weights.shape[0]), potential.gram.shape[0]
     total, weights = store.total, store.weights
+    # before W changes: it was in force in all rounds since the latest move
     total += (potential.clock[0] - potential.clock[1]) * store.cached
     elapse(potential)
+    # with the products of the old V, so before the weights move
     absorb(potential, c, paired(store, weights, X).reshape(-1), paired(store, X, X).reshape(-1))
     weights += c * X
     refresh(potential)
@@ -205,6 +209,7 @@ def _current_sparse(store, potential, rows, t):
         r = t * K + b
         for k in range(begin(rows, r), end(rows, r)):
             j, weight = feature(rows, r, k), 0.0
+            # W = V F is formed at the features of the record only: O(K) per entry
             for a in range(K):
                 weight += store.weights[j, a] * potential.factor[a * K + b]
             margin += value(rows, r, k) * weight
@@ -220,6 +225,7 @@ def _averaged_sparse(store, potential, rows, t):
             j, weight = feature(rows, r, k), 0.0
             for a in range(K):
                 weight += store.weights[j, a] * summed(potential, a * K + b)
+            # each move counts the factors since its round: all of them less those in past at that time
             margin += value(rows, r, k) * (weight - store.twin[j, b])
             size += abs(value(rows, r, k)) * (abs(weight) + abs(store.twin[j, b]))
     return margin if abs(margin) > ROUNDING * size else 0.0
@@ -231,6 +237,7 @@ def _length_sparse(store, potential, rows, t):
     own = np.zeros(K * K)
     for a in range(K):
         for b in range(a, K):
+            # symmetric: half of the products suffice
             own[a * K + b] = own[b * K + a] = _common(rows, t * K + a, t * K + b)
     return squared(potential, own)
 
@@ -239,6 +246,7 @@ def _length_sparse(store, potential, rows, t):
 def _common(rows, r, s):
     """Return the product of two rows with features in order."""
     i, j, total = begin(rows, r), begin(rows, s), 0.0
+    # a merge: both rows have their features in ascending order
     while i < end(rows, r) and j < end(rows, s):
         if feature(rows, r, i) == feature(rows, s, j):
             total += value(rows, r, i) * value(rows, s, j)
@@ -254,6 +262,7 @@ def _common(rows, r, s):
 @noinline
 def _move_sparse(store, potential, c, rows, t):
     K = store.weights.shape[1]
+    # the twin below needs past up to this round, with the factor of before the move
     elapse(potential)
     for b in range(K):
         r = t * K + b
@@ -262,8 +271,10 @@ def _move_sparse(store, potential, c, rows, t):
             for a in range(K):  # views before b have moved already: their products with this record are in V
                 potential.gram[a, b] += x * store.weights[j, a]
                 store.twin[j, a] += x * potential.past[b * K + a]
+            # ‖v + x‖² - ‖v‖² = x (2 v + x): the loop above has added x v once
             potential.gram[b, b] += x * (store.weights[j, b] + x)
             store.weights[j, b] += x
+        # the loop has filled column b; row b follows by symmetry
         for a in range(K):
             potential.gram[b, a] = potential.gram[a, b]
     refresh(potential)

@@ -114,7 +114,9 @@ def _shift_entries(rows, r, c, store, at, inner, past):
     for k in range(begin(rows, r), end(rows, r)):
         j = at + feature(rows, r, k)
         before, after = store.weights[j], store.weights[j] + c * value(rows, r, k)
+        # ‖v‖_r^r is a sum over features, so the difference of the touched ones updates it
         growth += _power(after, inner) - _power(before, inner)
+        # bent is not linear: the twin sums the change of the bent weight times past, not the move itself
         store.twin[j] += (_bent(after, inner) - _bent(before, inner)) * past
         store.weights[j] = after
     return growth
@@ -129,6 +131,7 @@ def _slice(rows, r):
 @when(against, DenseViews)
 def _against_slice(rows, r, weights, at, inner):
     x = _slice(rows, r)
+    # views are slices of one row, so BLAS applies
     if inner == 2.0:
         return np.dot(weights[at : at + x.size], x)
     dot = 0.0
@@ -142,6 +145,7 @@ def _shift_slice(rows, r, c, store, at, inner, past):
     x, growth = _slice(rows, r), 0.0
     weights, twin = store.weights[at : at + x.size], store.twin[at : at + x.size]
     if inner == 2.0:
+        # 2 c v·x + c² ‖x‖², from the weights before the move
         growth = c * (2.0 * np.dot(weights, x) + c * np.dot(x, x))
         for k in range(x.size):
             twin[k] += past * (c * x[k])
@@ -171,6 +175,7 @@ def _averaged_flat(store, potential, rows, t):
         r, at = t * K + b, store.offsets[b]
         for k in range(begin(rows, r), end(rows, r)):
             j, x = at + feature(rows, r, k), value(rows, r, k)
+            # the bent weight times all factors so far, less the factors from before each of its moves
             weight = _bent(store.weights[j], potential.inner) * summed(potential, b)
             margin += x * (weight - store.twin[j])
             size += abs(x) * (abs(weight) + abs(store.twin[j]))
@@ -191,6 +196,7 @@ def _length_flat(store, potential, rows, t):
 @when(move, Flat)
 def _move_flat(store, potential, c, rows, t):
     K = store.offsets.size
+    # past must contain this round's factor before the sums change
     elapse(potential)
     for b in range(K):
         past = potential.past[b]

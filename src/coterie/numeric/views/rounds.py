@@ -58,6 +58,7 @@ def stride(rule, store, potential, rows, t, signed_margin):
 @compiled
 def reach(rule, signed_margin, squared):
     """Return the step size of the hinge loss for a record of this squared norm."""
+    # no step for a record of length zero: it could not change its own margin
     return min(rule.C, (1.0 - signed_margin) / (squared + rule.ridge)) if squared > 0.0 else 0.0
 
 
@@ -80,6 +81,7 @@ def learn(model, rule, rows, y, last, moves):
     """Learn the first ``last`` records, record s after predicting record s + y.size - last."""
     store, potential, delay = model.store, model.potential, y.size - last
     for s in range(last):
+        # the current weights decide on updates; the mean is only reported
         margin = current(store, potential, rows, s)
         if delay == 0:
             moves.margins[s] = _report(model, rows, s, margin)

@@ -73,6 +73,7 @@ def _revise_spectral(update, relation):
     gap = rounds - update.since[0]
     for j in range(update.past.shape[0]):
         for k in range(update.past.shape[0]):
+            # the F that was in force since the latest revision counts once per round
             update.past[j, k] += gap * relation.inverse[j, k]
     update.since[0] = rounds
     write_factor(update, relation.gram.products, relation.inverse)
@@ -84,12 +85,14 @@ def write_factor(update, products, out):
     """Write F: O(K²) for p = 2, F being G / ‖G‖, and for p = 1; else by the eigenvalues of G, O(K³)."""
     K = products.shape[0]
     if update.p == 2.0:
+        # divided by the largest entry first, because squares of the products may overflow
         top = np.max(np.diag(products))
         size = top * np.sqrt(np.sum((products / top) ** 2)) if top > 0.0 else 1.0
         for j in range(K):
             for k in range(K):
                 out[j, k] = products[j, k] / size
         return
+    # a potential with one view per task; out stands for its past, too, which refresh does not read
     refresh(Schatten(products, out.reshape(-1), out.reshape(-1), update.since, update.p))
     if update.p > 1.0:
         for j in range(K):
@@ -139,6 +142,7 @@ when(diagonal, SpectralRelationModel)(
 def _add(model, i, c, rows, t):
     move = model.relation.move
     move.column[:] = 0.0
+    # V moves in one column only; the other tasks follow through F
     move.column[i] = c
     move.along[:] = 0.0
     length = total = 0.0
@@ -147,6 +151,7 @@ def _add(model, i, c, rows, t):
         length += x * x
         total += x
         for j in range(move.column.size):
+            # as in LearnedModel: exact also for a feature that occurs twice
             move.along[j] += x * sums[j]
         sums[i] += x * c
     move.size[0], move.size[1] = length, total
@@ -159,6 +164,7 @@ def _add_timed(model, i, c, rows, t, clock):
     for k in range(begin(rows, t), end(rows, t)):
         sums, x = weights_of(model.table, rows, t, k, inverse.shape[0]), c * value(rows, t, k)
         for j in range(inverse.shape[0]):
+            # row i of the sum of F up to this round: what the sum over all rounds must not count of this move
             sums[j] += x * (update.past[i, j] + gap * inverse[i, j])
 
 
@@ -171,5 +177,6 @@ def _summed_margin(model, twin, i, rows, t, clock, margin):
         timed = weights_of(twin.table, rows, t, k, inverse.shape[0])
         for j in range(inverse.shape[0]):
             part += (update.past[i, j] + gap * inverse[i, j]) * sums[j]
+        # sum of F times V over all rounds, less the part from before each move
         total += (part - timed[i]) * value(rows, t, k)
     return total

@@ -111,6 +111,7 @@ def _copied(parts: Sequence[tuple[Any, int, int]], kinds: tuple[Any, Any], rows:
         source = (table if isinstance(table, SPARSE) else table.to_sparse()).widened()
         weights = np.zeros(min(rows, len(source.start)), np.int32)
         count_weights(source, first, count, weights)
+        # a feature of several parts counts once per part, which only reserves too much
         total[: len(weights)] += weights
         sources.append((source, first, count, weights))
     joined = sparse.with_rows(total, numbers, spare)

@@ -90,6 +90,7 @@ class _SparseTable(Table):
     @classmethod
     def from_entries(cls, entries: Weights) -> Self:
         """Make a table of the weights of an array (rows, features, numbers of a weight) that are not all zero."""
+        # a weight with any number other than zero gets a cell
         count = np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32)
         table = cls.with_rows(count, entries.shape[2], 512)
         add_entries(table.widened(), entries)
@@ -129,6 +130,7 @@ class _SparseTable(Table):
         """Make room for this many new weights in each of these rows, in a new arena if this one is too small."""
         need = int(_cells_wanted(self.size, self.count, rows, entries))
         if self.used[0] + need > self.room:
+            # room is counted as if every new block came from the end, although a free one may fit
             return self._moved(need)
         if GAPS * self.used[1] > self.used[0]:
             self._close_gaps()
@@ -152,6 +154,7 @@ class _SparseTable(Table):
 
     def _moved(self, need: int) -> Self:
         """Copy the rows to an arena with room for this many more cells."""
+        # only cells that belong to rows are copied, so the gaps need no room
         values, features = self._roomy_arena(int(self.used[0] - self.used[1]) + need)
         start = np.zeros_like(self.start)
         used = np.array([_lay_out(self.widened(), self._owners(), features, start), 0])
@@ -161,12 +164,14 @@ class _SparseTable(Table):
         """Compact the rows in their arena."""
         before = len(self._taken())
         self.used[:] = _lay_out(self.widened(), self._owners(), self.features, self.start), 0
+        # behind the end all must be zero again, the state in which take() finds fresh blocks
         self.features[len(self._taken()) : before] = 0
         self.free[:] = 0
 
     def _owners(self) -> NDArray[np.int64]:
         """Return the rows with a block, in the order of the blocks."""
         rows = np.flatnonzero(self.size)
+        # _lay_out may only move blocks towards the beginning, which this order ensures
         return np.asarray(rows[np.argsort(self.start[rows])])
 
     def _roomy_arena(self, cells: int) -> tuple[Weights, NDArray[Any]]:
@@ -212,6 +217,7 @@ class _SparseTable(Table):
         one is saved with its used part, the other only by its type; the spare room is not saved.
         """
         count = np.zeros(len(self.start) if rows is None else rows, np.int32)
+        # weights of zero bits are not saved, whether they were moved or not
         count_weights(self.widened(), 0, self.numbers, count)
         table = self.with_rows(count, self.numbers, 4)
         copy_weights(self, 0, table, 0, self.numbers, count)
@@ -233,6 +239,7 @@ class _SparseTable(Table):
         )
         cells = 4 * (filled.size // line)
         arena = _restored(filled, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)), line)
+        # the cells of bucket 0 and of rows belong to somebody, all others are gaps
         used = np.array([cells, cells - 4 - int(saved["size"].sum(dtype=np.int64))])
         return cls.of_arrays(numbers, *arena, *rows, used, _no_blocks())
 
@@ -247,12 +254,14 @@ class _SparseTable(Table):
         require_rows("a sparse table", self.start, rows)
         size, start = self.size.astype(np.int64), self.start
         owns = size > 0
+        # powers of two of at least one bucket, at the beginning of a bucket
         whole = ((size & (size - 1)) == 0) & (size >= 4) & (size < (np.int64(4) << ORDERS)) & ((start & 3) == 0)
         fits = np.where(owns, whole & (start >= 4) & (start <= end - size), (start == 0) & (self.count == 0))
         require(((size >= 0) & fits).all(), "a row of a sparse table lies outside its arena")
         require(((self.count >= 0) & (8 * self.count.astype(np.int64) <= 5 * size)).all(), "a row is too full")
         owners = self._owners()
         ends = start[owners] + size[owners]
+        # owners are in the order of their blocks, so neighbours are all that can overlap
         require((ends[:-1] <= start[owners][1:]).all(), "two rows of a sparse table overlap")
         require(_is_empty(self.widened()), "the bucket that belongs to nobody is not empty")
         require(
@@ -280,6 +289,7 @@ def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
     """
     values = aligned(line * -(-cells // 4), 128)
     features = values.view(np.int64)
+    # bucket 0 must look empty to a probe, whereas other buckets are marked when a row gets them
     features[:8:2] = -1
     return values, features
 
@@ -367,12 +377,14 @@ def _beside(table, n):
 @no_refcount
 def _mixed(feature):
     """Return the 32-bit hash of a feature; buckets of a row are in the order of hashes."""
+    # Fibonacci hashing: 2^64 divided by the golden ratio spreads consecutive features far from each other
     return (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
 
 
 @no_refcount
 def _bucket_of(table, row, feature):
     """Return the first bucket of a row in which a feature is looked up."""
+    # a product instead of a mask: buckets follow the order of hashes, whatever their number
     return np.int64((_mixed(feature) * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
 
 
@@ -381,14 +393,18 @@ def _probe(table, row, feature):
     """Return the position of a feature in its row and True, or the free position for it and False."""
     bucket = _bucket_of(table, row, feature)
     while True:
+        # four comparisons without a branch; a bucket is one cache line, so all four are loaded anyway
         place = _line(table) * ((table.start[row] >> 2) + bucket)
         a, b = table.features[np.uint64(place)], table.features[np.uint64(place + 2)]
         c, d = table.features[np.uint64(place + 4)], table.features[np.uint64(place + 6)]
         is_there = (a == feature) | (b == feature) | (c == feature) | (d == feature)
+        # buckets fill from the first cell on: a free last cell ends the search
         if is_there | (d < 0):
+            # one of the three at most is true; cell a adds nothing
             matching = 2 * (b == feature) + 4 * (c == feature) + 6 * (d == feature)
             free = 2 * (a >= 0) + 2 * (b >= 0) + 2 * (c >= 0)
             return place + (matching if is_there else free), is_there
+        # linear probing. Weights are never removed one by one, so there are no tombstones to skip
         bucket += 1
         if 4 * bucket >= table.size[row]:
             bucket = 0
@@ -398,6 +414,7 @@ def _probe(table, row, feature):
 @when(find_weight, Sparse)
 def _locate(table, row, feature):
     place, is_there = _probe(table, row, feature)
+    # place 1 is the weight of the first cell of bucket 0, which is zero for good
     return np.uint64(place + 1 if is_there else 1)
 
 
@@ -417,6 +434,7 @@ def _claim(table, row, feature):
 @when(touch, Sparse)
 def _touch(table, row, rows, t):
     seen = np.int64(0)
+    # only the first cell of each bucket: that loads the line, and nothing waits for the value
     for k in range(begin(rows, t), end(rows, t)):
         bucket = (table.start[row] >> 2) + _bucket_of(table, row, feature(rows, t, k))
         seen |= table.features[np.uint64(_line(table) * bucket)]
@@ -428,6 +446,7 @@ def _touch(table, row, rows, t):
 def _prefetch_buckets(table, row, rows, t):
     for k in range(begin(rows, t), end(rows, t)):
         place = _line(table) * ((table.start[row] >> 2) + _bucket_of(table, row, feature(rows, t, k)))
+        # buckets of several numbers are several cache lines
         for line in range(0, _line(table), 8):
             prefetch(table.values, place + line)
 
@@ -470,6 +489,7 @@ def _cells_wanted(size, count, rows, entries):
     cells = np.int64(0)
     for row in rows:
         if not _fits(count[row] + entries, size[row]):
+            # in the worst case all entries are new
             cells += np.int64(4) << _order(count[row] + entries)
     return cells
 
@@ -484,6 +504,7 @@ def _reserve(table, row, rows, t):
     needed = table.count[row]
     for k in range(begin(rows, t), end(rows, t)):
         _, is_there = _probe(table, row, feature(rows, t, k))
+        # a repeated feature is counted twice, which can only reserve too much
         needed += 0 if is_there else 1
     return _fits(needed, table.size[row]) or _grow_row(table, row, needed)
 
@@ -503,8 +524,10 @@ def take(table, order):
     """Take a block of 2**order buckets; return its first bucket, 0 if there is none."""
     bucket, cells = table.free[order], np.int64(4) << order
     if bucket > 0:
+        # a free block keeps the next one of its size in its first place
         table.free[order] = table.features[_line(table) * bucket]
         table.used[1] -= cells
+    # a table with too many gaps refuses, so that make_room closes them instead of growing
     elif GAPS * table.used[1] <= table.used[0] and _line(table) * (table.used[0] + cells) <= 4 * table.values.size:
         bucket = table.used[0] >> 2
         table.used[0] += cells
@@ -532,11 +555,13 @@ def _move_row(table, row, bucket, order):
     """
     old, old_buckets = table.start[row] >> 2, np.int64(table.size[row]) >> 2
     table.start[row], table.size[row] = 4 * bucket, np.int64(4) << order
+    # free cells are marked before the first probe looks at them
     for target_bucket in range(bucket, bucket + (np.int64(1) << order)):
         for cell in range(4):
             table.features[_line(table) * target_bucket + 2 * cell] = -1
     for target_bucket in range(old, old + old_buckets):
         for here in range(_line(table) * target_bucket, _line(table) * target_bucket + 8, 2):
+            # the cells of a bucket are filled from the first on, so the rest is free
             if table.features[here] < 0:
                 break
             there, _ = _probe(table, row, table.features[here])
@@ -571,6 +596,7 @@ def _is_zero(table, place, first, numbers):
     """Return True if these numbers of the weight at this position are zero bits, which -0.0 is not."""
     bits = 0
     for n in range(first, first + numbers):
+        # by bits: -0.0 is a weight that was moved, and comparing it with 0.0 would lose it
         bits |= table.features[np.uint64(place) + offset_of(table, n)]
     return bits == 0
 
@@ -603,8 +629,10 @@ def _copy_weights(source, first, target, there, numbers, rows, keys, places):
         for cell in range(source.start[row], source.start[row] + source.size[row]):
             place = _line(source) * (cell >> 2) + 2 * (cell & 3)
             if source.features[place] >= 0 and not _is_zero(source, place + 1, first, numbers):
+                # hash first, feature second: the order in which cells lie, but for collisions
                 key = (_mixed(source.features[place]) << np.uint64(32)) | np.uint64(source.features[place])
                 at = n
+                # insertion sort, because the cells are almost in this order already
                 while at > 0 and keys[at - 1] > key:
                     keys[at], places[at] = keys[at - 1], places[at - 1]
                     at -= 1
@@ -613,6 +641,7 @@ def _copy_weights(source, first, target, there, numbers, rows, keys, places):
         for k in range(n):
             here, other = np.uint64(places[k] + 1), get_or_insert(target, row, source.features[places[k]])
             for i in range(numbers):
+                # through the integers, so that NaN and -0.0 go bit for bit
                 target.features[other + offset_of(target, there + i)] = source.features[
                     here + offset_of(source, first + i)
                 ]
@@ -624,11 +653,13 @@ def _lay_out(table, rows, features, start):
 
     It may be their own arena, if the rows are in memory order. Weights are copied bit for bit.
     """
+    # behind bucket 0
     used = np.int64(4)
     for row in rows:
         source, target = _line(table) * (table.start[row] >> 2), _line(table) * (used >> 2)
         for place in range(_line(table) * (np.int64(table.size[row]) >> 2)):
             features[target + place] = table.features[source + place]
+        # after the copy, which reads the old start: start may be the table's own array
         start[row] = used
         used += table.size[row]
     return used
@@ -661,6 +692,7 @@ def _finds_all(table, most):
             ended: Any = False
             for here in range(_line(table) * bucket, _line(table) * bucket + 8, 2):
                 feature = np.int64(table.features[here])
+                # a free cell before a used one would end a search too early
                 if feature < -1 or feature >= most or (ended and feature >= 0):
                     return False
                 ended = feature < 0
@@ -670,6 +702,7 @@ def _finds_all(table, most):
         for bucket in range(first, first + (np.int64(table.size[row]) >> 2)):
             for here in range(_line(table) * bucket, _line(table) * bucket + 8, 2):
                 if table.features[here] >= 0:
+                    # each feature must be where a search arrives first, or a second copy could be inserted
                     place, is_there = _probe(table, row, table.features[here])
                     if not is_there or place != here:
                         return False
