@@ -395,7 +395,8 @@ class OnlineModel:
                 f"max_tasks={self.settings.max_tasks} is not supported with {feature}; leave out one of them"
             )
         codes, new = self._number(tasks, records, length)
-        population.learner.refuse_rows(population.state, rows)
+        if population.learner.traits.limits_features:
+            population.learner.refuse_rows(population.state, rows)
         self.label_encoder, self.weighing = labels, weighing  # nothing is refused any more
         encoded = labels.learn(values, last, weights)
         strategy: Tree = QUERY_ALL if asking is None else asking(len(population) + len(new))
@@ -746,7 +747,8 @@ class OnlineModel:
             population.evict_for(task, size)
         elif not (self.fitted and task in population.tasks.numbers and population.has_room(size)):
             self._make_room([task], size)
-        self.learner.refuse_rows(self.state, row)
+        if self.learner.traits.limits_features:
+            self.learner.refuse_rows(self.state, row)
         return row, population.tasks.numbers[task]
 
     def _open_fast_path(self) -> None:

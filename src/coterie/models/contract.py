@@ -225,6 +225,8 @@ class Capabilities:
         Margins have variances; labels have intervals.
     can_refuse : bool
         A record may be refused while it is learned, as by kernels and potentials of users.
+    limits_features : bool
+        Records that bring too many features are refused, by ``refuse_rows``.
     mixes : bool
         Members are combined by predictions that must have been made before the labels were known.
     beyond_features : str
@@ -245,6 +247,7 @@ class Capabilities:
     has_variances: bool = False
     has_intervals: bool = False
     can_refuse: bool = False
+    limits_features: bool = False
     mixes: bool = False
     beyond_features: str = ""
 

@@ -339,6 +339,7 @@ def _combine_traits(members: Sequence[Capabilities]) -> Capabilities:
         cannot_drop=reasons[0] or ("" if alike else _UNLIKE),
         cannot_bound=reasons[1],
         can_refuse=any(member.can_refuse for member in members),
+        limits_features=any(member.limits_features for member in members),
         mixes=True,
         beyond_features=" and ".join(dict.fromkeys(filter(None, (member.beyond_features for member in members)))),
     )

@@ -107,6 +107,7 @@ class MixedEffectsLearner(CompiledLearner):
             tasks_independent=True,
             has_variances=not logistic,  # log-odds are shrunk by them already
             has_intervals=not logistic,
+            limits_features=bool(too_wide),
         )
 
     def _empty(self, tasks: int) -> MixedEffects:

@@ -78,6 +78,7 @@ class RegressionLearner(MemberLearner):
             tasks_independent=all(learner.traits.tasks_independent for learner in learners),
             has_intervals=True,
             can_refuse=any(learner.traits.can_refuse for learner in learners),
+            limits_features=any(learner.traits.limits_features for learner in learners),
             mixes=True,
             beyond_features="kept within the labels so far",  # members' predictions
         )
