@@ -24,7 +24,6 @@ from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Rows
-from coterie.numeric.dual.kernel_loop import Turns
 from coterie.numeric.primal.averaged import AveragedModel
 from coterie.numeric.primal.calls import RecordCalls, prepared
 from coterie.numeric.primal.confidence import margin_variances
@@ -394,5 +393,5 @@ def result_of(moves: Tree, run: Batch, m: int, experts: Any = None) -> UpdateRes
     predictions = Predictions(moves.margins, experts)
     if run.predictions is not None:
         predictions = predictions.replace_first(run.predictions)
-    support = (moves.stored[:m], moves.evicted[:m]) if isinstance(moves, Turns) else ()
+    support = (moves.stored[:m], moves.evicted[:m]) if hasattr(moves, "stored") else ()
     return UpdateResult(predictions, moves.own[:m], moves.step_sizes[:m], *support)
