@@ -22,7 +22,6 @@ from coterie.estimators.estimator import OnlineEstimator
 from coterie.estimators.model import OnlineModel
 from coterie.estimators.parameter_fields import SCALE
 from coterie.estimators.predictions import ModelPredictions
-from coterie.estimators.saving import restore, saved
 from coterie.estimators.waiting import is_like
 from coterie.explanation import Explanation
 from coterie.inputs import tabular
@@ -685,7 +684,7 @@ class Bandit(Parameters):
         """Return the state as JSON data and named arrays."""
         if not self._fitted:
             return ({"choices": self._choices} if self._choices else {}), {}
-        data, arrays = saved(self._taught)
+        data, arrays = self._taught.dump()
         ends = msgspec.structs.asdict(copy.deepcopy(self._extremes))
         own = {"rewards": self.n_rewards_, "extremes": ends, "choices": self._choices}
         return own | {"model": data}, arrays
@@ -697,7 +696,7 @@ class Bandit(Parameters):
         self._choices = choices
         if "model" in data:
             content = msgspec.convert(data, _Saved)
-            restore(self._taught, content.model, arrays)
+            self._taught.restore(content.model, arrays)
             for pairs in (content.extremes.lowest, content.extremes.highest):
                 tasks = spec.labels_of([pair[0] for pair in pairs])
                 pairs[:] = [[task, float(pair[1])] for task, pair in zip(tasks, pairs, strict=True)]

@@ -27,7 +27,6 @@ from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Pa
 from .explaining import explain, largest_weights, weights_of
 from .model import LabelKind, OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
-from .saving import restore, saved
 from .weighing import check_class_weight
 
 
@@ -207,11 +206,11 @@ class OnlineEstimator(Parameters):
 
     def __dump__(self) -> tuple[Json, Arrays]:
         """Return the learned state as data with a JSON form and named arrays."""
-        return saved(self._model) if self._fitted else ({}, {})
+        return self._model.dump() if self._fitted else ({}, {})
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Restore the result of :meth:`__dump__`."""
-        restore(self._model, data, arrays)
+        self._model.restore(data, arrays)
         return self
 
     def __getstate__(self) -> Json:

@@ -34,12 +34,12 @@ from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
 from coterie.numeric.primal.query_decisions import QUERY_ALL
-from coterie.types import AnyLabels, AnyRecords, Array, Floats, Inputs, Json, Learning, Record, Tasks, Tree
+from coterie.types import AnyLabels, AnyRecords, Array, Arrays, Floats, Inputs, Json, Learning, Record, Tasks, Tree
 
 from .fast_path import FastPath
 from .predictions import ModelPredictions
 from .waiting import WaitingRow, joined_rows, waiting_rows
-from .weighing import Weighing, check_class_weight_names, sample_weights
+from .weighing import BALANCED, Weighing, check_class_weight_names, sample_weights
 
 #: Makes a label encoder of its saved data, or of None.
 LabelKind: TypeAlias = Callable[[Any], Labels]
@@ -211,6 +211,37 @@ class OnlineModel:
         self.parameters, self.settings = other.parameters, other.settings
         self.population, self.input, self.label_encoder = other.population, other.input, other.label_encoder
         self.weighing = other.weighing
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def dump(self) -> tuple[Json, Arrays]:
+        """Return the learned state as JSON data and named arrays."""
+        if self.state is None:
+            return {}, {}
+        state, arrays = self.population.dump()
+        reading, more = self.input.to_saved()
+        data = {"state": state, **reading, "labels": self.label_encoder.inside}
+        if self.learner.traits.has_tasks:
+            data["tasks"] = list(self.population.tasks.labels)  # the list goes on growing
+        if self.settings.class_weight == BALANCED:
+            data["label_counts"] = self.weighing.to_saved()
+        return data, arrays | more
+
+    @changing
+    def restore(self, data: Json, arrays: Arrays) -> None:
+        """Restore the result of :meth:`dump`; raise ValueError if no model of these parameters can have learned it."""
+        if not data:
+            return
+        of_records = ("encoder.", "preparation.")
+        own = {name: array for name, array in arrays.items() if not name.startswith(of_records)}
+        self.population.restore(data["state"], own, self.input.index_of(data))
+        labels = self.settings.labels(data["labels"])
+        labels.require_sound(self.learner.models(self.state))
+        if self.settings.class_weight == BALANCED:
+            self.weighing = Weighing.restored(BALANCED, data.get("label_counts"))
+        self.input.from_saved(data, arrays, self.state)
+        self.label_encoder = labels
 
     # -- facts ----------------------------------------------------------------------------------------------------
 
