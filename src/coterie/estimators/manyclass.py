@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 from coterie import spec
+from coterie.inputs.input import InputOptions
 from coterie.inputs.labels import ManyLabels
 from coterie.models.classes import OneAgainstRest
 from coterie.models.contract import BaseLearner
+from coterie.types import Estimator, Part
 
 from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic
-from .meta import MetaModel
 from .model import LabelKind
 from .weighing import check_class_weight
 
 
+def _of_model(name: str) -> Any:
+    """Make a property that reads a parameter of the wrapped model."""
+    return property(lambda self: getattr(self._within, name, None), doc=f"``{name}`` of the model.")
+
+
 @spec.estimator
-class OneVsRest(MetaModel):
+class OneVsRest(OnlineEstimator):
     """One-vs-rest for any number of classes: one binary model per class; the largest margin wins.
 
     A class may first appear during the stream. Its model is the one that it would have if the class had been known from
@@ -55,8 +62,19 @@ class OneVsRest(MetaModel):
     ('win', ['loss', 'win'])
     """
 
+    model: Estimator = None
+
     _many_classes: ClassVar[bool] = True
-    _usual = MultitaskLogistic
+    task_column, new_task, relation = _of_model("task_column"), _of_model("new_task"), _of_model("relation")
+    max_tasks, class_weight = _of_model("max_tasks"), _of_model("class_weight")
+
+    @property
+    def _within(self) -> Estimator:
+        """The wrapped model."""
+        return MultitaskLogistic() if self.model is None else self.model
+
+    def _nested(self, name: str, value: Any) -> Any:
+        return self._within if name == "model" and value is None else super()._nested(name, value)
 
     def _check_parameters(self) -> None:
         """Raise TypeError unless the model is a binary classifier."""
@@ -71,3 +89,23 @@ class OneVsRest(MetaModel):
 
     def _label_kind(self) -> LabelKind:
         return ManyLabels
+
+    def _reading(self) -> InputOptions:
+        reading: InputOptions = self._within._reading()
+        return replace(reading, owner=type(self).__name__)
+
+    def _with_relation(self, relation: Part) -> Self:
+        """Return an unfitted copy with this relation between tasks."""
+        return self._with_model(self._within._with_relation(relation))
+
+    def _with_intercepts(self) -> Self | None:
+        """Return an unfitted copy of one model for all tasks with an intercept per task; None if not possible."""
+        model = self._within._with_intercepts()
+        return model and self._with_model(model)
+
+    def _mixed_model(self) -> Self:
+        """Return an unfitted copy around a mixed model."""
+        return self._with_model(self._within._mixed_model())
+
+    def _with_model(self, model: Estimator) -> Self:
+        return type(self)(**{**self.get_params(deep=False), "model": model})
