@@ -113,7 +113,7 @@ def expected(name, delay):
     return ct.progressive_validation(model, X, table.labels, task=USER, delay=delay).margin, ask(model, X)
 
 
-def learned_from_file(table, form, path):
+def learned_from_file(table, form, path, delay):
     """The trace and the model after a file, of which some are read in blocks of seven records."""
     FILES[form](table.columns | {"user": USER, "label": table.labels.tolist()}, path)
     options = {
@@ -124,7 +124,7 @@ def learned_from_file(table, form, path):
     } | table.options
     reader, model = read(path, **options), type(table.model)()
     reader.require_labels(numbers=table.labels.dtype.kind == "f")
-    trace = ct.progressive_validation(model, reader)
+    trace = ct.progressive_validation(model, reader, delay=delay)
     model.encoder_ = reader.encoder
     return trace, model
 
@@ -133,7 +133,7 @@ def learned_from_file(table, form, path):
 def test_the_same_is_learned_in_every_form(name, form, tmp_path):
     """But for rounding: members add up features in the order in which they are first other than 0."""
     table, model = TABLES[name], TABLES[name].model
-    X, delay = records(table.columns), 9 * (form in ("polars", "dates as text"))
+    X, delay = records(table.columns), 9 * (form in ("polars", "dates as text", "csv", "parquet"))
     margin, predictions = expected(name, delay)
     if form == "one by one":
         for x, label, user in zip(X, table.labels.tolist(), USER, strict=True):
@@ -145,10 +145,22 @@ def test_the_same_is_learned_in_every_form(name, form, tmp_path):
         if form == "array" and table.options:
             model.set_params(log=[0])
         if form in FILES:
-            trace, model = learned_from_file(table, form, tmp_path / f"table.{form}")
+            trace, model = learned_from_file(table, form, tmp_path / f"table.{form}", delay)
             X = records(as_text(table.columns))
         else:
             X = FORMS[form](table.columns)
             trace = ct.progressive_validation(model, X, table.labels, task=USER, delay=delay)
         np.testing.assert_allclose(trace.margin, margin, rtol=1e-9)
     np.testing.assert_allclose(ask(model, X), predictions, rtol=1e-9)
+
+
+def test_rows_that_name_their_features_say_which_one_is_the_constant(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "rows.svmlight"
+    X, y, task = rng.normal(size=(N, 2)).round(3), rng.choice([-1, 1], N), rng.integers(3, size=N)
+    lines = [f"{label} qid:{i} 1:{a} 2:{b}\n" for label, i, (a, b) in zip(y, task, X, strict=True)]
+    path.write_text("".join(lines))
+    model = ct.MultitaskMixedEffectsClassifier(scale="none")
+    dictionaries = [{"1": a, "2": b} for a, b in X.tolist()]
+    expected = ct.progressive_validation(model, dictionaries, y, task=task, delay=9).margin
+    trace = ct.progressive_validation(model.__sklearn_clone__(), read(path, scale="none", block_rows=7), delay=9)
+    np.testing.assert_allclose(trace.margin, expected, rtol=1e-9)

@@ -127,6 +127,7 @@ class Block:
             np.concatenate([self.place, other.place]),
             weight=None if self.weight is None and other.weight is None else np.concatenate(weights),
             indicators=max(self.indicators, other.indicators),
+            constant=self.constant,
             unchanged={
                 name: np.concatenate([column, other.unchanged[name]]) for name, column in self.unchanged.items()
             },

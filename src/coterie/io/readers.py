@@ -414,7 +414,8 @@ class Reader:
             self.columns |= {str(task): "task"} if self._schema.task else {}
             X = encoder.assemble([rows.entries], len(rows.place))
             features = TextRows(rows.records, X) if self._raw else X
-            block = Block(features, rows.label, rows.task, rows.place, weight=rows.weight)
+            constant = encoder.length_column
+            block = Block(features, rows.label, rows.task, rows.place, weight=rows.weight, constant=constant)
             passed = self._count_passed(len(block))
             yield block.piece(passed, len(block)) if passed else block
 
