@@ -542,8 +542,9 @@ class Pairwise(_Opaque):
 
 
 def _narrow(X: AnyRecords) -> Any:
-    """Return the matrix with 32-bit indices if it is sparse, as some of scikit-learn's kernels require."""
+    """Return an array, or a sparse matrix as a copy with sorted indices of 32 bits: scikit-learn sorts in place."""
     if not isinstance(X, np.ndarray):
+        X = X.sorted_indices()
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
 
