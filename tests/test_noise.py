@@ -119,7 +119,7 @@ def test_where_nobody_gains_few_streams_have_a_task_called(base):
 def test_where_nobody_gains_few_streams_of_numbers_have_a_task_called(noise):
     """Both predictions are as far from the true means, in each task on the same sides."""
     streams, called = 0, {"helped": 0, "hurt": 0}
-    for seed in range(2):
+    for seed in range(6 if noise == "large in 0.1 % of records" else 2):  # where chance counts most
         stream = known.numbers(seed, tasks=800)
         ours = known.off_by_task(stream, 100 + seed)
         theirs = known.as_good(stream, ours)
