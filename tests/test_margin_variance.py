@@ -1,4 +1,4 @@
-"""The variance of a margin: that of the prior for features that no record had, whatever the learner and the form."""
+"""Features that no record had: in the variance of a margin, and in predictions by variances, kernels and lengths."""
 
 import numpy as np
 import pandas as pd
@@ -56,3 +56,168 @@ def test_of_tasks_nobody_has_seen_too(model):
     none = model.margin_variance([{}], task=["eve"])[0]  # of the constant alone
     np.testing.assert_allclose(both - old, new - none)
     assert new - none > 0.0
+
+
+# -- predictions -------------------------------------------------------------------------------------------------------
+
+
+def new_names(n=40):
+    """Records of numbers and a category, of which names and values go on coming; labels, and tasks."""
+    rng = np.random.default_rng(3)
+    records = []
+    for t in range(n):
+        names = rng.choice(4 + t // 3, 4, replace=False)
+        records.append({f"f{j}": float(rng.normal()) for j in names} | {"shop": f"s{rng.integers(2 + t // 8)}"})
+    return records, rng.choice(["no", "yes"], n).tolist(), rng.choice(["ann", "bob"], n).tolist()
+
+
+def known_from_the_start(records):
+    """The same records with all features written out."""
+    flat = [
+        {f"{name}={x}" if type(x) is str else name: 1.0 if type(x) is str else x for name, x in record.items()}
+        for record in records
+    ]
+    zeros = dict.fromkeys([name for record in flat for name in record], 0.0)
+    return [zeros | record for record in flat]
+
+
+PREDICTORS = {
+    "second order, primal": ct.geometries.SecondOrderMultitaskPerceptron(solver="primal"),
+    "second order, dual": ct.geometries.SecondOrderMultitaskPerceptron(solver="dual"),
+    "second order, Gaussian": ct.geometries.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian(2.0)),
+    "Gaussian": ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
+    "normalised polynomial": ct.geometries.MultitaskKernelPerceptron(ct.kernels.Normalised(ct.kernels.Polynomial(2))),
+    "Laplacian": ct.geometries.MultitaskKernelPerceptron(ct.kernels.Pairwise("laplacian", {"gamma": 0.5})),
+    "AROW of all covariances": ct.MultitaskAROW(covariance="full", fit_intercept=False),
+    "AROW": ct.MultitaskAROW(),
+    "mixed effects": ct.MultitaskMixedEffectsClassifier(scale="none"),
+    "mixed effects of unit length": ct.MultitaskMixedEffectsClassifier(scale="unit"),
+    "ensemble": ct.AdaptiveSharingClassifier(scale="none"),
+    "ensemble of unit length": ct.AdaptiveSharingClassifier(scale="unit"),
+    "unit length": ct.MultitaskLogistic(scale="unit"),
+    "several classes": ct.OneVsRest(ct.MultitaskMixedEffectsClassifier(scale="none")),
+    "queries": ct.SelectiveSampling(ct.geometries.SecondOrderMultitaskPerceptron(), ask=ct.asking.Always()),
+}
+
+
+def in_every_form(model, record, task):
+    """The margin and the probability of a record of the second label, or of the last class."""
+    forms = {"dictionaries": [record, {}], "frame": pd.DataFrame([record])}
+    margins = {
+        form: np.atleast_1d(model.decision_function(X, task=[task] * len(X))[0])[-1] for form, X in forms.items()
+    }
+    margins["one"] = margins["frame"] if len(model.classes_) > 2 else model.decision_function_one(record, task)
+    assert model.predict_one(record, task) == model.predict([record], task=[task])[0]
+    probabilities = {}
+    if hasattr(model, "predict_proba"):
+        probabilities = {form: model.predict_proba(X, task=[task] * len(X))[0, -1] for form, X in forms.items()}
+        probabilities["one"] = list(model.predict_proba_one(record, task).values())[-1]
+    if hasattr(model, "explain") and len(model.classes_) == 2:
+        margins["explained"] = model.explain(record, task).margin
+    return margins, probabilities
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_features_that_no_record_had_count_in_predictions_as_if_known(name):
+    model, known = (PREDICTORS[name].__sklearn_clone__() for _ in "12")
+    records, y, task = new_names()
+    y = [f"{label}{t % 2}" for t, label in enumerate(y)] if "classes" in name else y
+    trace = ct.progressive_validation(PREDICTORS[name].__sklearn_clone__(), records, y, task=task)
+    for t, (record, full) in enumerate(zip(records, known_from_the_start(records), strict=True)):
+        if t >= 10:
+            margins, probabilities = in_every_form(model, record, task[t])
+            expected = in_every_form(known, full, task[t])
+            for form in margins:
+                assert margins[form] == pytest.approx(expected[0]["one"], rel=1e-9, abs=1e-12), form
+            for form in probabilities:
+                assert probabilities[form] == pytest.approx(expected[1]["one"], rel=1e-9), form
+            if len(model.classes_) == 2:
+                assert trace.margin[t] == pytest.approx(expected[0]["one"], rel=1e-9, abs=1e-12)
+        model.learn_one(record, y[t], task[t])
+        known.learn_one(full, y[t], task[t])
+
+
+GAPS = {
+    "dictionaries": lambda x: [dict(zip("ab", x, strict=True))],
+    "array": lambda x: np.array([x], float),
+    "frame": lambda x: pd.DataFrame([x], columns=list("ab"), dtype=float),
+    "frame with text": lambda x: pd.DataFrame([x], columns=list("ab"), dtype=float).assign(shop="s"),
+}
+
+
+@pytest.mark.parametrize("form", GAPS)
+@pytest.mark.parametrize(
+    "model", [ct.MultitaskMixedEffectsClassifier(scale="unit"), ct.MultitaskLogistic(scale="unit")], ids=str
+)
+def test_the_first_gap_of_a_column_counts_as_it_does_in_learning(model, form):
+    model, rng = model.__sklearn_clone__(), np.random.default_rng(0)
+    for t in range(10):
+        model.partial_fit(GAPS[form](rng.normal(size=2).tolist()), [t % 2], task=["ann"], classes=[0, 1])
+    X = GAPS[form]([0.5, None])
+    margin = model.decision_function(X, task=["ann"])
+    assert margin == pytest.approx(ct.progressive_validation(model, X, [1], task=["ann"]).margin, rel=1e-9)
+    assert margin != pytest.approx(model.decision_function(GAPS[form]([0.5, 0.0]), task=["ann"]), rel=1e-3)
+
+
+@pytest.mark.parametrize("new", [{"amount": 3.0}, {"shop": "east"}, {"amount": None}, {"tags": ["a", "b", "a"]}])
+def test_features_that_no_record_had_are_prepared_as_if_learned(new):
+    """By the default preparation, in which nothing else of these records is scaled."""
+    model = ct.AdaptiveSharingClassifier()
+    for t in range(20):
+        model.learn_one({"shop": ["north", "south"][t % 2]}, t % 3 > 0, task="ann")
+    record = {"shop": "north"} | new
+    margin = model.decision_function_one(record, "ann")
+    assert margin == pytest.approx(ct.progressive_validation(model, [record], [True], task=["ann"]).margin[0], rel=1e-9)
+    assert margin != pytest.approx(model.decision_function_one({"shop": "north"}, "ann"), rel=1e-3)
+
+
+@pytest.mark.parametrize("kernel", [ct.kernels.Gaussian(2.0), "linear"])
+def test_batch_estimators_compare_records_by_all_features(kernel):
+    records, y, task = new_names()
+    known = known_from_the_start(records)
+    X, full = ct.batch.MultitaskKernelRidge(kernel=kernel), ct.batch.MultitaskKernelRidge(kernel=kernel)
+    labels = [float(label == "yes") for label in y[:20]]
+    X.fit(records[:20], labels, task[:20])
+    full.fit(known[:20], labels, task[:20])
+    np.testing.assert_allclose(X.predict(records[20:], task[20:]), full.predict(known[20:], task[20:]), rtol=1e-9)
+
+
+BANDITS = [
+    ("thompson", ct.MultitaskMixedEffectsRegressor(scale="none")),
+    ("thompson", ct.geometries.SecondOrderMultitaskRegressor()),
+    ("epsilon", ct.MultitaskMixedEffectsClassifier(scale="unit")),
+]
+
+
+@pytest.mark.parametrize(("explore", "model"), BANDITS, ids=str)
+def test_bandits_count_what_is_new_in_contexts(explore, model):
+    scale = getattr(model, "scale", "none")
+    bandit, known = (ct.Bandit(model, actions=["x", "y"], explore=explore, seed=0, scale=scale) for _ in "12")
+    rng = np.random.default_rng(0)
+    for t in range(12):
+        x = {"a": float(rng.normal())}
+        bandit.learn(x, "xy"[t % 2], t % 3 == 0, task="ann")
+        known.learn(x | {"new": 0.0}, "xy"[t % 2], t % 3 == 0, task="ann")
+    x = {"a": 1.0, "new": 2.0}
+    for method in ("scores", "probabilities"):
+        np.testing.assert_allclose(*(getattr(one, method)(x, task="ann") for one in (bandit, known)), rtol=1e-6)
+
+
+VIEWS = {
+    "one space": lambda: ct.views.MultiviewPerceptron(kernel=ct.kernels.Gaussian(2.0)),
+    "own spaces": lambda: ct.views.OrthogonalMultiviewPerceptron(kernels=ct.kernels.Gaussian(2.0)),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_kernels_of_views_compare_records_by_all_features(name):
+    model, known, (records, y, _) = VIEWS[name](), VIEWS[name](), new_names()
+    full = known_from_the_start(records)
+    for t, y_t in enumerate(y):
+        if t >= 10:
+            margins = [
+                one.decision_function([{"a": x, "b": x}])[0] for one, x in ((model, records[t]), (known, full[t]))
+            ]
+            assert margins[0] == pytest.approx(margins[1], rel=1e-9)
+        model.learn_one({"a": records[t], "b": records[t]}, y_t)
+        known.learn_one({"a": full[t], "b": full[t]}, y_t)

@@ -70,6 +70,20 @@ def test_it_is_the_literal_filter(labels, priors, delay):
     assert_close(model.intercept_, [mean + deviation * (literal.m + literal.own(task)[0])[0] for task in model.tasks_])
 
 
+@pytest.mark.parametrize("form", [np.asarray, lambda X: [{f"f{j}": x[j] for j in np.flatnonzero(x)} for x in X]])
+def test_weights_of_features_that_were_always_0_vary_as_before_any_record(form):
+    """The margins are those of a literal model that knows all features from the start."""
+    steps = np.arange(X.shape[1]) * 10
+    late = X * (np.arange(len(X))[:, None] >= steps)
+    model = ct.MultitaskMixedEffectsClassifier(scale="none")
+    literal, expected = literal_of(model, True), []
+    literal.meet(np.ones(X.shape[1]))
+    for x, task, label in zip(late, TASK, POSITIVE, strict=True):
+        expected.append(literal.margin(x, task))
+        literal.learn(x, task, 2.0 * label - 1.0)
+    assert_close(ct.progressive_validation(model, form(late), POSITIVE, task=TASK).margin, expected)
+
+
 @pytest.mark.parametrize("labels", LABELS)
 def test_records_of_other_weights(labels):
     rng = np.random.default_rng(0)

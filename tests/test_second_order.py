@@ -58,9 +58,9 @@ def test_kernels(kernel):
 @pytest.mark.parametrize(("solver", "name"), [("primal", "half"), ("dual", "mean b"), ("auto", "tree b")])
 def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
     """Records one by one as dictionaries: what is learned is what the mistakes make of M of all tasks."""
-    case = CASES[name]
+    case, stream = CASES[name], linear_stream(5, n=210, zeros=0.2)
     model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, solver=solver)
-    records, tasks = FORMS["dictionaries"](STREAM.X), STREAM.named(case.tasks)
+    records, tasks = FORMS["dictionaries"](stream.X), stream.named(case.tasks)
     moved, seen = [], []
     for t in range(120):
         here = list(dict.fromkeys(tasks[: t + 1]))
@@ -68,16 +68,16 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
         number = {task: i for i, task in enumerate(here if name.endswith(" b") else case.tasks)}
         used = [*moved, t]
         G = np.array(
-            [[M[number[tasks[r]], number[tasks[s]]] * (STREAM.X[r] @ STREAM.X[s]) for s in used] for r in used]
+            [[M[number[tasks[r]], number[tasks[s]]] * (stream.X[r] @ stream.X[s]) for s in used] for r in used]
         )
-        expected = np.append(STREAM.y[moved], 0.0) @ np.linalg.inv(np.eye(len(used)) + G) @ G[:, -1]
+        expected = np.append(stream.y[moved], 0.0) @ np.linalg.inv(np.eye(len(used)) + G) @ G[:, -1]
         known = tasks[t] in seen or not name.endswith(" b")
-        if known and len(set(STREAM.y[:t])) == 2:
+        if known and len(set(stream.y[:t])) == 2:
             assert model.decision_function_one(records[t], tasks[t]) == pytest.approx(expected, rel=1e-9, abs=1e-11)
         before = model.n_mistakes_ if t else 0
-        model.learn_one(records[t], STREAM.y[t], tasks[t])
-        assert (model.n_mistakes_ > before) == (STREAM.y[t] * expected <= 0)
-        moved += [t] if STREAM.y[t] * expected <= 0 else []
+        model.learn_one(records[t], stream.y[t], tasks[t])
+        assert (model.n_mistakes_ > before) == (stream.y[t] * expected <= 0)
+        moved += [t] if stream.y[t] * expected <= 0 else []
         seen = here
     predictions = model.decision_function(records[120:], tasks[120:])
     signs = np.where(model.predict(records[120:], tasks[120:]) == 1.0, 1.0, -1.0)

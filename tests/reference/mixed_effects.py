@@ -61,13 +61,17 @@ class MixedEffects:
     def record(self, x: Any) -> Vector:
         """The features seen, divided by the constant."""
         x = entries(x)
-        scale = x.get(self.order[0], 0.0) or 1.0
-        return np.array([1.0] + [x.get(j, 0.0) / scale for j in self.order[1:]])
+        return np.array([1.0] + [x.get(j, 0.0) / self.scale(x) for j in self.order[1:]])
+
+    def scale(self, x: dict[Any, float]) -> float:
+        """The constant of a record."""
+        return x.get(self.order[0], 0.0) or 1.0
 
     def parts(self, x: Any, task: Hashable) -> tuple[float, float]:
-        """The mean of the margin and its variance."""
-        z, (v, q) = self.record(x), self.own(task)
-        return float((self.m + v) @ z), float(z @ self.P @ z + q @ z**2)
+        """The mean of the margin and its variance, to which features that were always 0 add that of their weights."""
+        z, (v, q), x = self.record(x), self.own(task), entries(x)
+        new = sum((value / self.scale(x)) ** 2 for j, value in x.items() if j not in self.order)
+        return float((self.m + v) @ z), float(z @ self.P @ z + q @ z**2 + (self.fixed[1] + self.slopes) * new)
 
     def margin(self, x: Any, task: Hashable, t: int = 0) -> float:
         """The margin; log-odds are shrunk by their variance."""

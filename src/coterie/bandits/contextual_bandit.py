@@ -37,7 +37,7 @@ from coterie.settings import check_fields
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Floats, Json, Label, Labels, Record, Tasks
 
 from . import exploring
-from .crossed_input import Action, CrossedFastPath, CrossedInput, Taken
+from .crossed_input import Action, CrossedFastPath, CrossedInput, Taken, with_unseen
 from .policy_sums import Extremes
 
 
@@ -78,9 +78,6 @@ class Choice:
 
 #: How to explore by the variances of predictions.
 _BY_VARIANCE = ("ucb", "thompson")
-
-#: A record of one feature.
-_UNIT = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
 
 #: A context, the action shown or its choice, the reward, its probability, and the task.
@@ -426,29 +423,23 @@ class Bandit(Parameters):
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
                 return np.zeros(K), np.zeros((K, K)), None
+            known, unseen = source.form.rows_and_unseen(x, offered.actions)
+            rows = with_unseen(known, unseen) if model.learner.traits.counts_unseen and unseen.any() else known
+            predicted = self._predictions(model, rows, task)
             if self.explore not in _BY_VARIANCE:
-                predicted = self._predictions(model, source.form.rows(x, offered.actions), task)
                 predictions = predicted.predictions if model.learner.traits.mixes else None
                 margins = None if predictions is None or self._rates else predicted.decode(predictions.margins)
                 return self._rewards(model, predicted) if margins is None else margins, np.zeros((K, K)), predictions
-            rows, unseen = source.form.rows_and_unknown(x, offered.actions)
-            predicted = self._predictions(model, rows, task)
-            # what no record learned had varies as before any came, and with nothing else
-            learner: Any = model.learner
-            before = learner.prior_variances(model.state, model.population.make_batch(_UNIT, _repeated(task, 1)))
             covariance = np.diag(np.maximum(predicted.variances, 0.0))
-            if self.explore == "thompson":
+            if self.explore == "thompson":  # what no record had varies with nothing else
                 pairs = np.triu_indices(K, 1)
-                variances = self._predictions(model, _differences(rows, *pairs), task).variances
+                own = np.maximum(self._predictions(model, known, task).variances, 0.0)
+                variances = self._predictions(model, _differences(known, *pairs), task).variances
                 # cov(a, b) = (var a + var b - var(a - b)) / 2: the model knows variances of margins only
-                covariance[pairs] = (covariance[pairs[0], pairs[0]] + covariance[pairs[1], pairs[1]] - variances) / 2.0
+                covariance[pairs] = (own[pairs[0]] + own[pairs[1]] - variances) / 2.0
                 covariance += np.triu(covariance, 1).T
             predictions = predicted.predictions if model.learner.traits.mixes else None
-            return (
-                predicted.margins,
-                model.label_encoder.factor**2 * (covariance + np.diag(before * unseen)),
-                predictions,
-            )
+            return predicted.margins, model.label_encoder.factor**2 * covariance, predictions
 
     @staticmethod
     def _predictions(model: OnlineModel, rows: Csr, task: Hashable) -> ModelPredictions:

@@ -25,7 +25,7 @@ from coterie.inputs.input import Input, InputOptions, Records
 from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
 from coterie.inputs.preprocessing import CONSTANT, Preparation
-from coterie.models.contract import InputShape
+from coterie.models.contract import UNSEEN, InputShape
 from coterie.models.task_registry import TaskRegistry
 from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 from coterie.numeric.core.arrays import enlarged
@@ -83,11 +83,12 @@ class Sizes:
         A new feature is divided by its own size.
         """
         values, features = rows.values, rows.features
-        self.sums = enlarged(self.sums, int(features.max(initial=-1)) + 1)
+        seen = features < UNSEEN
+        self.sums = enlarged(self.sums, int(features[seen].max(initial=-1)) + 1)
         if learning:
             self._before.append((features, self.sums[features]))
             np.add.at(self.sums, features, np.column_stack([np.ones(len(values)), values * values]))
-        counts, squares = self.sums[features].T
+        counts, squares = np.where(seen[:, None], self.sums[np.where(seen, features, 0)], 0.0).T
         # no division by a mean of no values: the first one is its own root mean square
         squares, counts = np.where(counts > 0.0, squares, values * values), np.maximum(counts, 1.0)
         return rows._replace(values=values * np.sqrt(counts / np.where(squares > 0.0, squares, 1.0)))
@@ -130,6 +131,7 @@ class CrossedForm(InputEncoder):
         self._unit = scale in ("unit", "auto")
         self.contexts = PreparedDictEncoder(Vocabulary(), Preparation(True, standard, log=options.log))
         self.actions = PreparedDictEncoder(Vocabulary(), Preparation(False, "none"))
+        self.contexts.counts_unseen = self.actions.counts_unseen = True
         self.sizes = Sizes() if standard == "standard" else None
         self.labels: dict[Hashable, int] = {}
         # the pair of the constant of all records is one that no features have
@@ -161,23 +163,14 @@ class CrossedForm(InputEncoder):
     def rows(self, x: Record, actions: Sequence[Action], learning: bool = False) -> Csr:
         """Cross a context with each of several actions: one row per action."""
         left, _ = self.contexts.read_one(x, learning)
-        return self._crossed(left, self._vectors(actions, learning), learning, np.zeros(0))
+        unseen = np.zeros(0 if learning else len(actions))
+        return self._crossed(left, self._vectors(actions, learning), learning, unseen)
 
-    def rows_and_unknown(self, x: Record, actions: Sequence[Action]) -> tuple[Csr, Floats]:
-        """Return the known columns of records, and the squared norm of the actions' unknown features."""
+    def rows_and_unseen(self, x: Record, actions: Sequence[Action]) -> tuple[Csr, Floats]:
+        """Return rows to predict, of the products that have columns, and the squared length of the others."""
         left, _ = self.contexts.read_one(x, False)
-        right, unknown = self._vectors(actions, False), np.zeros(len(actions))
-        if isinstance(actions[0], Mapping):
-            right = _followed(right, [self._strange(action) for action in actions if isinstance(action, Mapping)])
-        return self._crossed(left, right, False, unknown), unknown
-
-    def _strange(self, action: Record) -> Floats:
-        """Return the values of an action's new features, without their signs if scaled."""
-        numbers: Any = self.actions.vocabulary.numbers
-        keys = [key for key in self.actions.keys_of(action) if key not in numbers]
-        values = np.array([1.0 if key not in action else float(action[key]) for key in keys])
-        # divided by its own root mean square a value is 1, and a zero stays zero, as in Sizes.scaled
-        return values if self.sizes is None else np.abs(np.sign(values))
+        unseen = np.zeros(len(actions))
+        return self._crossed(left, self._vectors(actions, False), False, unseen), unseen
 
     def _crossed(self, left: Csr, right: Csr, learning: bool, unknown: Floats) -> Csr:
         n, K = len(left.values) * len(right.values), len(right.starts) - 1
@@ -340,19 +333,15 @@ class CrossedForm(InputEncoder):
             for name in ("constant", "standardised", "unit", "log")
         )
         require(same, "contexts were prepared otherwise than the parameters say")
+        restored.counts_unseen = True
         return restored
 
 
-def _followed(rows: Csr, values: Sequence[Floats]) -> Csr:
-    """Append values of unknown features to records."""
+def with_unseen(rows: Csr, squares: Floats) -> Csr:
+    """Append to each row a feature without a column that has this squared length."""
     ends = rows.starts[1:]
-    more = [len(numbers) for numbers in values]
-    places = np.repeat(ends, more)
-    return Csr(
-        np.insert(rows.values, places, np.concatenate(values)),
-        np.insert(rows.features, places, np.full(sum(more), -1, np.int32)),
-        rows.starts + np.append(0, np.cumsum(more)),
-    )
+    values, columns = np.insert(rows.values, ends, np.sqrt(squares)), np.insert(rows.features, ends, UNSEEN)
+    return Csr(values, columns.astype(np.int32), rows.starts + np.arange(len(rows.starts)))
 
 
 class CrossedFastPath:

@@ -17,7 +17,8 @@ from coterie.index import Index, check_no_collisions, distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import Input, InputOptions
-from coterie.kernels import Gaussian, Kernel, KernelLike, Precomputed, as_kernel
+from coterie.kernels import Gaussian, Kernel, KernelLike, Linear, Precomputed, as_kernel
+from coterie.models.contract import place_unseen
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.points import Points, points
 from coterie.parameters import Parameters, tags
@@ -205,8 +206,12 @@ class BatchEstimator(_Reading):
         """Check X and convert it to the points that kernels take."""
         if learning:
             self.input_ = Input()
-        self.input_.configure(InputOptions(type(self).__name__, self.task_column))
+        counts_unseen = not learning and not isinstance(self._kernel(), Linear)
+        self.input_.configure(InputOptions(type(self).__name__, self.task_column, counts_unseen=counts_unseen))
         rows, features = self.input_.read_rows(X, learning)
+        if counts_unseen and not rows.dense:
+            rows = place_unseen(rows, features)
+            features = max(features, rows.width)
         if self.dtype != "float64":
             tabular.require_usable(tabular.as_array(rows, features), "X", self.input_.feature_names, self.dtype)
             rows = rows._replace(values=rows.values.astype(self.dtype))

@@ -10,6 +10,7 @@ import numpy as np
 from coterie.kernels import Kernel, Linear
 from coterie.numeric.core.points import Points, as_matrix, piece
 from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.dual.stores import widened
 from coterie.types import AnyRecords, Array, Codes
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ MOST_WEIGHTS = 2**26
 
 def block(kernel: Kernel, X: Points, Z: Points, dtype: str) -> Array:
     """Compute the kernel's values for all pairs."""
-    out = np.empty((len(X.squares), len(Z.squares)), dtype)
+    out, Z = np.empty((len(X.squares), len(Z.squares)), dtype), widened(Z, X.features)
     kernel.values(convert_form(X, Z), Z, out)
     return out
 

@@ -12,7 +12,7 @@ from coterie import spec
 from coterie.explanation import Explanation, Weights, explanation_of, largest
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.models.contract import Batch
+from coterie.models.contract import Batch, split_unseen
 from coterie.numeric.core.records import Csr
 from coterie.types import Array, Record
 
@@ -39,13 +39,14 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
         rows, task, names, original = _row_of(model, x, task)
         tasks = np.empty(len(names) + 1, object)
         tasks.fill(task)
-        alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
+        known, _ = split_unseen(rows, model.state.features)
+        alone = known._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
         run = model.population.make_batch(alone, tasks)
         labels, learner = model.label_encoder, model.learner
         whole = learner.predict(model.state, Batch(rows, run.tasks[:1], run.unseen[:1])).margins
         margins = np.concatenate([whole, learner.linear_part(model.state, run, rows)])
         outside = labels.decision(labels.shift + labels.factor * margins)
-        values, beyond = rows.values.tolist(), learner.traits.beyond_features
+        values, beyond = known.values.tolist(), learner.traits.beyond_features
         if outside.ndim == 1:
             return explanation_of(names, values, outside, beyond).giving(original)
         columns = zip(labels.ordered, outside.T, strict=True)
@@ -112,4 +113,5 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
             original = dict(zip(source.entry_names(columns), values, strict=True))
     entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
     rows = Csr(rows.values[entries], rows.features[entries], rows.starts - rows.starts[0])
-    return rows, task, source.entry_names(rows.features.tolist(), record), original
+    names = source.entry_names(rows.features[rows.features < model.state.features].tolist(), record)
+    return rows, task, names, original

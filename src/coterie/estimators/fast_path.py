@@ -31,13 +31,16 @@ class FastPath:
 
     def score(self, x: Record, task: Hashable) -> float:
         """Return the margin of a record before labels are decoded; NaN if the record may have anything new."""
-        i, (numbers, plain, preparing) = self._number(x, task), self._records
+        i, (numbers, plain, preparing, needs_all) = self._number(x, task), self._records
         entries = None if i is None else read_dictionary(x, numbers, plain)
-        return math.nan if entries is None else self._calls.predict(self._state.model, *entries, preparing, i)
+        if entries is None or (needs_all and len(entries[0]) < len(x)):
+            return math.nan
+        margin: float = self._calls.predict(self._state.model, *entries, preparing, i)
+        return margin
 
     def learn(self, x: Record, y: Hashable, task: Hashable, labels: Any) -> Any:
         """Learn a record and return the known labels, or None, with nothing changed, if anything may be new."""
-        state, i, (numbers, plain, preparing) = self._state, self._number(x, task), self._records
+        state, i, (numbers, plain, preparing, _) = self._state, self._number(x, task), self._records
         if i is None or len(numbers) > state.features:
             return None
         entries = read_dictionary(x, numbers, plain)

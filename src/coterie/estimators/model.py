@@ -29,7 +29,7 @@ from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records
 from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preprocessing import runs_of
-from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions
+from coterie.models.contract import UNSEEN, BaseLearner, Batch, InputShape, LearnerState, Predictions, split_unseen
 from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, widths_of, with_weights
@@ -185,7 +185,7 @@ class OnlineModel:
         population.new_task = settings.new_task
         self.parameters, self.settings, self.population = parameters, settings, population
         self.weighing = self.weighing.under(settings.class_weight)
-        self.input.configure(settings.reading)
+        self.input.configure(replace(settings.reading, counts_unseen=learner.traits.counts_unseen))
 
     # -- copies ---------------------------------------------------------------------------------------------------
 
@@ -506,7 +506,8 @@ class OnlineModel:
         if self.fitted:
             population, size = self.population, self.input.size(records)
             if self.learner.traits.feature_changes_all and self.input.grows:
-                size = size._replace(features=int(widths_of(records.rows).max(initial=self.state.features)))
+                widths = widths_of(split_unseen(records.rows, UNSEEN)[0])
+                size = size._replace(features=int(widths.max(initial=self.state.features)))
             if not population.has_room(size):
                 population.register((), size)
             view = ModelPredictions(self, records)
@@ -595,22 +596,6 @@ class OnlineModel:
     def predict(self, X: Inputs | Block, task: Tasks | None = None) -> ModelPredictions:
         """Return predictions of records or of a validated block, from which margins, labels and so on are computed."""
         return ModelPredictions(self, self.input.read(X, task, self.population.tasks))
-
-    @exclusive
-    def margin_variances(self, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
-        """Return the variance of each record's margin; new features count with their prior variance."""
-        predictions = self.predict(X, task)
-        undo, known = self.input.snapshot(self.fitted), self.state.features
-        try:  # new features get columns for a moment
-            rows, _ = self.input.read_rows(
-                tabular.split_task(X, task, self.input.options.task_column)[0], learning=True
-            )
-        finally:
-            undo()
-        if not isinstance(rows, Csr):
-            return predictions.variances
-        # weights of unseen features are independent of all others a priori, so variances add up
-        return predictions.variances + predictions.prior_variances(rows, known)
 
     @exclusive
     def predict_pending(self, block: Block) -> BatchResult:
@@ -840,7 +825,7 @@ class OnlineModel:
                 population.refuse_unseen([task])
                 check_no_collisions([task], population.tasks.numbers)
                 margin = learner.predict(self.state, Batch(row, _UNSEEN, [task])).margins[0]
-            elif learner is population.learner:
+            elif learner is population.learner and not (isinstance(row, Csr) and row.width > self.state.features):
                 self._open_fast_path()
                 margin = learner.predict_one(self.state, row, number)
             else:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
-from coterie.models.contract import AnyRows, BaseLearner, Batch, Predictions
+from coterie.models.contract import BaseLearner, Batch, Predictions
 from coterie.types import Array, Estimator
 
 if TYPE_CHECKING:
@@ -85,12 +85,6 @@ class ModelPredictions:
         """The variance of each record's margin."""
         with self._model.lock:
             return np.asarray(self._model.learner.variances(self._model.state, self._run))
-
-    def prior_variances(self, rows: AnyRows, first: int) -> NDArray[np.float64]:
-        """Return the prior variance of margins, over the features of ``rows`` from column ``first`` on."""
-        with self._model.lock:
-            run = self._model.population.make_batch(rows, self._records.task)
-            return np.asarray(self._model.learner.prior_variances(self._model.state, run, first))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[
         For a task never seen, if ``new_task="raise"``.
     """
     self._check_fitted()
-    variances: NDArray[np.float64] = self._model.margin_variances(X, task)
+    variances: NDArray[np.float64] = self._model.predict(X, task).variances
     return variances
 
 

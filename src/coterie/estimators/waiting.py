@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from coterie.models.contract import Predictions
+from coterie.models.contract import UNSEEN, Predictions
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr
 
@@ -79,7 +79,8 @@ class WaitingRow(msgspec.Struct, array_like=True):
             return
         values, columns = np.frombuffer(self.values), np.frombuffer(self.features, np.int32)
         require(len(values) == len(columns) and bool(np.isfinite(values).all()), "a waiting record is not a row")
-        require(bool(((columns >= 0) & (columns < features)).all()), "a record that waits is too wide")
+        has_column = (columns >= 0) & ((columns < features) | (columns >= UNSEEN))
+        require(bool(has_column.all()), "a record that waits is too wide")
 
 
 def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]:

@@ -34,7 +34,7 @@ from .keys import (
 from .preprocessing import CONSTANT, SCALES, Preparation, runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -408,7 +408,16 @@ class Encoder:
         learned = {j: gaps[name] & update for j, (name, _) in enumerate(self.columns) if name in gaps}
         self.preparation.note_missing({j: int(gap.argmax()) for j, gap in learned.items() if gap.any()})
         self.preparation.count_records(update, batch.num_rows)
-        return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing])
+        marked = self._marked([name for name, gap in gaps.items() if gap.any()])
+        return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in marked])
+
+    def _marked(self, gaps: Collection[str]) -> list[str]:
+        """Return the columns with gaps that have indicators; all of them have one as soon as they are learned."""
+        if not self.preparation.indicators:
+            return []
+        known = self.missing
+        new = [name for name, kind in self.columns if kind in _MARKED and name not in known]
+        return [name for name in [*known, *new] if name in gaps]
 
     def _scale_numbers(self, numbers: Floats, update: Learning) -> tuple[Floats, Floats]:
         """Return scaled numbers, shape (n, k), and presence indicators; NaN is missing, infinity absent."""
@@ -503,7 +512,7 @@ class Encoder:
             if is_column and self.absences:
                 pairs.append((presence_column(key, self.bits), presences[self._numeric[key]]))
         self.preparation.count_records(update, 1)
-        marks = [CONSTANT_KEY] * self.constant + [missing_key(name) for name in self.missing if name in gaps]
+        marks = [CONSTANT_KEY] * self.constant + list(map(missing_key, self._marked(gaps)))
         sums: dict[int, float] = {}
         for j, value in [*pairs, *((feature_hash(key, self.bits), 1.0) for key in marks)]:
             if value != 0.0:  # as in a batch, zeros are no entries
@@ -524,7 +533,7 @@ class Encoder:
         """Return the keys of a record's features, then the key of the constant, then those of missing values."""
         gaps, features = self._features(record)
         keys = [key for _, (key, _) in features if self.source != "svmlight"]
-        return [*keys, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
+        return [*keys, *[CONSTANT_KEY] * self.constant, *map(missing_key, self._marked(gaps))]
 
     def _features(self, record: Record) -> tuple[set[str], list[tuple[str, tuple[str, float]]]]:
         """Return the columns without a value, and the kind, key and value of each feature."""

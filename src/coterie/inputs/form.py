@@ -6,8 +6,9 @@ Its :class:`~coterie.inputs.preprocessing.Preparation` then scales the numbers.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Container, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
 from numbers import Real
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.models.contract import UNSEEN, split_unseen
 from coterie.multiview import Vocabulary
 from coterie.multiview.vocabularies import (
     SecondColumn,
@@ -58,11 +60,15 @@ _NAMELESS = "the model learned from arrays without names: give an array, or fit 
 
 
 class PlainRecords(NamedTuple):
-    """How to read plain dictionaries with known names: columns of names, types of values, preprocessing."""
+    """How to read plain dictionaries with known names: columns of names, types of values, preprocessing.
+
+    If it ``needs_all`` features, a record with an unknown name cannot be read.
+    """
 
     numbers: dict[Label, int]
     plain: frozenset[type] = PLAIN
     preparing: Preparing = UNPREPARED
+    needs_all: bool = False
 
 
 class InputEncoder:
@@ -86,6 +92,8 @@ class InputEncoder:
         Encodes files, and tables with text.
     bits : int or None
         Features are hashed to ``2**bits`` columns; None if each has its own.
+    counts_unseen : bool
+        True if a record to predict has all features: those that no record had in columns from ``UNSEEN`` on.
     """
 
     width: int | None = None
@@ -96,6 +104,12 @@ class InputEncoder:
     vocabulary: Vocabulary | None = None
     encoder: Encoder | None = None
     bits: int | None = None
+    counts_unseen: bool = False
+
+    @property
+    def reads_unseen(self) -> bool:
+        """True if features without a column count: for the learner, or for the length of records."""
+        return self.counts_unseen or (self.preparation is not None and self.preparation.unit)
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Convert a frame to an Arrow table or a list of dictionaries; return other records unchanged."""
@@ -152,7 +166,8 @@ class InputEncoder:
         words, prepared = self.vocabulary, self.preparation
         if words is None or (prepared is not None and prepared.log):
             return None
-        return PlainRecords(words.numbers, *(() if prepared is None else (prepared.plain, prepared.compiled)))
+        preparation = () if prepared is None else (prepared.plain, prepared.compiled)
+        return PlainRecords(words.numbers, *preparation)._replace(needs_all=self.reads_unseen)
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that restores the current state."""
@@ -221,7 +236,8 @@ class ArrayEncoder(InputEncoder):
         if self.preparation is None:
             return words.record(x, resize=False), self.width or 1
         rows, width = self.read([x], learning)
-        return Csr(rows.values[0], np.arange(width, dtype=np.int32), np.array([0, width])), width
+        n = rows.values.shape[1]
+        return Csr(rows.values[0], np.arange(n, dtype=np.int32), np.array([0, n])), width
 
     def _named_columns(self, learning: bool) -> Vocabulary:
         """Return the columns by name, and store them for compiled code when a record is learned."""
@@ -281,13 +297,13 @@ class DictEncoder(InputEncoder):
         return self._record(x, learning), len(self.vocabulary) or 1
 
     def _record(self, record: Record, learning: bool) -> Csr:
-        return self.vocabulary.record(record, learning)
+        return self.vocabulary.record(record, learning, self.counts_unseen and not learning)
 
     def _records(self, records: Sequence[Record], learning: Learning) -> Csr:
         if isinstance(learning, bool):
-            return self.vocabulary.records(records, learning)
+            return self.vocabulary.records(records, learning, self.counts_unseen and not learning)
         pairs = zip(records, learning.tolist(), strict=True)
-        return concatenated([self.vocabulary.record(record, learned) for record, learned in pairs])
+        return concatenated([self._record(record, learned) for record, learned in pairs])
 
 
 class PreparedDictEncoder(DictEncoder):
@@ -328,7 +344,7 @@ class PreparedDictEncoder(DictEncoder):
         return concatenated(rows)
 
     def _record(self, record: Record, learning: bool) -> Csr:
-        """Preprocess one dictionary; new names are added if it is learned, else ignored."""
+        """Preprocess one dictionary; new names are added if it is learned, else ignored unless they count."""
         entries, missing, numbers = None, list[int](), self.vocabulary.numbers
         if CONSTANT_KEY in record and self.preparation.constant:
             raise ValueError("a feature has the empty name, which is reserved for the constant; rename it")
@@ -351,7 +367,7 @@ class PreparedDictEncoder(DictEncoder):
                 column: Hashable = SecondColumn(feature)
                 self._add([column], ())
                 self.preparation.set_second_column(feature, numbers[column])
-        return row
+        return row if learning or self.counts_unseen == self.reads_unseen else split_unseen(row, UNSEEN)[0]
 
     @property
     def feature_names(self) -> list[Label] | None:
@@ -379,8 +395,8 @@ class PreparedDictEncoder(DictEncoder):
     def _read_plain(self, record: dict[Hashable, object], learning: bool) -> Entries | None:
         """Return the row of plain numbers and strings, with space for the constant; None for other values."""
         entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
-        if learning and entries is not None and len(entries[0]) < len(record):
-            if str in map(type, record.values()):
+        if (learning or self.reads_unseen) and entries is not None and len(entries[0]) < len(record):
+            if not learning or str in map(type, record.values()):
                 return None
             self._add(record, record)
             entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
@@ -399,8 +415,24 @@ class PreparedDictEncoder(DictEncoder):
         if not learning:  # else all names have columns
             known = features >= 0
             n, values, features = int(known[:n].sum()), values[known], features[known]
+            if self.reads_unseen:
+                more, columns = self._unseen(zip(keys, numbers, strict=True), scaled, gaps)
+                values, features = np.append(values, more), np.append(features, np.array(columns, np.int32))
         behind = len(features) - n - len(constant)
         return np.append(values, np.zeros(n)), np.append(features, np.zeros(n, np.int32)), n, behind
+
+    def _unseen(
+        self, pairs: Iterable[tuple[Label, float]], scaled: Collection[Hashable], gaps: Sequence[str]
+    ) -> tuple[list[float], list[int]]:
+        """Return the values and columns of the features of a record that no record had, as they will be if learned.
+
+        A number that is scaled then has the z-score 0, and its presence counts, after one absence.
+        """
+        numbers, standardised = self.vocabulary.numbers, self.preparation.standardised
+        unseen = [(key, value) for key, value in [*pairs, *((gap, 1.0) for gap in gaps)] if key not in numbers]
+        columns = {key: UNSEEN + k for k, (key, _) in enumerate(unseen)}
+        presence = {key: 0.0 if missing_key(key) in numbers else math.sqrt(0.5) for key in scaled if standardised}
+        return [presence.get(key, value) for key, value in unseen], [columns[key] for key, _ in unseen]
 
     def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:
         """Return keys, values, the keys of numbers to scale, and the keys of missing values.

@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie import spec
 from coterie.index import Index
-from coterie.models.contract import InputShape
+from coterie.models.contract import InputShape, split_unseen
 from coterie.models.task_registry import TaskRegistry
 from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
@@ -73,6 +73,8 @@ class InputOptions:
         The features whose logarithms are taken.
     expects_tasks : bool
         True to warn of records without a task.
+    counts_unseen : bool
+        True if predictions depend on features that no record had.
     """
 
     owner: str = field(compare=False)
@@ -83,6 +85,7 @@ class InputOptions:
     scale: str | None = "none"
     log: tuple[Hashable, ...] = ()
     expects_tasks: bool = field(default=False, compare=False)
+    counts_unseen: bool = field(default=False, compare=False)
 
     @property
     def prepares(self) -> bool:
@@ -168,8 +171,12 @@ class Input:
 
     @property
     def _known(self) -> InputEncoder:
-        """The encoder; an empty one before the first record."""
-        return InputEncoder() if self.form is None else self.form
+        """The encoder under the options; an empty one before the first record."""
+        form = InputEncoder() if self.form is None else self.form
+        form.counts_unseen = self.options.counts_unseen
+        if form.preparation is not None:
+            form.preparation.counts_unseen = form.counts_unseen
+        return form
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
@@ -217,7 +224,7 @@ class Input:
         """Read rows, width and labels of records of any form; the ``first`` ones determine the encoder."""
         is_frame = tabular.is_frame(X)
         names = tabular.distinct_names(X) if is_frame else ()
-        form = self._chosen(X) if first or self.form is None else self.form
+        form = self._chosen(X) if first or self.form is None else self._known
         X = X if form is None else form.normalized_input(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
             return self._validated(X, y, first, learning, labels)
@@ -259,7 +266,7 @@ class Input:
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
             self.form = ArrayEncoder.for_columns(width, shape.names, rows.dense, options.preprocessing)
-            prepared = self.form.of_arrays
+        prepared = self._known.of_arrays
         if prepared is None:
             return rows, width, y
         return prepared.rows(rows, learning), prepared.features, y
@@ -308,7 +315,7 @@ class Input:
         """Convert records and labels to a validated block."""
         n, prepared = records.rows.n_records, self._known.preparation
         gaps = len(prepared.missing) if prepared is not None and records.rows.dense else 0
-        X = tabular.as_array(records.rows, records.width)
+        X = tabular.as_array(split_unseen(records.rows, records.width)[0], records.width)
         return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps, constant=self._known.length_column)
 
     # -- one record -----------------------------------------------------------------------------------------------
@@ -337,7 +344,7 @@ class Input:
 
     def _row(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
         """Return the row of a dictionary without its task, and the width."""
-        form = DictEncoder.with_options(self.options.preprocessing) if self.form is None else self.form
+        form = DictEncoder.with_options(self.options.preprocessing) if self.form is None else self._known
         if learning:
             self.form = form
         return form.read_one(x, learning)

@@ -82,6 +82,8 @@ class Preparation:
     moments : ndarray, shape (n, 7)
         The :class:`~coterie.numeric.core.moments.Moments` of each feature, if they are standardised; features that are
         no numbers have a weight of -1.
+    counts_unseen : bool
+        True if features that no record had count in predictions.
     missing : list of int
         The columns with gaps, in the order of the first such records; among them, as ``~j``, each column of a table
         that was sometimes absent, for the column of its presence.
@@ -100,6 +102,7 @@ class Preparation:
         self.absences = absences
         self.constant, self.width, self.log, self.indicators = constant, width, tuple(log), indicators
         self.missing: list[int] = []
+        self.counts_unseen = False
         self.constant_column = (width or 0) if constant else None
         self._noted = width or 0 if self.standardised else 0
         n = max(self._noted, 16)
@@ -155,7 +158,8 @@ class Preparation:
     def columns(self, values: Floats, learning: Learning) -> Floats:
         """Preprocess numeric rows, shape (n, width), and update the scales with learned rows.
 
-        NaN is missing, and infinity absent.
+        NaN is missing, and infinity absent. If nothing is learned, gaps of columns that had none count in the length of
+        rows, and have columns behind the others if they count in predictions.
         """
         if np.any(learning):
             self._undo = self.restoring()
@@ -171,12 +175,13 @@ class Preparation:
             self.count_records(learning, len(values))
             learned = (presences > 0.0) & np.reshape(learning, (-1, 1))
             self.note_missing({~j: int(learned[:, j].argmax()) for j in np.flatnonzero(learned.any(0)).tolist()})
-        out = np.zeros((len(values), self.features))
+        missing = self.missing if np.any(learning) else [*self.missing, *self._unseen_gaps(values, presences)]
+        behind = self.features - len(self.missing)
+        out = np.zeros((len(values), behind + len(missing)))
         if self.constant:
             out[:, values.shape[1]] = 1.0
-        behind = self.features - len(self.missing)
         places = np.full(values.shape[1], -1)
-        for column, j in enumerate(self.missing, behind):
+        for column, j in enumerate(missing, behind):
             if j >= 0:
                 places[j] = column
             elif presences is not None:
@@ -184,7 +189,14 @@ class Preparation:
         options = self.compiled.moments, places, self.standardised and not self.absences, self.unit
         for first, last, update in runs_of(learning, len(values)):
             prepare_columns(values[first:last], *options, update, out[first:last])
-        return out
+        return out if self.counts_unseen else np.ascontiguousarray(out[:, : self.features])
+
+    def _unseen_gaps(self, values: Floats, presences: Floats | None) -> list[int]:
+        """Return the columns that have gaps for the first time, or as ``~j`` are present after absences."""
+        if not self.indicators or (presences is None and (not values.size or values.sum() == values.sum())):
+            return []
+        gaps = [] if presences is None else [~j for j in np.flatnonzero((presences > 0.0).any(0)).tolist()]
+        return [j for j in [*np.flatnonzero(np.isnan(values).any(0)).tolist(), *gaps] if j not in self.missing]
 
     def scale(self, values: Floats, first: int, learning: Learning) -> tuple[Floats, Floats]:
         """Return values and presence indicators, shape (n, k), of the features from ``first`` on, possibly absent."""

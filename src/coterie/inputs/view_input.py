@@ -159,13 +159,13 @@ class ViewInput(Input):
         self.views: Views | None = None
 
     def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
-        """Read records to predict; ignore unknown features of dictionaries."""
+        """Read records to predict; ignore unknown features of dictionaries unless they count."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         self._refuse_tasks(task)
         names_of(X, self.options.views)
         if tabular.is_records(X):
-            return self._records(self._views.records(X, resize=False))
+            return self._records(self._views.records(X, resize=False, unseen=self.options.counts_unseen))
         return self._records(self._read_views(X, self._views)[0])
 
     def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
@@ -210,7 +210,7 @@ class ViewInput(Input):
         """Read one record, a dictionary from view to features, without absent views."""
         x, task = self.split_one(x, task, known)
         if not learning:
-            return self._views.records([x], resize=False), 0, task
+            return self._views.records([x], resize=False, unseen=self.options.counts_unseen), 0, task
         records, self.views = self._read_views([x], self.views)
         return records, 0, task
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
-from coterie.numeric.core.records import Csr
+from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.primal.query_decisions import QUERY_ALL, decide_all
 from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
@@ -31,6 +31,9 @@ Margins = NDArray[np.float64]
 
 #: The state of a learner, of the class that its :meth:`BaseLearner.init` returns.
 LearnerState: TypeAlias = Any
+
+#: The first column of the features of a record to predict that have none, because no record had them.
+UNSEEN = 1 << 30
 
 #: Numbers in the document of a model file.
 Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
@@ -229,6 +232,8 @@ class Capabilities:
         Records that bring too many features are refused, by ``refuse_rows``.
     mixes : bool
         Members are combined by predictions that must have been made before the labels were known.
+    counts_unseen : bool
+        Predictions depend on features that no record had: their weights have variances, or ‖x‖² counts.
     beyond_features : str
         The part of a margin that is no weighted sum of features, in a few words for people; empty if there is none.
     """
@@ -249,6 +254,7 @@ class Capabilities:
     can_refuse: bool = False
     limits_features: bool = False
     mixes: bool = False
+    counts_unseen: bool = False
     beyond_features: str = ""
 
 
@@ -424,7 +430,10 @@ class MetaLearner(BaseLearner):
 
     def predict_members(self, state: LearnerState, run: Batch) -> list[Predictions]:
         """Return the predictions of each inner learner."""
-        return [learner.predict(inner, run) for learner, inner in self.pairs(state)]
+        pairs, known = list(self.pairs(state)), run
+        if self.traits.counts_unseen and not all(learner.traits.counts_unseen for learner, _ in pairs):
+            known = run._replace(rows=split_unseen(run.rows, state.features)[0])
+        return [learner.predict(inner, run if learner.traits.counts_unseen else known) for learner, inner in pairs]
 
     def learn_members(self, state: LearnerState, run: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
         """Update each inner learner with its own labels."""
@@ -587,11 +596,27 @@ def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: A
     return UpdateResult(Predictions.concatenate(whole or [like]), own, steps, *support)
 
 
-def select_from_column(rows: AnyRows, first: int) -> Csr:
-    """Copy the entries of features from column ``first`` on."""
-    csr = rows.to_csr().trimmed()
-    selected = csr.features >= first
-    return Csr(csr.values[selected], csr.features[selected], np.append(0, np.cumsum(selected))[csr.starts])
+def split_unseen(rows: AnyRows, features: int) -> tuple[AnyRows, Margins]:
+    """Return records without the features from this column on, and the squared lengths of these."""
+    if isinstance(rows, Dense):
+        known, unseen = np.hsplit(rows.values, [features])
+        dense = rows._replace(values=np.ascontiguousarray(known)) if unseen.size else rows
+        return dense, np.einsum("td,td->t", unseen, unseen)
+    if rows.width <= features:
+        return rows, np.zeros(rows.n_records)
+    csr = rows.trimmed()
+    seen, owners = csr.features < features, np.repeat(np.arange(csr.n_records), np.diff(csr.starts))
+    starts, squares = np.append(0, np.cumsum(seen))[csr.starts], np.where(seen, 0.0, csr.values) ** 2
+    sparse = Csr(csr.values[seen], csr.features[seen], starts, csr.weights)
+    return sparse, np.asarray(np.bincount(owners, squares, csr.n_records), np.float64)
+
+
+def place_unseen(rows: AnyRows, features: int) -> AnyRows:
+    """Put the features of records that have no columns behind this number of features."""
+    if not isinstance(rows, Csr) or rows.width <= UNSEEN:
+        return rows
+    columns = np.where(rows.features < UNSEEN, rows.features, features + rows.features - UNSEEN)
+    return rows._replace(features=columns.astype(np.int32))
 
 
 def count_entries(rows: AnyRows, t: int) -> int:

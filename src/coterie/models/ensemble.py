@@ -75,6 +75,7 @@ from .contract import (
     UpdateResult,
     count_entries,
     learn_in_pieces,
+    split_unseen,
     without_nan,
 )
 from .linear import CompiledLearner, ConfidenceLearner, LinearLearner, result_of
@@ -341,6 +342,7 @@ def _combine_traits(members: Sequence[Capabilities]) -> Capabilities:
         can_refuse=any(member.can_refuse for member in members),
         limits_features=any(member.limits_features for member in members),
         mixes=True,
+        counts_unseen=any(member.counts_unseen for member in members),
         beyond_features=" and ".join(dict.fromkeys(filter(None, (member.beyond_features for member in members)))),
     )
 
@@ -552,6 +554,9 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     def predict(self, state: CompiledEnsembleState, run: Batch) -> Predictions:
         """Predict records without changing the state."""
+        known = run._replace(rows=split_unseen(run.rows, state.features)[0])
+        if known.rows is not run.rows:
+            return self._predict_unseen(state, run, known)
         n, unseen = len(run.tasks), run.tasks < 0
         margins, experts = np.zeros(n), np.zeros((len(self.experts), n))
         if unseen.any() and not unseen.all():
@@ -566,6 +571,15 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
             model = self._lend_model(state, has_own=False, losses=losses)
             predict(model, run.rows, np.full(n, -1), experts, margins)
         return Predictions(margins, experts)
+
+    def _predict_unseen(self, state: CompiledEnsembleState, run: Batch, known: Batch) -> Predictions:
+        """Predict records by their ``known`` features, and add the variances of the others in mixed-effects members."""
+        experts = self.predict(state, known).experts
+        for m, (learner, inner) in enumerate(self.pairs(state)):
+            if isinstance(learner, MixedEffectsLearner) and not learner.has_left(inner):
+                change = learner.predict(inner, run).margins - learner.predict(inner, known).margins
+                experts += np.outer(self._scaled[:, m], change)
+        return Predictions(self._blend(state, run.tasks, experts), experts)
 
     def linear_part(self, state: CompiledEnsembleState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the part of margins that is a weighted sum of features: the combined parts of the members."""

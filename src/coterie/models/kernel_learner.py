@@ -22,12 +22,13 @@ from coterie.numeric.dual.eviction import EvictionQueue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, KernelWork
 from coterie.numeric.dual.kernel_loop import Turns, predict, readable, walk
 from coterie.numeric.dual.projections import is_due, refresh
+from coterie.numeric.dual.stores import widened
 from coterie.numeric.weights.table import Weights
 from coterie.state import State
 from coterie.types import Part, Tree
 
 from .block_learner import BoundLearner, Span
-from .contract import Batch, Codes, InputShape, Margins
+from .contract import Batch, Codes, InputShape, Margins, place_unseen
 from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, work_with
 
 
@@ -53,6 +54,7 @@ class KernelLearner(BoundLearner):
         super().__init__(hypothesis, relation)
         self.traits = replace(
             self.traits,
+            counts_unseen=True,
             beyond_features="support vectors",
             cannot_drop=_why_not_dropped(hypothesis, relation),
             can_refuse=not hypothesis.kernel.trusted,
@@ -126,7 +128,8 @@ class KernelLearner(BoundLearner):
         margins, size = np.zeros(len(codes)), int(model.support.counts[SIZE])
         if size == 0 or len(codes) == 0:
             return margins
-        support, points = model.points(), self._points(state, rows)
+        points = self._points(state, rows)
+        support = widened(model.points(), points.features)
         for first in range(0, len(codes), SPARSE_BLOCK):
             part, part_margins = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
             values = np.zeros((len(part), size))
@@ -137,6 +140,7 @@ class KernelLearner(BoundLearner):
         return margins
 
     def _points(self, state: State, rows: Rows) -> Points:
+        rows = place_unseen(rows, state.features)
         points: Points = state.model.store.convert(rows, state.rounds + np.arange(rows.n_records))
         return points
 

@@ -54,7 +54,7 @@ from .contract import (
     UpdateResult,
     count_entries,
     score_known_and_unseen,
-    select_from_column,
+    split_unseen,
 )
 from .relation_adapters import NO_GROUPS, LearnedAdapter, adapt_relation, arrivals_of, count_all, require_fit
 
@@ -359,26 +359,28 @@ class ConfidenceLearner(LinearLearner):
 
     def __init__(self, hypothesis: Part, relation: Part, rule: Part) -> None:
         super().__init__(hypothesis, relation, rule)
-        self.traits = replace(self.traits, has_variances=True)
+        self.traits = replace(self.traits, has_variances=True, counts_unseen=True)
+
+    def predict(self, state: State, run: Batch) -> Predictions:
+        """Predict records without changing the state."""
+        return super().predict(state, run._replace(rows=split_unseen(run.rows, state.features)[0]))
 
     def variances(self, state: State, run: Batch) -> Margins:
         """Return the variances of the margins of records: O(nnz · levels) each."""
+        known, unseen = split_unseen(run.rows, state.features)
 
         def score_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
             own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
             model = self.adapter.unseen_task_model(state, tasks)
             return _variances(model, rows, np.arange(len(tasks))) + own * rows.squares()
 
-        return score_known_and_unseen(run, lambda rows, codes: _variances(state.model, rows, codes), score_unseen)
-
-    def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
-        """Return the prior variances M_ii ‖x‖² of margins, over the features from column ``first`` on."""
-        if first:
-            run = run._replace(rows=select_from_column(run.rows, first))
-        return score_known_and_unseen(
+        variances = score_known_and_unseen(
+            run._replace(rows=known), lambda rows, codes: _variances(state.model, rows, codes), score_unseen
+        )
+        return variances + unseen * score_known_and_unseen(
             run,
-            lambda rows, codes: self.adapter.diagonal(state, codes) * rows.squares(),
-            lambda rows, tasks: self.adapter.unseen(state, tasks, NO_GROUPS)[1] * rows.squares(),
+            lambda rows, codes: self.adapter.diagonal(state, codes),
+            lambda rows, tasks: self.adapter.unseen(state, tasks, NO_GROUPS)[1],
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -105,6 +105,7 @@ class MixedEffectsLearner(CompiledLearner):
             weighs=True,
             asks=True,
             tasks_independent=True,
+            counts_unseen=True,
             has_variances=not logistic,  # log-odds are shrunk by them already
             has_intervals=not logistic,
             limits_features=bool(too_wide),
@@ -188,24 +189,9 @@ class MixedEffectsLearner(CompiledLearner):
 
     def variances(self, state: State, run: Batch) -> Margins:
         """Return the variance of each record's margin before shrinkage, 0 once the model has stopped."""
-        variances, model = np.zeros(len(run.tasks)), state.model
-        margin_variances(model.lent(), run.rows, run.tasks, variances)
-        if not model.has_left:
-            variances += self._slope_variances(state, run, lambda columns: ~np.isin(columns, model.columns))
+        variances = np.zeros(len(run.tasks))
+        margin_variances(state.model.lent(), run.rows, run.tasks, variances)
         return variances
-
-    def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
-        """Return the prior variance of margins, over the features from column ``first`` on."""
-        of_constant = self.shared[0] + self.prior.constant if first == 0 else 0.0
-        return of_constant + self._slope_variances(state, run, lambda columns: columns >= first)
-
-    def _slope_variances(self, state: State, run: Batch, counts: Callable[[Any], Any]) -> Margins:
-        """Return the prior variance of margins over the counted columns, without the constant."""
-        rows, constant, n = run.rows.to_csr().trimmed(), state.model.seen.columns[0], len(run.tasks)
-        owners, columns = np.repeat(np.arange(n), np.diff(rows.starts)), rows.features
-        constants = np.bincount(owners, rows.values * (columns == constant), n)
-        values = rows.values * (counts(columns) & (columns != constant)) / np.where(constants, constants, 1.0)[owners]
-        return np.asarray((self.shared[1] + self.prior.slopes) * np.bincount(owners, values**2, n))
 
     def intervals(self, state: State, run: Batch, level: float) -> tuple[Margins, Floats]:
         """Return margins and Student's t intervals of labels, shape (n, 2), for labels of weight 1."""

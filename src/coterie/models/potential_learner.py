@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Csr, Dense, Rows, weights_of
+from coterie.numeric.core.records import Rows, weights_of
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.weights.table import Weights
 from coterie.potentials import ExponentiatedGradient, PNorm
@@ -17,7 +17,7 @@ from coterie.state import State
 from coterie.types import Part, Tree
 
 from .block_learner import BoundLearner
-from .contract import Batch, Codes, Margins
+from .contract import Batch, Codes, Margins, split_unseen
 
 
 class PotentialLearner(BoundLearner):
@@ -46,7 +46,7 @@ class PotentialLearner(BoundLearner):
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Return the margins of records of known tasks: O(nnz) each; the state does not change."""
         margins = np.zeros(len(codes))
-        self._predict(state.model, _within(rows, state.features), codes, margins)
+        self._predict(state.model, split_unseen(rows, state.features)[0], codes, margins)
         return margins
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -55,10 +55,8 @@ class PotentialLearner(BoundLearner):
         for task in places:
             rows_of_task = np.array([t for t, other in enumerate(tasks) if other == task])
             model = self._with_one(state, task)
-            scores = np.zeros(len(rows_of_task))
-            self._predict(
-                model, _within(rows, state.features).take(rows_of_task), np.full(len(rows_of_task), state.known), scores
-            )
+            scores, known = np.zeros(len(rows_of_task)), split_unseen(rows, state.features)[0]
+            self._predict(model, known.take(rows_of_task), np.full(len(rows_of_task), state.known), scores)
             margins[rows_of_task] = scores
         return margins
 
@@ -100,12 +98,3 @@ class PotentialLearner(BoundLearner):
 def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:
     """Return record t as an array of all features."""
     return np.asarray(rows.cut(t, t + 1).to_dense(features).values[0], np.float64)
-
-
-def _within(rows: Rows, features: int) -> Rows:
-    """Drop features that the model does not have."""
-    if isinstance(rows, Dense) or rows.width <= features:
-        return rows
-    is_known = rows.features < features
-    starts = np.concatenate([[0], np.cumsum(is_known)])[rows.starts]
-    return Csr(rows.values[is_known], rows.features[is_known], starts)

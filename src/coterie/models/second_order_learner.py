@@ -29,7 +29,7 @@ from coterie.types import Part, Tree
 from coterie.wording import counted
 
 from .block_learner import BLOCK, BoundLearner, Span, spans
-from .contract import AnyRows, Batch, Codes, Margins, score_known_and_unseen, select_from_column
+from .contract import AnyRows, Batch, Codes, Margins, place_unseen, score_known_and_unseen
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.
 MOST_WEIGHTS = 1 << 15
@@ -84,6 +84,7 @@ class SecondOrderLearner(BoundLearner):
             self.traits,
             log_odds=rule.log_odds,
             has_variances=True,
+            counts_unseen=True,
             beyond_features=sure if hypothesis.linear else "support vectors",
             can_refuse=not hypothesis.kernel.trusted,
         )
@@ -169,21 +170,6 @@ class SecondOrderLearner(BoundLearner):
         # M_ii k(x, x) minus what was learned is a difference of nearly equal numbers for familiar records
         return np.maximum(variances, 0.0)
 
-    def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
-        """Return the prior variances M_ii k(x, x) of margins, over the features from column ``first`` on.
-
-        Nonlinear kernels do not support such features.
-        """
-        if first == 0:
-            k = self.hypothesis.kernel.diagonal(self._points(state, run.rows, state.rounds))
-        elif self.hypothesis.linear:
-            k = select_from_column(run.rows, first).squares()
-        else:
-            return np.zeros(len(run.tasks))
-        of_known = lambda rows, codes: self.adapter.diagonal(state, codes)  # noqa: E731
-        of_unseen = lambda rows, tasks: self.adapter.unseen(state, tasks, state.model.tasks_of_rows)[1]  # noqa: E731
-        return np.asarray(score_known_and_unseen(run, of_known, of_unseen) * k)
-
     def _margins(self, f: Margins, q: Margins) -> Margins:
         # the record itself inside the inverse: r = a f / (a + q) has the sign of f (CCG08 §4.1)
         return self.noise / (self.noise + q) * f if self.shrinks else f
@@ -192,6 +178,7 @@ class SecondOrderLearner(BoundLearner):
         return lambda tasks, others: self.adapter.between(state, tasks, others)
 
     def _points(self, state: State, rows: Rows, first: int) -> Points:
+        rows = place_unseen(rows, state.features)
         points: Points = state.model.convert(rows, first + np.arange(rows.n_records))
         return points
 

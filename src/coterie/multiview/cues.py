@@ -50,7 +50,7 @@ class CueLearner(MembersRound):
         if not isinstance(hinge, ShortestStep):
             raise TypeError(f"rule must be PassiveAggressive, got {rule!r}")
         self.kernels, self.budget, self._hinge = kernels, Projectron(eta, plus=True), hinge
-        self.traits = replace(self.traits, can_refuse=True)
+        self.traits = replace(self.traits, can_refuse=True, counts_unseen=True)
 
     def rebind(self, state: CueState) -> None:
         """Raise ValueError if other parameters than the rule changed."""

@@ -30,11 +30,13 @@ from coterie.models.contract import (
     Predictions,
     RoundCount,
     UpdateResult,
+    place_unseen,
 )
 from coterie.models.linear import result_of
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.points import Kernel, PlainProduct, Points
+from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.step_rules import MistakeStep, ShortestStep
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
@@ -315,7 +317,7 @@ class KernelViewLearner(_NormLearner):
             raise ValueError(f"kernels require inner=2, got inner={norm.inner!r}")
         super().__init__(norm, rule, average)
         self.kernels = kernels
-        self.traits = replace(self.traits, can_refuse=True)
+        self.traits = replace(self.traits, can_refuse=True, counts_unseen=True)
 
     def _rank(self, widths: Sequence[int]) -> int:
         """Return K, the number of singular values of V for K views in a kernel's space of any dimension."""
@@ -396,8 +398,10 @@ class KernelViewLearner(_NormLearner):
         supports = state.model.supports.seen
         return np.concatenate([self._products(state, records, supports), self._products(state, records, block)], axis=1)
 
-    def _products(self, state: ViewState, X: FeatureSet, Z: FeatureSet) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = state.model.potential.products(state.kernels, X, Z, state.widths)
+    def _products(
+        self, state: ViewState, X: FeatureSet, Z: FeatureSet, widths: tuple[int, ...] | None = None
+    ) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = state.model.potential.products(state.kernels, X, Z, widths or state.widths)
         if not np.isfinite(values).all():
             raise ValueError(f"the values of the kernels {state.kernels!r} are not all finite")
         return values
@@ -405,9 +409,12 @@ class KernelViewLearner(_NormLearner):
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
         """Compute margins of records without changing the state."""
         supports, margins = state.model.supports, np.zeros(len(records))
-        size = self._at_once(state, len(supports.births) + 1)
+        size, rows = self._at_once(state, len(supports.births) + 1), place_unseen(records.rows, max(state.widths))
+        records, widths = replace(records, rows=rows), state.widths
+        if isinstance(rows, Csr) and rows.width > max(widths):  # features that no record had
+            widths = (rows.width,) * len(widths)
         for first in range(0, len(records), size):
-            values = self._products(state, _seen(state, records[first : first + size], first), supports.seen)
+            values = self._products(state, _seen(state, records[first : first + size], first), supports.seen, widths)
             part = margins[first : first + size]
             dual.predict(state.model.potential, self._mean, supports.coefficients, supports.pasts, values, part)
         return margins

@@ -42,7 +42,7 @@ class ParallelLearner(MembersRound):
     def __init__(self, kernels: Part, rule: Part, average: bool) -> None:
         compiled_rule(rule)
         self.kernels, self.rule, self.average = kernels, rule, average
-        self.traits = replace(self.traits, can_refuse=kernels is not None)
+        self.traits = replace(self.traits, can_refuse=kernels is not None, counts_unseen=kernels is not None)
 
     def _learners(self, names: Sequence[Hashable]) -> list[ViewLearner | KernelViewLearner]:
         norm = GroupNorm(1.0)

@@ -98,9 +98,9 @@ class Views:
         if self.words is not None:
             self.widths = list(sizes)
 
-    def records(self, records: Sequence[Record], resize: bool) -> ViewRecords:
-        """Read dictionaries of dictionaries; with ``resize`` new features get columns."""
-        view_records = self.read(records, lambda k, features: self._encode(k, features, resize))
+    def records(self, records: Sequence[Record], resize: bool, unseen: bool = False) -> ViewRecords:
+        """Read dictionaries of dictionaries; new features get columns with ``resize``, else are ignored."""
+        view_records = self.read(records, lambda k, features: self._encode(k, features, resize, unseen))
         if resize and self.words is not None:
             self.widths = [len(words) for words in self.words]
         return view_records
@@ -119,10 +119,10 @@ class Views:
                     present[t, k], parts[t * K + k] = True, _in_order_of_features(row(k, features))
         return ViewRecords(concatenated(parts), present)
 
-    def _encode(self, k: int, features: Record, resize: bool) -> Csr:
+    def _encode(self, k: int, features: Record, resize: bool, unseen: bool) -> Csr:
         if self.words is None:
             raise ValueError("the model learned from arrays; pass blocks, not dictionaries of features")
-        return self.words[k].record(features, resize)
+        return self.words[k].record(features, resize, unseen)
 
     def to_json(self) -> Json:
         """Return the views as data for :func:`views_from_json`."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.models.contract import UNSEEN
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import NUMBERS, read_dictionary
 from coterie.numeric.core.records import Csr
@@ -52,15 +53,17 @@ class Vocabulary:
         while len(self.numbers) > names:
             self.numbers.popitem()
 
-    def record(self, features: Record, resize: bool) -> Csr:
-        """Return one record as a block; new names are added with ``resize``, else ignored."""
+    def record(self, features: Record, resize: bool, unseen: bool = False) -> Csr:
+        """Return one record as a block; new names are added with ``resize``, else ignored unless ``unseen``."""
         plain = self._plain(features, resize) if type(features) is dict else None
-        if plain is not None:
+        if plain is not None and not (unseen and len(plain.values) < len(features)):
             return plain
         names, values = _numbers(features)
         if resize:
             self.add(names)
         places = self.columns(names)
+        if unseen:
+            places[places < 0] = UNSEEN + np.arange(int((places < 0).sum()))
         columns = places[places >= 0]
         return Csr(values[places >= 0], columns, one_record(len(columns)))
 
@@ -87,9 +90,9 @@ class Vocabulary:
                 new.append(name)
         return new
 
-    def records(self, features: Sequence[Record], resize: bool) -> Csr:
+    def records(self, features: Sequence[Record], resize: bool, unseen: bool = False) -> Csr:
         """Return several records, in order."""
-        return concatenated([self.record(record, resize) for record in features])
+        return concatenated([self.record(record, resize, unseen) for record in features])
 
     def to_json(self) -> Json:
         """Return the vocabulary as data for :func:`vocabulary_from_json`, which does not restore second columns."""

@@ -32,7 +32,7 @@ from coterie.numeric.core.points import Kernel, Points, as_matrix
 from coterie.numeric.core.records import Rows
 
 from .factors import backward, border, forward, root
-from .stores import Store, dense_points
+from .stores import Store, dense_points, widened
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -216,17 +216,18 @@ class FullPrimal(NamedTuple):
         self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
     ) -> tuple[Matrix, Matrix]:
         """Return means of the margins of records of known tasks and, if requested, their variances (else zeros)."""
-        x, d = np.asarray(X.rows.values, np.float64), self.W.shape[1]
-        q = np.zeros(len(x))
+        d = self.W.shape[1]
+        x, unseen = np.hsplit(np.asarray(X.rows.values, np.float64), [d])
+        q = pairs[1] * (unseen**2).sum(1)  # features that no record had vary as before any came
         for i in np.unique(codes) if with_variances else ():
             own = slice(i * d, (i + 1) * d)
-            q[codes == i] = np.einsum("td,td->t", x[codes == i] @ self.P[own, own], x[codes == i])
+            q[codes == i] += np.einsum("td,td->t", x[codes == i] @ self.P[own, own], x[codes == i])
         return np.einsum("td,td->t", x, self.W[codes]), q
 
     def predict_unseen(self, kernel: Kernel, X: Points, pairs: Pairs, with_variances: bool) -> tuple[Matrix, Matrix]:
         """Return means and variances as :meth:`predict` does, for records of unseen tasks."""
         shares, diagonal = pairs
-        x = np.asarray(X.rows.values, np.float64)
+        x = np.asarray(X.rows.values, np.float64)[:, : self.W.shape[1]]
         f, q = np.einsum("td,td->t", x, shares @ self._unexplained()), diagonal * X.squares
         # in pieces, because (records, tasks, features) numbers are written at once
         for first in range(0, len(x), ROWS) if with_variances else ():
@@ -421,7 +422,7 @@ class Bordered(NamedTuple):
         """Return kernel values of the support vectors with records, shape (m, n)."""
         out = np.zeros((len(X.squares), int(self.count[0])))
         if out.size:
-            kernel.values(X, self.points(), out)
+            kernel.values(X, widened(self.points(), X.features), out)
         return np.asarray(out.T)
 
     def _with_slots(self, need: int) -> Self:

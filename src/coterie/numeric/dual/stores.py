@@ -163,5 +163,13 @@ def empty_store(dense: bool, features: int) -> Store:
 
 def dense_points(rows: Rows, rounds: Places, features: int) -> Points:
     """Convert records to rows of an array with at least this many columns."""
-    form = rows.to_dense(features)
+    form = rows.to_dense(max(features, rows.width) if isinstance(rows, Csr) else features)
     return points(form, rounds, form.values.shape[1])
+
+
+def widened(records: Points, features: int) -> Points:
+    """Return records in a space of this many features, if theirs has fewer: kernels compare records of one space."""
+    if records.features >= features:
+        return records
+    rows = records.rows.to_dense(features) if records.rows.dense else records.rows
+    return records._replace(rows=rows, features=features)

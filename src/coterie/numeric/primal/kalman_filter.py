@@ -20,8 +20,9 @@ A prior variance of 0 leaves a weight at 0. If it is that of a task's own slopes
 number instead of c. For regression, the model also sums e² / (r + s²), whose mean estimates the variance of a label of
 noise 1.
 
-Features are numbered when they are first non-zero, so that hashed columns and columns of zeros need no room. A model of
-more features than ``LIMIT`` stops permanently: its margin is NaN, and its numbers are dropped.
+Features are numbered when they are first non-zero, so that hashed columns and columns of zeros need no room; until then
+they have their prior variance. A model of more features than ``LIMIT`` stops permanently: its margin is NaN, and its
+numbers are dropped.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class FilterWork(NamedTuple):
     """Arrays for one record: x, Px, forgetting factors, and ``notes``.
 
     ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
-    the margin, the variances of both, and the number of features that need room.
+    the margin, the variances of both, the number of features that need room, and the squared norm of unseen features.
     """
 
     x: Any
@@ -91,10 +92,10 @@ class FilterWork(NamedTuple):
     @classmethod
     def with_width(cls, width: int) -> FilterWork:
         """Allocate arrays for this many features."""
-        return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.full(7, -1.0))
+        return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.full(8, -1.0))
 
 
-RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED = range(7)
+RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED, UNSEEN = range(8)
 
 
 class MixedEffects(NamedTuple):
@@ -255,17 +256,24 @@ def _add_features(model, rows, t):
 
 @no_refcount
 def _write_record(seen, rows, t, width, x):
-    """Write a record's seen features densely in this width, divided by the constant, which comes first."""
+    """Write a record's seen features densely in this width, divided by the constant, which comes first.
+
+    Return the squared norm of its other features.
+    """
+    unseen = 0.0
     for j in range(width):
         x[j] = 0.0
     for k in range(begin(rows, t), end(rows, t)):
         j = seen.table[find(seen, feature(rows, t, k))]
         if 0 <= j < width:
             x[j] += value(rows, t, k)
+        else:
+            unseen += value(rows, t, k) * value(rows, t, k)
     constant = x[0] if x[0] != 0.0 else 1.0
     for j in range(width):
         x[j] = bounded(x[j] / constant)
     x[0] = 1.0
+    return bounded(math.sqrt(unseen) / constant) ** 2
 
 
 # -- rounds ------------------------------------------------------------------------------------------------------------
@@ -283,6 +291,8 @@ def _note_parts(model, i, width):
                 own += model.weights[i, j] * x[j]
                 precision += model.precisions[i, j]
             variance += x[j] * x[j] / precision
+    if model.ridges[1] > 0.0:
+        variance += model.work.notes[UNSEEN] / model.ridges[1]
     model.work.notes[SHARED] = shared
     model.work.notes[OWN] = own
     model.work.notes[OWN_VARIANCE] = variance
@@ -291,7 +301,8 @@ def _note_parts(model, i, width):
 @no_refcount
 def _note_shared_variance(model):
     work = model.work
-    work.notes[SHARED_VARIANCE] = multiply(model.shared, int(work.notes[WIDTH]), work.x, work.moved)
+    variance = multiply(model.shared, int(work.notes[WIDTH]), work.x, work.moved)
+    work.notes[SHARED_VARIANCE] = variance + model.priors[1] * work.notes[UNSEEN]
 
 
 # called at several places: inlined, it would be compiled at each
@@ -304,7 +315,7 @@ def predict_margin(model, i, rows, t):
     if model.clock[0] > LIMIT:
         return np.nan
     notes, width = model.work.notes, min(model.clock[0], model.shared.mean.size)
-    _write_record(model.seen, rows, t, width, model.work.x)
+    notes[UNSEEN] = _write_record(model.seen, rows, t, width, model.work.x)
     _note_parts(model, i, width)
     notes[RECORD] = t
     notes[WIDTH] = width

@@ -92,9 +92,10 @@ def cross(pairs, left, right, constant, unit, resize, values, features, starts, 
                 n = _products(pairs, left, right.values[b], right.features[b], resize, values, features, n)
         left_out = 0.0
         if unknown.size:
-            whole = squares * _squares(right.values, right.starts[k], right.starts[k + 1])
-            # a difference of sums, which rounding may bring below zero
-            left_out = max(whole - _squares(values, first, n), 0.0)
+            if n - first < (left.starts[1] - left.starts[0]) * (right.starts[k + 1] - right.starts[k]):
+                whole = squares * _squares(right.values, right.starts[k], right.starts[k + 1])
+                # a difference of sums, which rounding may bring below zero
+                left_out = max(whole - _squares(values, first, n), 0.0)
             unknown[k] = left_out
         if constant >= 0:
             values[n], features[n] = 1.0, constant
