@@ -20,18 +20,18 @@ TESTS = [ROOT / "tests", ROOT / "papers/tests"]
 
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
-    ".": (1, 0, 0, 89),
-    "bandits": (0, 0, 0, 19),
+    ".": (1, 0, 0, 87),
+    "bandits": (0, 0, 0, 17),
     "batch": (0, 0, 0, 1),
     "bounds": (1, 0, 0, 8),
-    "cli": (1, 0, 0, 16),
+    "cli": (1, 0, 0, 15),
     "datasets": (0, 0, 0, 0),
     "estimators": (0, 0, 0, 103),
     "evaluation": (0, 0, 0, 13),
     "hypotheses": (0, 0, 0, 10),
     "inputs": (0, 0, 0, 17),
     "io": (1, 0, 0, 10),
-    "models": (0, 0, 0, 50),
+    "models": (0, 0, 0, 48),
     "multiview": (0, 0, 0, 7),
     "numeric": (8, 0, 0, None),
     "relations": (0, 0, 0, 5),
