@@ -151,7 +151,7 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
         ((words, '{"price": 1.0}'), "the record has no task; pass --task"),
         ((words, '{"price": "z"}', "--task", "u1"), "'z'"),
         ((words, "--task", "nobody"), f"{words}: task 'nobody' was never seen; tasks_ lists the 5 known tasks"),
-        ((words, "--task", "u11"), "the model knows 5 tasks; did you mean 'u1'?"),
+        ((words, "--task", "u11"), "lists the 5 known tasks; did you mean 'u1'?"),
         ((ridge,), "contains a batch model (MultitaskKernelRidge), which has no weights to explain"),
     ):
         assert message in terminal.refused("explain", *arguments), arguments
