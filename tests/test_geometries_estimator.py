@@ -1,33 +1,12 @@
-"""The estimators of the other geometries among scikit-learn's tools, and the support vectors that some show."""
+"""The estimators of the other geometries in comparisons, and one by one."""
 
-import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
 from coterie.geometries import MultitaskKernelPerceptron, PNormMultitaskPerceptron, SecondOrderMultitaskPerceptron
 from streams import as_dictionaries, linear_stream
 
 STREAM = linear_stream(72, zeros=0.3)
-SEARCHES = [
-    (
-        MultitaskKernelPerceptron(),
-        {
-            "kernel": [ct.kernels.Gaussian(1.0), ct.kernels.Gaussian(3.0), "linear"],
-            "budget": [None, ct.budgets.Forgetron(30)],
-        },
-    ),
-    (SecondOrderMultitaskPerceptron(), {"ridge": [0.1, 10.0], "kernel": [None, ct.kernels.Gaussian(3.0)]}),
-    (PNormMultitaskPerceptron(), {"p": [2, 4, "auto"]}),
-    (ct.MultitaskAROW(covariance="full"), {"r": [1.0, 10.0]}),
-]
-
-
-@pytest.mark.parametrize(("model", "choices"), SEARCHES, ids=repr)
-def test_a_search(model, choices):
-    X = np.column_stack([STREAM.X, STREAM.task])
-    search = GridSearchCV(model.set_params(task_column=-1), choices, cv=3, error_score="raise").fit(X, STREAM.y)
-    assert search.best_score_ > 0.6
 
 
 @pytest.mark.parametrize(

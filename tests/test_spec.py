@@ -9,27 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import coterie as ct
 from coterie import spec
-from coterie.hypotheses import LinearWeights
-from coterie.wrappers import Averaged
-from public import NAMES
-from streams import CASES
-
-PARTS = [
-    *(case.relation for case in CASES.values()),
-    ct.Clusters({("a", 1): "x", 3: None, "c": 2.5}, share=0.25),
-    ct.Hierarchy({"u": "fr", "fr": "all"}, b=(1.0, 2.0)),
-    *(ct.LogDet(1e-3, role="Ainv"), ct.relations.VonNeumann(1e-4, step_norm=True), ct.relations.Covariance(0.5)),
-    *(ct.relations.BatchOptimal(0.1), ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 1e-5)),
-    *(ct.relations.Primed(ct.LogDet(1e-3), "auto"), ct.relations.Primed(ct.LogDet(1e-3), 7, every=9)),
-    ct.rules.Perceptron(),
-    ct.rules.PassiveAggressive(C=0.1, variant="II"),
-    LinearWeights(storage="sparse"),
-    Averaged(LinearWeights()),
-]
-parts = pytest.mark.parametrize("part", PARTS, ids=repr)
-PLAIN = NAMES | {part.__name__: part for part in (LinearWeights, Averaged)}
 
 scalars = (
     st.none()
@@ -139,17 +119,3 @@ def test_data_that_say_nothing_known_are_refused(data, message):
 def test_parts_do_not_take_fields_they_do_not_have():
     with pytest.raises(TypeError, match="unexpected keyword argument 'c'"):
         spec.from_json({"$part": "MeanRegularized", "fields": {"c": 3}})
-
-
-# -- parts -------------------------------------------------------------------------------------------------------------
-
-
-@parts
-def test_parts_come_back_as_they_were(part):
-    again = there_and_back(part)
-    assert type(again) is type(part)
-    assert again == part
-    assert hash(again) == hash(part)
-    assert repr(again) == repr(part)
-    if "array(" not in repr(part):  # whose digits are fewer there
-        assert eval(repr(part), PLAIN.copy()) == part  # noqa: S307 - our own repr
