@@ -401,6 +401,19 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", [None, 10])
+def test_the_round_that_stops_a_relation_is_named(every):
+    X, y, task = stream(24, n=400)
+    model = ct.MultitaskPerceptron(ct.relations.Primed(EXPLODING[0], 10, every=every))
+    with pytest.warns(RuntimeWarning, match="outgrew its limit") as warned:
+        for t in range(400):
+            model.partial_fit(X[t : t + 1], y[t : t + 1], task=task[t : t + 1], classes=[-1.0, 1.0])
+            if warned.list:
+                break
+    assert f"in round {t + 1} " in str(warned[0].message)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [1.0, 0.5])
 def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
     """exp(-eta W'W) is 0 where records are long: A⁻¹ would be infinite."""

@@ -271,6 +271,14 @@ def test_vowpal_faults(line, word, code):
     assert rows.indptr.tolist() == [0, 1, 1, 2]
 
 
+@pytest.mark.parametrize("word", ["info", "informal", "inferior", "infinite", "infinit", "nano", "in"])
+def test_words_that_begin_as_infinity_are_text(word):
+    data, start, stop = lines([f"1 |a style:{word}", f"1 |a style={word}"])
+    rows = parse_vowpal(data, start, stop, as_bytes(b""), bit_mask(18))
+    assert rows.fault.tolist() == [fields.GOOD, fields.GOOD]
+    assert rows.values[:2].tolist() == [1.0, 1.0]
+
+
 def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit():
     vw = pytest.importorskip("vowpalwabbit")
     lines_of = [

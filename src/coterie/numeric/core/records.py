@@ -115,7 +115,7 @@ class Csr(NamedTuple):
     def non_zeros(self) -> NDArray[np.int64]:
         """Return the number of non-zero entries of every record."""
         # reduceat needs a place to begin at for a last record without entries: one zero is appended
-        counts = np.add.reduceat(np.append(self.values != 0, 0), self.starts[:-1])
+        counts = np.add.reduceat(np.append(self.values[: self.starts[-1]] != 0, 0), self.starts[:-1])
         # reduceat gives the next entry itself for an empty range: such records count nothing
         return np.asarray(counts * (np.diff(self.starts) > 0))
 

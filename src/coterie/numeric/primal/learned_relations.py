@@ -166,19 +166,19 @@ def learn_relation(relation):
     # the variant with W_s; equations (3.7) to (3.10) use W_{s-1}, so the move is absorbed last
     elif relation.after_move == 1:
         absorb(relation.update, relation)
-        _count_update(relation, update_relation(relation.update, relation))
+        _count_update(relation, update_relation(relation.update, relation), relation.start.clock[0] + 1)
     else:
         fits = update_relation(relation.update, relation)
         absorb(relation.update, relation)
-        _count_update(relation, fits)
+        _count_update(relation, fits, relation.start.clock[0] + 1)
 
 
 @noinline
-def _count_update(relation, fits):
+def _count_update(relation, fits, round_number):
     """Count an update; if M would exceed its limit, freeze M and store the round."""
     relation.status[2] += 1
     if not fits:
-        relation.status[0], relation.status[1] = 1, relation.start.clock[0] + 1
+        relation.status[0], relation.status[1] = 1, round_number
 
 
 @compiled
@@ -321,7 +321,7 @@ def end_rounds(relation, rounds):
     for _ in range(rounds):
         start.clock[0] += 1
         if ends_period(start) and relation.status[0] == 0 and relation.inverse.shape[0] > 0:
-            _count_update(relation, update_relation(relation.update, relation))
+            _count_update(relation, update_relation(relation.update, relation), start.clock[0])
 
 
 # -- the model --------------------------------------------------------------------------------------------------------

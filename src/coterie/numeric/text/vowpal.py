@@ -139,10 +139,11 @@ def _is_text(data, i, end):
     c = byte(data, i)
     if i == end or 48 <= c <= 57 or c == 43 or c == 45 or c == 46:
         return False
-    # nan, inf and infinity
-    # "inf" has 3 letters and "infinity" 8; words of other lengths, such as "info", are text
-    infinite = (end - i == 3 or end - i == 8) and _spells(data, i, 105, 110, 102)
-    return not (infinite or (end - i == 3 and _spells(data, i, 110, 97, 110)))
+    if end - i == 3:  # nan and inf
+        return not (_spells(data, i, 110, 97, 110) or _spells(data, i, 105, 110, 102))
+    # infinity, as inf, ini and ity
+    infinite = end - i == 8 and _spells(data, i, 105, 110, 102) and _spells(data, i + 3, 105, 110, 105)
+    return not (infinite and _spells(data, i + 5, 105, 116, 121))
 
 
 @no_refcount
