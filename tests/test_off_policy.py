@@ -48,6 +48,8 @@ REWARDS = {
     "rarely 1": (lambda rng, n: 1.0 * (rng.random(n) < 0.03), (0, 1)),
     "always 0": (lambda rng, n: np.zeros(n), (0, 1)),
     "always 1": (lambda rng, n: np.ones(n), (0, 1)),
+    "always 0 of 500": (lambda rng, n: np.zeros(n), (0, 500)),
+    "always 7 of 500": (lambda rng, n: np.full(n, 7.0), (0, 500)),
     "amounts": (lambda rng, n: (rng.random(n) < 0.1) * rng.gamma(2.0, 10.0, n), (0, 500)),
     "normal": (lambda rng, n: rng.normal(size=n), (-10, 9)),
 }
@@ -124,6 +126,19 @@ def test_intervals_are_cut_to_the_range_of_rewards(estimator):
             assert (ranged.low, ranged.high) == (max(free.low, 0.0), min(free.high, 1.0))
             gain = policy_gain(*arrays, pi[:, ::-1], cluster=cluster, level=0.9999, reward_range=(0, 1))
             assert -1.0 <= gain.low <= gain.high <= 1.0
+
+
+def test_equal_rewards_leave_the_rest_of_a_range_open():
+    """A reward of 500 in one of a hundred rows would often be missed by a log of a hundred rows."""
+    _, shown, mu, pi, _ = drawn(100, 2, 3)
+    arrays = np.zeros(100), shown, mu, pi, np.zeros((100, 2))
+    value, gain = (
+        call(*arrays, *other, reward_range=(0, 500)) for call, *other in ((policy_value,), (policy_gain, mu))
+    )
+    assert value.low == 0.0
+    assert 5.0 < value.high < 100.0
+    assert gain.low < 0.0 < gain.high
+    assert value.warning == gain.warning == ""
 
 
 def test_the_interval_for_new_tasks_is_clustered_by_task():

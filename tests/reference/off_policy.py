@@ -152,13 +152,12 @@ class Log:
         """DR*'s interval of the value or the gain."""
         known, n = self.v * self.h + self.spread, self.n
         alike, zero_one = len(set(self.reward)) == 1, set(self.reward) <= {0.0, 1.0}
-        if zero_one and (reward_range == (0, 1) or not (alike and self.gain)):
+        if zero_one and (reward_range == (0, 1) or not (alike and (self.gain or reward_range is not None))):
             if not self.gain:
                 low, high = self.ends(n - 1, level, known)
                 score = self.score_ends(self.value, level, 0, 1)
                 low, high = min(low, score[0]), max(high, score[1])
-                unknown = alike and reward_range != (0, 1)
-                return cut(low, high, *(reward_range or (-math.inf, math.inf)) if unknown else (0, 1))
+                return cut(low, high, *((-math.inf, math.inf) if alike and reward_range is None else (0, 1)))
             if self.mass:
                 score = self.score_ends(self.positive, level, 0, 1)
                 within = [min(max(value, 0.0), self.mass) for value in score]
@@ -171,13 +170,13 @@ class Log:
         least, most = reward_range
         width, degrees = most - least, min(self.rows + 1, n - 1)
         if self.gain:
-            if self.rows < 5:
+            if self.mass and (self.rows < 5 or alike):
                 score = self.score_ends(self.positive, level, least, most)
                 within = [min(max(value, least * self.mass), most * self.mass) for value in score]
                 known = max(known, *(self.variance_if(value, least, most) + self.spread for value in within))
             return cut(*self.ends(degrees, level, known), -width, width)
         low, high = self.ends(degrees, level, known)
-        if self.rows < 5:
+        if self.mass and (self.rows < 5 or alike):
             score = self.score_ends(self.value, level, least, most)
             low, high = min(low, score[0]), max(high, score[1])
         return cut(low, high, least, most)

@@ -242,8 +242,8 @@ class PolicySums(msgspec.Struct):
         if n < 2:
             return Interval(-math.inf, math.inf)
         known_binary = self.zero_one and reward_range is not None and tuple(reward_range) == (0, 1)
-        # equal rewards, all 0 or all 1, say nothing of a difference of two policies
-        binary = known_binary or (self.zero_one and not (same and self.gain))
+        # equal rewards, all 0 or all 1, say nothing of a difference of two policies, nor of a range beyond 0 and 1
+        binary = known_binary or (self.zero_one and not (same and (self.gain or reward_range is not None)))
         nonzero = self.w_nonzero**2 / self.w2_nonzero if self.w2_nonzero > 0.0 else 0.0
         # the number before any draw, not the realised one: a log that missed its large weights looks calm
         few = self.expected_rows < LEAST_ROWS or (nonzero < LEAST_REWARDS and reward_range is None)
@@ -258,7 +258,7 @@ class PolicySums(msgspec.Struct):
         variance = residual * self.h / n + self.direct.variance
         ends: tuple[float, ...] = ()
         # Wilson inverts the test with the variance under V: it has length also where all residuals are 0
-        if self.mass > 0.0 and (binary or (few and reward_range is not None)):
+        if self.mass > 0.0 and (binary or ((few or same) and reward_range is not None)):
             # n - 1 degrees here: this variance follows from V, not from the few rows with large weights
             far = float(stdtrit(n - 1.0, (1.0 + level) / 2.0))
             ends, largest = self._score_interval(far, least, most)
@@ -270,8 +270,8 @@ class PolicySums(msgspec.Struct):
         if self.gain:
             least, most = least - most, most - least
         elif binary and same and not known_binary:  # these may be amounts: that other rewards can come is not excluded
-            least, most = reward_range or (-math.inf, math.inf)
-        warning = "may be too narrow: all rewards were the same" if same and not known_binary else ""
+            least, most = -math.inf, math.inf
+        warning = "may be too narrow: all rewards were the same" if same and reward_range is None else ""
         return Interval(min(max(low, least), most), max(min(high, most), least), warning)
 
     def _score_interval(self, far: float, least: float, most: float) -> tuple[tuple[float, float], float]:
