@@ -451,7 +451,7 @@ REFUSED = [
     ("views", set_document([3, 3, 2], "state", "widths"), "views of one space have the widths"),
     # arrays
     ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),
-    ("perceptron-dense", array("tasks.values", lambda values: values.astype("i8")), "'tasks.values' is of type int64"),
+    ("perceptron-dense", array("tasks.values", lambda values: values.astype("i8")), "'tasks.values' has type int64"),
     ("perceptron-dense", in_parts([], [], [2**40, 2**20]), "does not fit in the memory of this machine"),
     ("perceptron-dense", in_parts([9], [1.0], [5]), "has entries outside its shape"),
     (MOSTLY_ZERO, array("model.tasks.values|shape", lambda values: values // 2), "has entries outside|shifts by"),

@@ -70,7 +70,7 @@ def test_progress_is_the_same_however_the_stream_is_cut(records, cuts):
         (read_groups, b'"a\nb', "f.csv"),
         (read_edges, b"a\n", "f.csv:1: 1 field; expected task,task or task,task,weight"),
         (read_edges, b"task,task\n", "f.csv: no edge"),
-        (read_matrix, b"", "f.csv: empty"),
+        (read_matrix, b"", "f.csv: file is empty"),
         (read_matrix, b"a,b\n1,2,3\n", "f.csv:2: 3 fields; expected 2"),
     ],
 )

@@ -199,7 +199,7 @@ def test_more_features_than_the_limit_are_refused_before_anything_is_learned(way
     if first:
         learn(model, few[:first], y[:first], task[:first])
     before = model.predict(few, task=task) if first and way not in ("dictionaries", "one") else None
-    expected = rf"can have {LIMIT - 1} features.*got {LIMIT + 3}\. Use AdaptiveSharing.*many_features='gradient'"
+    expected = rf"at most {LIMIT - 1} features, got {LIMIT + 3}: .*Use AdaptiveSharing.*many_features='gradient'"
     with pytest.raises(ValueError, match=expected):
         learn(model, WIDE[first:], y[first:], task[first:])
     if not first:

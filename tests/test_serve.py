@@ -961,7 +961,7 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
         assert slow.recv(1000).startswith(b"HTTP/1.1 200 OK")
         given_up = b"".join(iter(lambda: never.recv(1000), b""))
         assert given_up.startswith(b"HTTP/1.1 503 Service Unavailable")
-        assert given_up.endswith(b'{"error":"the service ends before this was answered: send it again"}')
+        assert given_up.endswith(b'{"error":"the service stopped before it could answer; send the request again"}')
         predictions = process.communicate(timeout=300)[1]
     assert (process.returncode, "Traceback" in predictions) == (0, False), predictions
     with Service(tmp_path, make) as service:

@@ -245,7 +245,7 @@ def test_the_risk_of_the_mean_hypothesis_is_below_its_bound():
     for losses, delta, message in (
         ([], 0.05, r"losses must have one value per round, shape \(T,\), got shape \(0,\)"),
         ([0.5, 1.5], 0.05, "losses must be between 0 and 1; the hinge loss is not"),
-        ([np.nan], 0.05, "losses must lie between 0 and 1"),
+        ([np.nan], 0.05, "losses must be between 0 and 1"),
         ([0.5], 0.0, r"delta must lie in \(0, 1\], got 0.0"),
     ):
         with pytest.raises(ValueError, match=message):

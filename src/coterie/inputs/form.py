@@ -437,7 +437,7 @@ class PreparedDictEncoder(DictEncoder):
     def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:
         """Return keys, values, the keys of numbers to scale, and the keys of missing values.
 
-        In a learned record, a scaled numeric feature may not become a new text.
+        A new text in place of a scaled number is refused in a learned record, and else left out.
         """
         keys: list[Label] = []
         values: list[float] = []
@@ -450,8 +450,10 @@ class PreparedDictEncoder(DictEncoder):
                 gaps.append(missing_key(name))
                 continue
             is_category = isinstance(value, str) or (standardised and isinstance(value, (bool, np.bool_)))
-            if is_category and standardised and learning and name in known and f"{name}={spell(value)}" not in known:
-                raise ValueError(f"feature {name!r} was a number so far, but is {value!r} now")
+            if is_category and standardised and name in known and f"{name}={spell(value)}" not in known:
+                if learning:
+                    raise ValueError(f"feature {name!r} was a number so far, but is {value!r} now")
+                continue
             if is_category or isinstance(value, (list, tuple, set, frozenset)):
                 items = [value] if is_category else [item for item in value if not is_missing(item)]
                 keys += [f"{name}={spell(item)}" for item in items]

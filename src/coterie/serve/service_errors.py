@@ -89,7 +89,7 @@ def describe_refusal(
     predict : callable
         Predicts features of a task, and raises the error of a record that ``error`` does not name.
     """
-    text = in_one_line(error).partition("; give task=")[0]  # which is advice for Python
+    text = in_one_line(error).partition("; pass task=")[0]  # which is advice for Python
     if text.startswith("Only binary classification"):
         return _third_label(places, records, classes) or text
     match = _PLACE.match(text)
