@@ -171,7 +171,7 @@ def test_a_task_that_may_not_be_new():
             ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]),
             "task 'nobody' is unknown to TaskGraph, whose tasks are 0, 1",
         ),
-        slow(ct.relations.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, which has 0, 1"),
+        slow(ct.relations.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, whose tasks are 0, 1"),
     ],
     ids=["clusters", "hierarchy", "graph", "interaction"],
 )
