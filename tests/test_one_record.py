@@ -129,6 +129,23 @@ def test_dictionaries_read_by_compiled_code_are_records_like_any(name):
     np.testing.assert_array_equal(quick.coef_, slow.coef_)
 
 
+@models("half", "mixture")
+def test_unseen_features_of_dictionaries_read_by_compiled_code_count_as_in_any(name):
+    model = learned(MODELS[name](), with_strings())
+    unseen = [
+        {"g": 2.0},
+        {"g": -1, "h": np.float32(0.5)},
+        {"colour": "green"},
+        {"f1": "text"},
+        {"g": "a", "h": 3.0},
+        {"": 1.0},
+    ]
+    for (x, _, task), more in zip(with_strings(12, seed=1), 2 * unseen, strict=True):
+        predictions = [model.decision_function_one(record, task) for record in (x | more, MappingProxyType(x | more))]
+        assert predictions[0] == predictions[1]
+        assert predictions[0] == pytest.approx(model.decision_function([x | more], [task])[0], rel=1e-12)
+
+
 def with_strings(n=150, seed=0):
     """Records of the stream with strings as well, of few values, some of them with the sign between name and value."""
     rng = np.random.default_rng(seed)

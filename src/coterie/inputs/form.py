@@ -396,11 +396,30 @@ class PreparedDictEncoder(DictEncoder):
         """Return the row of plain numbers and strings, with space for the constant; None for other values."""
         entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
         if (learning or self.reads_unseen) and entries is not None and len(entries[0]) < len(record):
-            if not learning or str in map(type, record.values()):
+            if not learning:
+                return self._with_unseen(record, *entries)
+            if str in map(type, record.values()):
                 return None
             self._add(record, record)
             entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
         return None if entries is None else (*with_space(*entries), len(entries[0]), 0)
+
+    def _with_unseen(self, record: Record, values: Floats, features: NDArray[np.int32]) -> Entries:
+        """Add the features that no record had to the others of a record of plain numbers and strings."""
+        numbers, standardised = self.vocabulary.numbers, self.preparation.standardised
+        pairs: list[tuple[Label, float]] = []
+        scaled: set[Hashable] = set()
+        for name, value in record.items():
+            if isinstance(value, str):
+                if not (standardised and name in numbers):  # text in place of a number is left out
+                    pairs.append((f"{name}={value}", 1.0))
+            elif name not in numbers:
+                pairs.append((name, float(value)))
+                scaled.add(name)
+        unseen, columns = self._unseen(pairs, scaled, ())
+        n, constant = len(values), [numbers[CONSTANT_KEY]] if self.preparation.constant else []
+        entries = np.concatenate([values, np.ones(len(constant)), unseen, np.zeros(n)])
+        return entries, np.concatenate([features, [*constant, *columns], np.zeros(n)]).astype(np.int32), n, len(columns)
 
     def _read(self, record: Record, learning: bool) -> Entries:
         """Return the row of values of all kinds, with space for the constant before indicators of missing values."""
