@@ -262,7 +262,7 @@ def evaluate(
         _matrix([row.probabilities or [] for row in rows]) if log.known else np.array([row.probability for row in rows])
     )
     shown, q = np.array(going.shown), _matrix(going.scores)
-    pis = {name: _matrix(chosen) for name, chosen in going.made.items()}
+    pis = {name: _matrix(chosen) for name, chosen in going.probabilities.items()}
     for name, pi in pis.items():
         _refuse_never_shown(log, name, pi)
     values = {name: policy_value(reward, shown, mu, pi, q, **options) for name, pi in pis.items()}
@@ -304,13 +304,13 @@ class _Going:
             names.append(SINGLE)
         if policy is not None:
             names.insert(0, SAVED)
-        self.made: dict[str, list[Floats]] = {name: [] for name in names}
+        self.probabilities: dict[str, list[Floats]] = {name: [] for name in names}
         self.scores: list[Floats] = []
         self._sums, self._counts = np.zeros(len(self._actions)), np.zeros(len(self._actions))
 
     def run(self, on_rows: OnRows | None) -> None:
         """Evaluate and then learn each row."""
-        running = dict.fromkeys([*self.made, DONE], 0.0)
+        running = dict.fromkeys([*self.probabilities, DONE], 0.0)
         n = len(self.log.rows)
         for i, (row, actions) in enumerate(zip(self.log.rows, self.log.actions, strict=True)):
             try:
@@ -329,7 +329,7 @@ class _Going:
         probabilities = {name: choice.probabilities for name, choice in choices.items()}
         if self.policy is not None:
             probabilities[SAVED] = np.array(self.policy.probabilities(row.x, actions, row.task))
-        if SINGLE in self.made:
+        if SINGLE in self.probabilities:
             probabilities[SINGLE] = self._leading(offered)
         # one q for all policies: their values are compared by the same noise
         q, at, reward = choices[SHARED].scores, self.shown[i], float(row.reward or 0.0)
@@ -337,7 +337,7 @@ class _Going:
             raise ValueError(f"a predicted reward is not finite: {q.tolist()}")
         self.scores.append(q)
         for name, chosen in probabilities.items():
-            self.made[name].append(chosen)
+            self.probabilities[name].append(chosen)
         # the correction of DR for the action that was shown, per unit of the policy's probability
         error = (reward - q[at]) / row.probability
         # DR values of single actions over the rows before: choosing by them leaves the row's own φ unbiased

@@ -106,7 +106,7 @@ class JointSpectrum:
             yield missing
 
     def folds_left_out(self, used: Filter, y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
-        """Residuals of the rows of each fold when the fold is not learned from: (g(Q)_FF)⁻¹ c_F."""
+        """Return the residuals of the rows of each fold when the fold is not learned from: (g(Q)_FF)⁻¹ c_F."""
         paths = self.path(used, y, values)
         for gains, c in zip(self._gains(used, values), paths, strict=True):
             missing = np.empty_like(y)
@@ -152,7 +152,7 @@ class KroneckerSpectrum:
             yield C @ self.U.T
 
     def left_out(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
-        """Residuals of each row when all its outputs are left out: O(n r T) each, r the rank of K beside alpha.
+        """Return the residuals of each row when all its outputs are left out: O(n r T) each for rank r of K.
 
         With H_ij = Σ_k V_ik² g(s_k l_j) it is (C U)_ij / H_ij, turned back by U.
         """
@@ -164,7 +164,7 @@ class KroneckerSpectrum:
             yield (C / H[:, place]) @ self.U.T
 
     def folds_left_out(self, used: Filter, Y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
-        """Residuals of the rows of each fold: a system of the fold's size for each distinct eigenvalue of M."""
+        """Return the residuals of the rows of each fold: a system of the fold's size per distinct eigenvalue of M."""
         columns, place = np.unique(self.lams, return_inverse=True)
         gains = used.along(np.multiply.outer(np.append(self.s, 0.0), columns), self.largest, values)
         for C, g in zip(self._turned(used, Y, values), gains, strict=True):

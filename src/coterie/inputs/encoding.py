@@ -412,7 +412,7 @@ class Encoder:
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in marked])
 
     def _marked(self, gaps: Collection[str]) -> list[str]:
-        """Return the columns with gaps that have indicators; all of them have one as soon as they are learned."""
+        """Return the names with an indicator among columns with gaps; a first gap adds one."""
         if not self.preparation.indicators:
             return []
         known = self.missing

@@ -60,7 +60,7 @@ _NAMELESS = "the model learned from arrays without names: give an array, or fit 
 
 
 class PlainRecords(NamedTuple):
-    """How to read plain dictionaries with known names: columns of names, types of values, preprocessing.
+    """Settings to read plain dictionaries with known names: columns of names, types of values, preprocessing.
 
     If it ``needs_all`` features, a record with an unknown name cannot be read.
     """
@@ -162,7 +162,7 @@ class InputEncoder:
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """How to read dictionaries with known names on the fast path; None if not possible."""
+        """Settings to read dictionaries with known names on the fast path; None if not possible."""
         words, prepared = self.vocabulary, self.preparation
         if words is None or (prepared is not None and prepared.log):
             return None
@@ -325,7 +325,7 @@ class PreparedDictEncoder(DictEncoder):
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """How to read dictionaries on the fast path; None if not possible."""
+        """Settings to read dictionaries on the fast path; None if not possible."""
         return None if self.dates else super().plain_records
 
     def _records(self, records: Sequence[Record], learning: Learning) -> Csr:
@@ -406,17 +406,14 @@ class PreparedDictEncoder(DictEncoder):
 
     def _with_unseen(self, record: Record, values: Floats, features: NDArray[np.int32]) -> Entries:
         """Add the features that no record had to the others of a record of plain numbers and strings."""
-        numbers, standardised = self.vocabulary.numbers, self.preparation.standardised
-        pairs: list[tuple[Label, float]] = []
-        scaled: set[Hashable] = set()
-        for name, value in record.items():
-            if isinstance(value, str):
-                if not (standardised and name in numbers):  # text in place of a number is left out
-                    pairs.append((f"{name}={value}", 1.0))
-            elif name not in numbers:
-                pairs.append((name, float(value)))
-                scaled.add(name)
-        unseen, columns = self._unseen(pairs, scaled, ())
+        numbers = self.vocabulary.numbers
+        new = {
+            name: value
+            for name, value in record.items()
+            if (f"{name}={value}" if isinstance(value, str) else name) not in numbers
+        }
+        keys, own_values, scaled, gaps = self._entries(new, False)
+        unseen, columns = self._unseen(zip(keys, own_values, strict=True), scaled, gaps)
         n, constant = len(values), [numbers[CONSTANT_KEY]] if self.preparation.constant else []
         entries = np.concatenate([values, np.ones(len(constant)), unseen, np.zeros(n)])
         return entries, np.concatenate([features, [*constant, *columns], np.zeros(n)]).astype(np.int32), n, len(columns)

@@ -351,7 +351,7 @@ class Input:
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """How to read dictionaries on the fast path; None if not possible."""
+        """Settings to read dictionaries on the fast path; None if not possible."""
         return None if self.options.task_column is not None else self._known.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------

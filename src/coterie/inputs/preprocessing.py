@@ -193,7 +193,7 @@ class Preparation:
 
     def _unseen_gaps(self, values: Floats, presences: Floats | None) -> list[int]:
         """Return the columns that have gaps for the first time, or as ``~j`` are present after absences."""
-        if not self.indicators or (presences is None and (not values.size or values.sum() == values.sum())):
+        if not self.indicators or (presences is None and not np.isnan(values.sum())):
             return []
         gaps = [] if presences is None else [~j for j in np.flatnonzero((presences > 0.0).any(0)).tolist()]
         return [j for j in [*np.flatnonzero(np.isnan(values).any(0)).tolist(), *gaps] if j not in self.missing]

@@ -70,7 +70,7 @@ def require_held(model: T, prefix: str = "") -> T:
 
 
 def _require_own(model: Any, prefix: str) -> None:
-    """As :func:`require_held`, for the arrays of one type.
+    """Require the arrays of one type to be as in :func:`require_held`.
 
     The further numbers of a weight, such as a sum of squared gradients, may have any size, even infinite: such a weight
     no longer changes. In a sparse table the weights are every second number of the first eight of a line.

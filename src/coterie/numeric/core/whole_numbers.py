@@ -32,7 +32,7 @@ def find(cells, labels, numbers):
 
 @no_refcount
 def add(cells, labels, known, numbers, firsts):
-    """As :func:`find`, but number unknown labels from ``known`` on and write them to ``firsts``.
+    """Find labels like :func:`find`; number unknown ones from ``known`` on and write them to ``firsts``.
 
     Returns the total number of labels. There must be free cells.
     """

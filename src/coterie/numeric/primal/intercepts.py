@@ -15,7 +15,7 @@ VALUE = 0.5
 
 
 class Intercepts(Adaptive):
-    """As :class:`Adaptive`, but a task's own row has one weight, for a feature that is ``VALUE`` in all records.
+    """Adaptive weights with one weight in a task's own row, for a feature that is ``VALUE`` in all records.
 
     The table of tasks' own rows has one weight per task.
     """

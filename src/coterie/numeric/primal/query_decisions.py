@@ -131,7 +131,7 @@ class Row(NamedTuple):
 
 
 class RowOfInverse(Row):
-    """As :class:`Row` with A⁻¹, by which updates are shared, in place of A."""
+    """The rule of :class:`Row` with A⁻¹, by which updates are shared, in place of A."""
 
     __slots__ = ()
 

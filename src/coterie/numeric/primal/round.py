@@ -135,7 +135,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def sharing(self) -> Any:
-        """How M comes in: ``Levels``, ``Columns`` or ``SparseColumns``, or a learned ``Relation``."""
+        """The form of M: ``Levels``, ``Columns`` or ``SparseColumns``, or a learned ``Relation``."""
 
     @abstractmethod
     def with_sharing(self, sharing: Any) -> Self:
