@@ -60,10 +60,10 @@ class Margin(_BaseProbability):
     Parameters
     ----------
     c : float > 0
-        The size of margin at which one label in two is asked for. 0.3 suits margins that are log-odds
+        The size of the margin with probability 1/2. 0.3 suits margins that are log-odds
         (:class:`coterie.MultitaskLogistic`, :class:`coterie.AdaptiveSharingClassifier`) and those of
-        :class:`coterie.MultitaskAROW`. It goes with the margins: those of a Perceptron grow with the number of mistakes
-        and with the length of records. As c grows every label is asked for.
+        :class:`coterie.MultitaskAROW`. It is in the unit of margins, and those of a Perceptron grow with the number of
+        mistakes and with the length of records. A larger c queries more labels.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Margin(_BaseProbability):
 class Below(_BaseProbability):
     """Query if |margin| < threshold, and never otherwise.
 
-    The model never learns labels of which it is wrongly certain; :class:`~coterie.asking.Margin` avoids this.
+    The model never learns labels for which it has wrong, large margins; :class:`~coterie.asking.Margin` avoids this.
 
     Parameters
     ----------
@@ -106,18 +106,18 @@ class Below(_BaseProbability):
 class RelationRow:
     """Query with probability b / (b + |margin|), b = scale · Σ_j |A_ij| over the row of the task (SRDV11 §4).
 
-    A is the interaction matrix of a learned relation as it stands in that round, the inverse of ``relation_matrix_``;
-    under fixed relations the paper takes a constant, which is ``Margin``. The row sums shrink as A⁻¹ grows,
-    whatever the task. O(K³) after every revision of the relation, for K tasks; O(K²) for a row of A⁻¹.
+    A is the current interaction matrix of a learned relation, the inverse of ``relation_matrix_``; for fixed relations
+    the paper has a constant, which is ``Margin``. The row sums shrink for all tasks as A⁻¹ grows. O(K³) after every
+    update of the relation, for K tasks; O(K²) for a row of A⁻¹.
 
     Parameters
     ----------
     scale : float > 0
-        1 is the paper's. A starts at I/K and updates are shared by A⁻¹, so that b starts at 1/K where margins have the
-        size K: K² makes the two alike.
+        The paper has 1. A starts at I/K and updates are shared by A⁻¹, so b starts at 1/K and margins are of size K:
+        K² makes both equally large.
     of : {"A", "Ainv"}
-        Whose row: that of A, or that of A⁻¹, by which updates are shared. Of a relation with ``role="Ainv"``, A⁻¹ is
-        the matrix that is revised, which the paper calls A.
+        The matrix of the row: A, or A⁻¹, by which updates are shared. For a relation with ``role="Ainv"``, A⁻¹ is the
+        matrix that is updated, which the paper calls A.
 
     Examples
     --------

@@ -62,20 +62,20 @@ class Unbounded(_BaseBudget):
 class RandomRemoval(_BaseBudget):
     """A full budget removes a random support vector, never the new one (mtrbp; CC12 Algorithm 3).
 
-    O(1) per mistake. The draw of an eviction depends on the seed and on how many there were before, on nothing else:
-    the new vector takes slot floor(u · size) of one uniform number u.
+    O(1) per mistake. An eviction depends only on the seed and the number of earlier evictions: the new vector takes
+    slot floor(u · size) for one uniform number u.
 
     Parameters
     ----------
     size : int >= 1
-        B, the most support vectors.
+        B, the maximum number of support vectors.
     seed : int
-        Of the draws.
+        The seed of the evictions.
 
     Raises
     ------
     ValueError
-        If size is no whole number from 1 on, or seed no whole number.
+        If size is not a whole number of at least 1, or seed is not a whole number.
 
     Examples
     --------
@@ -95,24 +95,26 @@ class RandomRemoval(_BaseBudget):
 class Forgetron(_BaseBudget):
     """The oldest support vector is removed after all coefficients have shrunk enough (mtforg; CC12 §4.3).
 
-    With sigma = |beta_r| of the oldest, mu = y_r f(x_r) with the new one in and c² = max_i M_ii max k(x, x),
+    With sigma = |beta_r| of the oldest one r, mu = y_r f(x_r) after adding the new one, and c² = max_i M_ii max k(x,
+    x),
 
         phi = max {chi in (0, 1] : a chi² + b chi <= 15/32 c² M - Q},    a = c² sigma² - 2 sigma mu,    b = 2 c² sigma,
 
-    and Q += a phi² + b phi, M counting the mistakes. It makes at most 4 L + (B + 1) / (2 ln(B + 1)) mistakes for every
-    comparator that is not too long (CC12 Theorem 2). O(B) per mistake.
+    and Q += a phi² + b phi; M is the number of mistakes. It makes at most 4 L + (B + 1) / (2 ln(B + 1)) mistakes for
+    every comparator that is not too long (CC12 Theorem 2). O(B) per mistake.
 
     Parameters
     ----------
     size : int >= 1
-        B, the most support vectors.
+        B, the maximum number of support vectors.
     variant : {"corrected", "printed"}
-        ``"printed"`` takes CC12 (3) literally, where the bound does not hold: b = 2 c sigma, and mu times sigma.
+        ``"printed"`` has the constants of CC12 (3), for which the bound does not hold: b = 2 c sigma, and mu times
+        sigma.
 
     Raises
     ------
     ValueError
-        If size is no whole number from 1 on, or for an unknown variant.
+        If size is not a whole number of at least 1, or for an unknown variant.
 
     Examples
     --------
@@ -138,21 +140,21 @@ class Forgetron(_BaseBudget):
 class ShiftingForgetron(_BaseBudget):
     """The oldest support vector is removed, and coefficients shrink by a fixed factor at every mistake.
 
-    beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that what leaves has shrunk to 1 / (4 sqrt(B + 1)),
-    wherever the comparator is. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I. Sutskever ("A
-    simpler unified analysis of budget perceptrons", ICML 2009), has a bound for comparators that shift, and does less
-    well; :func:`coterie.bounds.budget_bounds.shifting_forgetron_bound` is one, with its proof. O(1) per mistake beside
-    B comparisons where the budget is full.
+    beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that removed coefficients have shrunk to
+    1 / (4 sqrt(B + 1)) for any comparator. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I.
+    Sutskever ("A simpler unified analysis of budget perceptrons", ICML 2009), has a bound for shifting comparators, and
+    performs less well; :func:`coterie.bounds.budget_bounds.shifting_forgetron_bound` has such a bound with its proof.
+    O(1) per mistake, and B comparisons if the budget is full.
 
     Parameters
     ----------
     size : int >= 1
-        B, the most support vectors.
+        B, the maximum number of support vectors.
 
     Raises
     ------
     ValueError
-        If size is no whole number from 1 on.
+        If size is not a whole number of at least 1.
 
     Examples
     --------
@@ -176,21 +178,22 @@ class ShiftingForgetron(_BaseBudget):
 class Projection(_BaseBudget):
     """The removed support vector is projected on the others (mtbprj; CC12 Algorithm 1).
 
-    A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them. Else it
-    is added; in a full budget the vector j leaves with the least |beta_j| · ‖x_j less its projection on the others‖,
-    and these take over its projection. The budget is strict, ties go to the oldest. O(B²) per mistake, B² numbers more.
+    A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them.
+    Otherwise it is added; if the budget is full, the vector j with the least |beta_j| · ‖x_j - its projection on the
+    others‖ is removed, and its projection is added to the others. There are never more than B; ties remove the oldest.
+    O(B²) per mistake, and B² more numbers.
 
     Parameters
     ----------
     size : int >= 1
-        B, the most support vectors.
+        B, the maximum number of support vectors.
     eta : float > 0
-        How far from the others, as a norm, a vector must lie to be kept.
+        The distance from the span of the others above which a vector is added.
 
     Raises
     ------
     ValueError
-        If size is no whole number from 1 on, or eta not positive and finite.
+        If size is not a whole number of at least 1, or eta is not positive and finite.
 
     Examples
     --------
@@ -216,25 +219,26 @@ class Projection(_BaseBudget):
 class Projectron(_BaseBudget):
     """Project mistakes within eta of the span of the support vectors, and add others; none is removed.
 
-    The Projectron, or with ``plus=True`` the Projectron++, which moves on margin errors too: where 0 < y·margin < 1,
-    the loss l = 1 - y·margin and d the norm of what projecting leaves, and l > d / eta, by tau times the projection P,
+    The Projectron, or with ``plus=True`` the Projectron++, which is also updated on margin errors: if 0 < y·margin < 1
+    and l > d / eta, with the loss l = 1 - y·margin and the distance d from the span, by tau times the projection P,
 
         tau = min(l / ‖P‖², 2 (l - d / eta) / ‖P‖², 1).
 
     From Orabona, Keshet and Caputo (ICML 2008); the baseline of FOR09. eta is a norm, not its square. The number of
-    support vectors is bounded by eta, though unknown where. O(m²) per move for m support vectors.
+    support vectors is bounded for every eta, but the bound is not known in advance. O(m²) per update for m support
+    vectors.
 
     Parameters
     ----------
     eta : float > 0
-        How far from the others a vector must lie to be kept.
+        The distance from the span of the others above which a vector is added.
     plus : bool
-        Whether to move on margin errors.
+        True to update on margin errors, too.
 
     Raises
     ------
     ValueError
-        If eta is not positive and finite, or plus no bool.
+        If eta is not positive and finite, or plus is not a bool.
 
     Examples
     --------
@@ -261,20 +265,20 @@ class Projectron(_BaseBudget):
 class SharedProjection(_BaseBudget):
     """Projections as in ``Projection``, with support vectors shared by all tasks (mtbprj-2; CC12 Algorithm 2).
 
-    Projections take no notice of tasks; every task has coefficients of its own, beta = M raw, and the vector goes for
-    which ‖column j of beta‖ · ‖what is left of j‖ is least. Tasks that share nothing can so share the memory. With
-    groups, B numbers are kept for every task that has made a mistake and for every group, else for every task. O(B²) a
-    mistake and O(B · rows) per eviction.
+    Projections do not depend on tasks. Every task has its own coefficients, beta = M raw, and the vector j with the
+    least ‖column j of beta‖ · ‖x_j - its projection on the others‖ is removed. So even independent tasks share the
+    memory. For relations of groups there are B numbers per task with a mistake and per group, otherwise per task. O(B²)
+    per mistake and O(B · rows) per eviction.
 
     Parameters
     ----------
     size, eta
-        As in :class:`~coterie.budgets.Projection`.
+        See :class:`~coterie.budgets.Projection`.
 
     Raises
     ------
     ValueError
-        If size is no whole number from 1 on, or eta not positive and finite.
+        If size is not a whole number of at least 1, or eta is not positive and finite.
 
     Examples
     --------
@@ -315,13 +319,13 @@ def budget_of_fraction(
     fraction : float in (0, 1]
         The fraction.
     budget : type
-        Such as :class:`~coterie.budgets.Forgetron`.
+        The class of the budget, such as :class:`~coterie.budgets.Forgetron`.
     model : MultitaskKernelPerceptron
-        Its kernel is used; it is not changed.
+        A model with the kernel; it is not changed.
     X, y, task
-        The records, as for ``fit``.
+        The records, their labels and tasks, as for ``fit``.
     **options
-        Of the budget, beside its size.
+        Further parameters of the budget.
 
     Raises
     ------

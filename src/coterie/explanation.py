@@ -73,15 +73,15 @@ class Explanation:
     Attributes
     ----------
     margin : float
-        As ``decision_function`` gives it; of numbers the prediction.
+        The value of ``decision_function``, or the predicted number.
     parts : list of Contribution
-        Each feature's part, that of all members of a mixture together, the largest first; zeros are left out.
+        The part of each feature, summed over the members of an ensemble, the largest first, without zeros.
     base : float
         The margin of a record without features; for numbers their mean and the constant part of the task.
     rest : float
-        The part that is no weighted sum of features, such as the margin of a kernel or of trees; 0.0 elsewhere.
+        The part that is not a weighted sum of features, such as the margin of a kernel; otherwise 0.0.
     rest_of : str
-        In words what that is; empty where it is nothing.
+        A description of that part; empty if it is 0.0.
     """
 
     margin: float

@@ -62,12 +62,12 @@ def read_expression(text: str) -> Any:
     Parameters
     ----------
     text : str
-        Such as ``repr(model)``.
+        The expression, such as ``repr(model)``.
 
     Raises
     ------
     ExpressionError
-        If the text has another form, names something unknown, or has a value that a class refuses.
+        If the text has another form, an unknown name, or an invalid parameter.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Expression:
     Parameters
     ----------
     text : str
-        As in `read_expression`.
+        The expression, see `read_expression`.
     **names
         Values of further names, such as ``model`` for a saved model that continues.
     """
@@ -229,14 +229,14 @@ class LearnerExpression:
     text : str or None
         The expression; None for the default model.
     regression, many_classes : bool
-        Which default: `AdaptiveSharingRegressor`, or `OneVsRest` over `AdaptiveSharingClassifier`.
+        The default model: `AdaptiveSharingRegressor`, or `OneVsRest` over `AdaptiveSharingClassifier`.
     model : estimator, optional
         The saved model that the name ``model`` stands for, in ``SelectiveSampling(model, budget=500)``.
 
     Raises
     ------
     ExpressionError
-        If the text is not the expression of an online model, or the model refuses its parameters.
+        If the text is not the expression of an online model, or has invalid parameters.
 
     Examples
     --------
@@ -306,14 +306,14 @@ class LearnerExpression:
         return getattr(model, name, None)
 
     def make(self, task_type: TaskType | None = None, delay: int = 0) -> Estimator:
-        """Make the model before its first record.
+        """Return a new, unfitted model.
 
         Parameters
         ----------
         task_type : callable, optional
-            As in `Expression.value`.
+            The type of tasks, see `Expression.value`.
         delay : int
-            After how many further records labels come.
+            The delay of labels in records, for models with a parameter ``delay``.
         """
         model = self._expression.value(task_type)
         parameters: Json = getattr(model, "get_params", dict)()

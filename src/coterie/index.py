@@ -210,7 +210,7 @@ def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> t
     ValueError
         If a label is missing (None or NaN); the message names the record.
     TypeError
-        If a label is something that no dictionary can hold; the message names the record.
+        If a label is not hashable; the message names the record.
     """
     if (
         isinstance(labels, np.ndarray)

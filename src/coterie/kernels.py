@@ -1,7 +1,7 @@
 """Kernels: inner products of records in another feature space.
 
 A kernel fills an array with its values for all pairs of two sets of records, ``values(X, Z, out)``. Those made of inner
-products take one matrix product for a block of records, or an inverted index where records are sparse.
+products take one matrix product for a block of records, or an inverted index if records are sparse.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ class Polynomial(_Algebra):
     degree : int >= 1
         The degree.
     coef0 : float >= 0
-        How much lower degrees count; below 0 it would be no kernel.
+        The weight of lower degrees. With a negative one the function is not positive semidefinite.
 
     Raises
     ------
     ValueError
-        For a degree that is no whole number from 1 on, or a negative coef0.
+        If the degree is not a whole number of at least 1, or coef0 is negative.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Gaussian(_Algebra):
     Parameters
     ----------
     sigma : float > 0
-        The width, in the units of the records; :func:`~coterie.kernels.median_distance` is a value to start from.
+        The width, in the units of the records; :func:`~coterie.kernels.median_distance` is a good first value.
 
     Raises
     ------
@@ -245,12 +245,12 @@ class Sum(_OfTwo):
     Parameters
     ----------
     first, second : kernel
-        Any but precomputed ones, whose values can be added up before.
+        The kernels; a precomputed one is not supported, add the Gram matrices instead.
 
     Raises
     ------
     ValueError
-        If one is precomputed, or a name that is unknown.
+        If one is precomputed, or has an unknown name.
 
     Examples
     --------
@@ -271,12 +271,12 @@ class Product(_OfTwo):
     Parameters
     ----------
     first, second : kernel
-        As in `Sum`.
+        The kernels; a precomputed one is not supported, multiply the Gram matrices instead.
 
     Raises
     ------
     ValueError
-        As in `Sum`.
+        If one is precomputed, or has an unknown name.
 
     Examples
     --------
@@ -297,14 +297,14 @@ class Scaled(_OfOne):
     Parameters
     ----------
     kernel : kernel
-        As in `Sum`.
+        The kernel; a precomputed one is not supported.
     factor : float > 0
         The factor.
 
     Raises
     ------
     ValueError
-        If the factor is not positive and finite, or the kernel precomputed.
+        If the factor is not positive and finite, or the kernel is precomputed.
 
     Examples
     --------
@@ -339,12 +339,13 @@ class Exponential(_OfOne):
     Parameters
     ----------
     kernel : kernel
-        As in `Sum`. Of records that are long its exponentials overflow, which is refused when they come.
+        The kernel; a precomputed one is not supported. Its exponential overflows for long records, which raises
+        ValueError.
 
     Raises
     ------
     ValueError
-        If the kernel is precomputed, or a name that is unknown.
+        If the kernel is precomputed, or has an unknown name.
 
     Examples
     --------
@@ -374,15 +375,14 @@ class Exponential(_OfOne):
 class Mapped(_OfOne):
     """k(x, z) = kernel(φ(x), φ(z)): a kernel of records mapped by a matrix or a function (FOR09 2.2.17).
 
-    With a matrix φ(x) = C x, so that ``Mapped("linear", C)`` is x'Bz for B = C'C (2.2.18). Each positive semidefinite B
-    is such a product, a positive definite one of ``C = np.linalg.cholesky(B).T``. ``Mapped(Gaussian(sigma), C)`` goes
-    by the distance that B measures. With a function f of one number per record ``Mapped("linear", f)`` is f(x) f(z)
-    (2.2.16).
+    With a matrix φ(x) = C x, so that ``Mapped("linear", C)`` is x'Bz for B = C'C (2.2.18). For a positive definite B
+    use ``C = np.linalg.cholesky(B).T``. ``Mapped(Gaussian(sigma), C)`` has the distance √((x - z)'B(x - z)). With a
+    function f that returns one number per record ``Mapped("linear", f)`` is f(x) f(z) (2.2.16).
 
     Parameters
     ----------
     kernel : kernel
-        As in `Sum`.
+        The kernel; a precomputed one is not supported.
     by : array or sparse matrix of shape (N, d), or function
         C, or a function of records, an array or sparse matrix (n, d), that returns the (n, N) φ(x), or n numbers. A
         model with a function cannot be saved to a file, unless the function is a part.
@@ -390,12 +390,12 @@ class Mapped(_OfOne):
     Raises
     ------
     ValueError
-        If the matrix is none of finite real numbers, or the kernel precomputed; when records come, if they have more
-        features than the matrix has columns, or if the function returns other than one row of numbers per record.
+        If the matrix has other than finite real numbers, or the kernel is precomputed. For records with more features
+        than the matrix has columns, or if the function does not return one row of numbers per record.
 
     Notes
     -----
-    O(N) times the entries of the records, support vectors among them, for each block of records, beside the kernel's.
+    For each block of records, O(N) times the entries of the records and support vectors, plus the cost of the kernel.
 
     Examples
     --------
@@ -500,14 +500,14 @@ class Pairwise(_Opaque):
     Parameters
     ----------
     metric : str
-        Such as ``"rbf"``, ``"laplacian"``, ``"chi2"``, ``"cosine"``.
+        The name, such as ``"rbf"``, ``"laplacian"``, ``"chi2"``, ``"cosine"``.
     parameters : mapping, optional
         Its parameters, such as ``{"gamma": 0.1}``.
 
     Raises
     ------
     ValueError
-        For a name that scikit-learn does not know, or parameters that its kernel does not take.
+        For a name that scikit-learn does not know, or parameters that its kernel does not have.
 
     Examples
     --------
@@ -611,7 +611,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     ValueError
         For an unknown name.
     TypeError
-        If it is none of these.
+        For any other object.
 
     Examples
     --------
@@ -650,9 +650,9 @@ def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0
     X : array or sparse matrix, shape (n, d)
         Records.
     pairs : int
-        So many pairs are drawn, or all are taken where there are fewer.
+        The number of random pairs; all pairs if there are fewer.
     seed : int
-        For drawing.
+        The seed of the pairs.
 
     Raises
     ------

@@ -235,7 +235,7 @@ class Parameters:
         new_params : mapping of name to value, optional
             Parameters of the copy that differ.
         include_attributes : bool
-            True to copy what was learned, too.
+            True to copy the learned state, too.
         """
         copied = copy.deepcopy(self) if include_attributes else self.__sklearn_clone__()
         return copied.set_params(**(new_params or {}))

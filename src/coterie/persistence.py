@@ -79,12 +79,12 @@ def save(
     Raises
     ------
     TypeError
-        If a parameter has no JSON form, or an array is of a type that files do not have.
+        If a parameter has no JSON form, or an array has a type that the file format does not support.
     ValueError
-        If a parameter has a JSON form that would not give it back. (Tasks, labels and names are refused when learned.)
+        If a parameter cannot be restored from its JSON form. (Tasks, labels and names are checked when learned.)
     OSError
-        If the disk is full or the folder cannot be written; the old file is then untouched. The last step, which makes
-        the new file's name outlast a loss of power, may fail as well: then the new file is in place, and whole.
+        If the disk is full or the folder cannot be written; the old file is then unchanged. If only the last step
+        fails, the flush of the folder against a power failure, the new file is in place and complete.
     """
     with lock or contextlib.nullcontext():
         data, arrays = model.__dump__()
@@ -132,8 +132,8 @@ def load(path: str | PathLike[str]) -> Estimator:
     Raises
     ------
     ValueError
-        If the file is no model, no regular file, truncated or altered, is of a newer format, or holds what no model can
-        be; the message says which.
+        If the file is not a model or not a regular file, is truncated, altered or of a newer format, or has a state
+        that no model can have; the message has the reason.
     FileNotFoundError
         If there is no such file.
 
@@ -296,7 +296,7 @@ def _filled(tensors: Arrays) -> Arrays:
     Raises
     ------
     ValueError
-        If what is left of one does not fit in its shape, or all of them in the memory of this machine.
+        If entries do not fit into the shape of their array, or the arrays into the memory of this machine.
     """
     whole = {name: array for name, array in tensors.items() if "|" not in name}
     n_bytes = 0
@@ -383,7 +383,7 @@ def require_writable(path: str | PathLike[str]) -> None:
     Raises
     ------
     OSError
-        There is no such folder, it cannot be written, the disk is full, or ``path`` is a folder or a device.
+        If the folder does not exist or cannot be written, the disk is full, or ``path`` is a folder or a device.
 
     Examples
     --------
@@ -450,7 +450,7 @@ def _locked(handle: int, wait: bool) -> bool:
     Raises
     ------
     BlockingIOError
-        If another process has it, and that one is not to be waited for.
+        If another process has locked it, and ``wait`` is False.
     """
     try:
         import fcntl
@@ -475,7 +475,7 @@ def hold_folder(folder: Path) -> IO[bytes]:
     Raises
     ------
     ValueError
-        If another process has the folder.
+        If another process has locked the folder.
     """
     file = (folder / LOCK).open("ab")
     try:

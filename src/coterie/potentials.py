@@ -1,8 +1,8 @@
 """Potentials: functions from sums of updates to weights, w = ∇Φ*(v), and their constants in mistake bounds.
 
-A quasi-additive learner adds its moves up to v and predicts with w = ∇Φ*(v), Φ* being the convex conjugate of the
-potential Φ (FOR09 2.1.14, CCG08 §5 and §7). A potential is a part with a method ``gradient``; for the bound it has
-three more, see :class:`Potential`.
+A quasi-additive learner sums its updates to v and predicts with w = ∇Φ*(v), where Φ* is the convex conjugate of the
+potential Φ (FOR09 2.1.14, CCG08 §5 and §7). A potential is an object with a method ``gradient``; the mistake bound
+needs three more methods, see :class:`Potential`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TRIAL = np.array([[0.0, 0.5, -1.0], [2.0, -0.25, 0.0]])
 class Potential(Protocol):
     """A convex function Φ of all weights, given by the gradient of its conjugate Φ*.
 
-    ``gradient`` alone is needed to learn. With the others the number of mistakes is bounded, see
+    Learning needs only ``gradient``. The others are for the bound on the number of mistakes, see
     :func:`coterie.bounds.geometry_bounds.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and for all v
     and z
 
@@ -54,7 +54,8 @@ class PNorm:
     Parameters
     ----------
     p : float >= 2, or "auto"
-        2 is the Perceptron; large values suit truths of few features. ``"auto"`` is 2 ln N for N weights, at least 2.
+        2 is the Perceptron; large values suit problems with few relevant features. ``"auto"`` is 2 ln N for N weights,
+        at least 2.
 
     Raises
     ------
@@ -63,8 +64,8 @@ class PNorm:
 
     Notes
     -----
-    The norm in which Φ* is smooth is the p-norm, and p - 1 how smooth. The thesis has w = ∇½‖v‖_q², q <= 2, in its
-    Figure 2.5, under which its own bound (2.1.15) does not hold.
+    Φ* is (p - 1)-smooth in the p-norm. Figure 2.5 of the thesis has w = ∇½‖v‖_q² with q <= 2, for which its bound
+    (2.1.15) does not hold.
 
     Examples
     --------
@@ -105,15 +106,14 @@ class PNorm:
 class ExponentiatedGradient:
     """Φ* = total · ln(Σ cosh v_i / N): w = total · sinh v / Σ cosh v, of two exponentials a weight (EG±).
 
-    FOR09, in its last chapter, points to it for truths of few features that no weights in the span of the records
-    reach. Each weight is the difference of two positive ones, ½e^v and ½e^-v, and all of them together sum to
-    ``total``: the algorithm of Kivinen and Warmuth (1997). The rate of the learner matters here, other than with
-    ``PNorm``.
+    The last chapter of FOR09 suggests it for problems with few relevant features. Each weight is the difference of two
+    positive ones, proportional to ½e^v and ½e^-v, and all of these sum to ``total``: the algorithm of Kivinen and
+    Warmuth (1997). In contrast to ``PNorm``, the rate of the learner changes the predictions.
 
     Parameters
     ----------
     total : float > 0
-        What |w_i| can sum to at most. It is a factor of all margins, and changes no decision.
+        The maximum of Σ |w_i|. It is a factor of all margins, and changes no decision.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class ExponentiatedGradient:
     Notes
     -----
     Φ is ``total`` times the relative entropy of the 2N positive weights to equal ones, at most total · ln 2N for
-    ‖w‖_1 <= total, and infinite beyond. Φ* is smooth in the maximum norm, and ``total`` says how.
+    ‖w‖_1 <= total, and infinite beyond. Φ* is ``total``-smooth in the maximum norm.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def require_potential(potential: object, role: str = "potential") -> None:
     Raises
     ------
     TypeError
-        If it is no part, or has no gradient.
+        If it is not a part, or has no gradient.
     ValueError
         If its gradient is not one finite number per weight.
     """

@@ -104,12 +104,12 @@ class PassiveAggressive(_BaseRule):
     C : float > 0
         The largest update of one record; the plain PA ignores it. 0.03 to 0.1 suits few features, 0.3 to 1 text.
     variant : {"0", "I", "II"}
-        Which of the three.
+        The formula of tau.
 
     Raises
     ------
     ValueError
-        If C is not positive or the variant unknown.
+        If C is not positive, or the variant is unknown.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class AROW(_BaseRule):
 class SecondOrder(_BaseRule):
     """A step on every mistake, to the ridge regression on all mistakes (CCG08 §4): tau = (1 - y f) / (v + r).
 
-    As :class:`AROW`, but only mistakes, y·margin <= 0, trigger an update. With a full covariance it is the
+    The step of :class:`AROW`, but only on mistakes, y·margin <= 0. With a full covariance it is the
     second-order Perceptron, whose margin is f r / (v + r).
 
     Examples
@@ -206,9 +206,9 @@ class SecondOrder(_BaseRule):
 class Squared(_BaseRule):
     """Half the squared loss, (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
 
-    It makes margins estimates of the mean. For :class:`coterie.hypotheses.AdaptiveGradient`, which gives each weight a
-    rate of its own; by :class:`coterie.hypotheses.LinearWeights` the rate is a constant one, which diverges for records
-    longer than sqrt(2 / M_ii). With a full covariance it is ridge regression on all records: tau = |y - f| / (v + r).
+    Margins estimate the mean. Use it with :class:`coterie.hypotheses.AdaptiveGradient`, which has a rate per weight;
+    with :class:`coterie.hypotheses.LinearWeights` the rate is 1, which diverges for records longer than
+    sqrt(2 / M_ii). With a full covariance it is ridge regression on all records: tau = |y - f| / (v + r).
 
     Examples
     --------
@@ -263,22 +263,22 @@ class EpsilonInsensitive(_BaseRule):
     ========  =====================================
 
     With epsilon = 0 and variant ``"II"`` it is the normalised gradient of the squared loss (normalised least mean
-    squares). It goes with every relation.
+    squares). It supports every relation.
 
     Parameters
     ----------
     epsilon : float >= 0
-        How far off a prediction may be; in :class:`coterie.MultitaskRegressor`, in standard deviations of the labels
-        unless these are taken as given.
+        The error without a loss; in :class:`coterie.MultitaskRegressor`, in standard deviations of the labels unless
+        ``targets="as they are"``.
     C : float > 0
         The largest update of one record.
     variant : {"0", "I", "II"}
-        Which of the three.
+        The formula of tau.
 
     Raises
     ------
     ValueError
-        If epsilon is negative or not finite, C not positive, or the variant unknown.
+        If epsilon is negative or not finite, C is not positive, or the variant is unknown.
 
     Examples
     --------

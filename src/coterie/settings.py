@@ -3,7 +3,7 @@
 ``field`` puts a `Setting` into a field's metadata: a sentence of help and the range. From there come
 
 * the check of the range when the dataclass is made (`check_fields`; parts do it by themselves), so that
-  ``__post_init__`` is left for what several fields must meet together;
+  ``__post_init__`` only checks combinations of fields;
 * the options of commands that are declared as such dataclasses, with their types and help.
 """
 
@@ -32,21 +32,21 @@ class Setting:
     help : str
         A sentence or two for the documentation, in Markdown.
     kind : {"number", "whole", "text", "flag"}
-        What it holds; None is allowed beside it where that is the default.
+        The type of the value; None is also allowed if it is the default.
     above, at_least, at_most, below : number, optional
         Bounds of a number, which is finite unless ``infinite``.
     choices : tuple of str
-        The texts there are, if there are only some; None stands among them where it may be given.
+        The allowed texts, if only some are; they include None if it is allowed.
     words : tuple of str
-        Texts that may stand in a number's place.
+        Texts that are allowed instead of a number.
     must : str
-        What the refusal says that the value must do, where that is more than the bounds say.
+        The requirement in the error message, if it is more than the bounds.
     unit : str
-        What a whole number counts.
+        The plural noun that a whole number counts.
     qualify_name : bool
-        Whether the refusal names the part's class.
+        True if the error message names the part's class.
     several : bool
-        Whether the field may also hold several numbers, which are not checked here.
+        True if the field may also have several numbers, which are not checked here.
 
     Examples
     --------
@@ -143,11 +143,11 @@ def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING,
     Parameters
     ----------
     setting : Setting, optional
-        That of another field with the same meaning.
+        The setting of another field with the same meaning.
     default
         The field's default; True and False make it a flag.
     **attributes
-        Attributes of a `Setting`, which go before those of ``setting``.
+        Attributes of a `Setting`, which take precedence over those of ``setting``.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def part(cls: type[T]) -> type[T]:
     Raises
     ------
     ValueError
-        If coterie has a part of that name, which files would not tell from it.
+        If coterie has a part of that name, because files identify parts by name.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def require_part(role: str, value: object, example: str) -> None:
 
 
 def is_part(value: object) -> bool:
-    """Return True for an instance of a part."""
+    """Return True for an instance of a registered part, such as a relation, a rule or a kernel."""
     return type(value) is PARTS.get(type(value).__name__)
 
 
@@ -236,8 +236,8 @@ def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
     TypeError
         If the value has no JSON form; the message names its type.
     ValueError
-        If reading would not give it back: text that UTF-8 has no code for (half a surrogate pair), times of
-        nanoseconds, data nested deeper than ``deepest``.
+        If it cannot be restored: text that UTF-8 cannot encode (half a surrogate pair), times of nanoseconds, data
+        nested deeper than ``deepest``.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -263,7 +263,7 @@ def from_json(data: JsonValue, deepest: int = DEEPEST) -> JsonValue:
     Raises
     ------
     ValueError
-        If the data name a part or a tag that this version does not know, or are nested deeper than ``deepest``.
+        If the data have a part or a tag that this version does not know, or are nested deeper than ``deepest``.
     """
     if not isinstance(data, (list, dict)):
         return data
@@ -294,8 +294,8 @@ def labels_of(data: JsonValue) -> list[Label]:
 def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
     """Raise ValueError for labels that cannot be restored from a file, before they are learned: O(their length).
 
-    A model with such a label could never be saved again, or not be loaded. The message begins with ``role``; a
-    ``"label"`` of records, which arrays of text hold, must not end with a null character either.
+    Without the check, a model with such a label could not be saved or loaded. The message begins with ``role``. A
+    ``"label"`` of records must not end with a null character either, because arrays of text drop it.
 
     Raises
     ------

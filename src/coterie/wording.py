@@ -138,7 +138,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
     pooled    9.1 %
     half     10.2 %
 
-    Names may hold anything: what would break a line or command the terminal is spelled out.
+    Control characters and line breaks in names are replaced by their escape sequences.
 
     >>> print(*table(["task", "n"], [["a\nb", "1"]]), sep="\n")
     task  n

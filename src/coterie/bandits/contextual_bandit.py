@@ -50,14 +50,14 @@ class Choice:
     action : label or mapping
         The action to show.
     probability : float
-        With which it was chosen; a log needs it.
+        The probability of the choice; off-policy evaluation needs it in the log.
     index : int
         The action's place among those offered.
     probabilities, scores : ndarray, shape (K,)
         The probability of each action offered, and the reward predicted for it.
     predictions : Predictions or None
         The predictions of an ensemble's members for the action; None for models without members, and before the first
-        reward. :meth:`Bandit.learn` charges the members by them.
+        reward. :meth:`Bandit.learn` judges the members by them.
     n_rewards : int
         The number of rewards learned before the choice.
     """
@@ -113,34 +113,36 @@ class Bandit(Parameters):
 
     n being the number of rewards learned from all tasks and ρ = s (a + b) / √(a b), where s is the deviation of rewards
     and a and b are the distances of the least and the largest from their mean, at most 12 s: the range of two rewards,
-    and less than it if few are near its ends. So what is predicted to be worse is shown less often the more is known,
-    and never not at all: p ← (1 - floor) p + floor / K. Before the first reward all actions have the same probability.
+    and less than it if few are near its ends. So actions with worse predictions are shown less often the more rewards
+    are known, but always with some probability: p ← (1 - floor) p + floor / K. Before the first reward all actions have
+    the same probability.
 
     Parameters
     ----------
     model : estimator, optional
-        An online regressor with a weight for each feature, or a classifier with probabilities for rewards of 0 and 1;
-        ``AdaptiveSharingRegressor()`` without.
+        An online regressor with a weight for each feature, or a classifier with probabilities for rewards of 0 and 1.
+        By default ``AdaptiveSharingRegressor()``.
     explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
-        SquareCB; the best action, with probability ``epsilon`` any; the best action; the largest ŷ_a + width · σ_a
-        √ln(n + 2); Thompson sampling of the weights, with deviations times width, by its probabilities. The last two
-        need a model that knows the variance σ_a² of a prediction, as :class:`SecondOrderMultitaskRegressor` does.
+        The strategy: SquareCB; the best action, but with probability ``epsilon`` any action; the best action; the
+        largest ŷ_a + width · σ_a √ln(n + 2); Thompson sampling of the weights, with their deviations multiplied by
+        ``width``. The last two need a model with ``margin_variance``, the variance σ_a² of a prediction, such as
+        :class:`SecondOrderMultitaskRegressor`.
     actions : sequence, optional
-        The actions there are, where these are always the same: labels, or dictionaries of features.
+        The actions, if these are always the same: labels, or dictionaries of features.
     gamma : float > 0
         The γ of SquareCB: a larger one explores less.
     floor : float, 0 <= floor <= 1
-        The probability that all actions share equally, whatever is predicted. A log without a floor tells nothing of a
-        policy that would have chosen otherwise.
+        The probability that all actions share equally, whatever the predictions. A log without a floor says nothing
+        about a policy that would have chosen other actions.
     epsilon, width : float
         See ``explore``.
     scale : {"none", "standard", "unit", "auto"}, optional
-        Whether numbers become z-scores before the products, records come to unit length after, or both ("auto").
-        Without, as the model's parameter of that name says, and both where that is not given.
+        "standard" converts numbers to z-scores before the products, "unit" scales records to unit length after them,
+        "auto" does both. By default the model's ``scale``, or "auto" if the model has none.
     reward_range : (low, high), optional
-        The least and the largest reward there can be, others being refused; those seen so far without.
+        The smallest and the largest possible reward; others raise an error. By default those seen so far.
     seed : int
-        With the id of a choice, or its number, determines what is drawn.
+        The seed of the random choices, together with the id or the number of a choice.
 
     Attributes
     ----------
@@ -153,11 +155,10 @@ class Bandit(Parameters):
 
     Notes
     -----
-    Choosing costs O(K nnz) and what the model takes to predict K records; learning what it takes to learn one. The
-    regression is not weighted by 1 / p: the model predicts rewards, and what it predicts is where it has learned.
-    Context-free choices have ``x = {}``. It may be shared by threads. It looks at the present reward only, not at what
-    a choice changes for later ones. What no record learned had of an action counts with its prior variance in "ucb" and
-    "thompson", so what is new is tried.
+    A choice costs O(K nnz) and K predictions of the model; learning costs one update of the model. The regression is
+    not weighted by 1 / p. Choices without a context have ``x = {}``. Threads may share a bandit. It maximises the
+    present reward only, not later ones that depend on the choice. In "ucb" and "thompson" features of an action that
+    no learned record had count with their prior variance, so new actions are tried.
 
     References
     ----------
@@ -305,11 +306,11 @@ class Bandit(Parameters):
         x : mapping, optional
             The context: a dictionary of features.
         actions : sequence, optional
-            The actions offered now: labels, or dictionaries of features; the parameter of that name without.
+            The actions offered now: labels, or dictionaries of features; by default the bandit's ``actions``.
         task : label, optional
-            Whose choice it is, such as a user.
+            The task, such as a user.
         id : label, optional
-            Of the choice: the same one draws alike. Without, choices are numbered.
+            The id of the choice; choices with equal ids have equal random numbers. By default choices are numbered.
 
         Returns
         -------
@@ -318,8 +319,8 @@ class Bandit(Parameters):
         Raises
         ------
         ValueError
-            For no actions, equal ones, labels and dictionaries together, a label that is not in ``actions`` of the
-            constructor, features that cannot be, or a predicted reward that is not finite.
+            If there are no actions, or equal ones, or both labels and dictionaries; for a label that is not in
+            ``actions`` of the constructor; for invalid features, or a predicted reward that is not finite.
         """
         with self.lock:
             offered = self._checked_actions(actions)
@@ -473,25 +474,25 @@ class Bandit(Parameters):
         Parameters
         ----------
         x : mapping or None
-            The context in which it was shown.
+            The context of the choice.
         action : label, mapping or Choice
-            What was shown: an action, or the choice as it was made. A choice brings the predictions of the members of
-            an ensemble: if other rewards were learned since, members are charged by these. For an action they are
-            charged by what they predict now.
+            The action shown, or the :class:`Choice`. A choice contains the predictions of an ensemble's members, which
+            are judged by these even if other rewards were learned since then. For an action they are judged by their
+            current predictions.
         reward : float
-            What it brought; 0 or 1 where the model is a classifier.
+            The reward; 0 or 1 if the model is a classifier.
         probability : float, optional
-            The probability with which it was chosen: it is checked, and not learned from.
+            The probability of the choice; it is checked, and does not change the update.
         task : label, optional
-            Whose choice it was.
+            The task of the choice.
         sample_weight : float, optional
-            How much the record counts, 1 without: 1 / (1 - p) if records are dropped at random with the probability p.
+            The weight of the record, by default 1; use 1 / (1 - p) if records are dropped at random with probability p.
 
         Raises
         ------
         ValueError
             For a reward that is not finite, or out of ``reward_range``; a probability outside (0, 1], or other than
-            that of the choice; a label that is not in ``actions``. Nothing is changed then.
+            that of the choice; a label that is not in ``actions``. The bandit is then unchanged.
         """
         self._learn([({} if x is None else x, action, reward, probability, task)], sample_weight, one=True)
 

@@ -1,9 +1,9 @@
 """Records of a choice: the products of a context's features, and of a constant, with those of an action.
 
-A context and an action with features are dictionaries, read as an estimator reads them: strings are categories, dates
-and what is missing have features of their own. Where the model scales, numbers of contexts become running z-scores;
-those of actions are divided by their running root mean square, for what is 1 in every action that has it must not
-vanish. The products come to unit length then, where the model wants that. An action that is a label is a vector with a
+A context and an action with features are dictionaries, read as by an estimator: strings are categories, dates and
+missing values have several features. With scaling, numbers of contexts are converted to running z-scores; numbers of
+actions are divided by their running root mean square, because a z-score would remove a feature that is 1 in every
+action. Products are then scaled to unit length, if the options say so. An action that is a label is a vector with a
 single 1.
 """
 
@@ -118,7 +118,7 @@ class CrossedForm(InputEncoder):
     Attributes
     ----------
     contexts, actions : PreparedDictEncoder
-        How contexts, and actions that are dictionaries, become rows; a context has a constant.
+        The encoders of contexts and of actions that are dictionaries; a context has a constant.
     labels : dict
         The numbers of actions that are labels.
     pairs : Pairs
@@ -373,7 +373,7 @@ class CrossedInput(Input):
     Parameters
     ----------
     scale : str
-        A word of :class:`~coterie.inputs.preprocessing.Preparation`.
+        The ``scale`` of :class:`~coterie.inputs.preprocessing.Preparation`.
     """
 
     form: Any

@@ -31,16 +31,16 @@ class BanditLog:
     x : records or None
         The contexts: a frame, a list of dictionaries, or an array of n rows, whose columns are ``x0``, ``x1``, ...
     action : array-like of n
-        The action shown: a label, a dictionary of features, or the choice as it was made.
+        The action shown: a label, a dictionary of features, or a :class:`coterie.bandits.contextual_bandit.Choice`.
     reward : array-like of n numbers
-        What followed.
+        The rewards.
     probability : array-like of n numbers, optional
-        With which the action was chosen, above 0.
+        The probability of the action shown, above 0.
     probabilities : array-like or frame, shape (n, K), or a list of n lists, optional
-        Those of all the row's actions, in their order; intervals can be trusted with these only. The columns of a frame
-        are the actions' labels.
+        The probabilities of all actions of the row, in their order; reliable intervals need them. The columns of a
+        frame are the actions' labels.
     actions : list, optional
-        From which actions was chosen: a list for all rows, or a list of n lists. By default the labels that were shown.
+        The actions offered: a list for all rows, or a list of n lists. By default the labels that were shown.
     task : array-like of n labels, optional
         The task of each row.
     weight : array-like of n numbers, optional
@@ -50,7 +50,7 @@ class BanditLog:
     Raises
     ------
     ValueError
-        If anything is missing, has another length, or is no probability or number.
+        If anything is missing, has another length, or is not a valid probability or number.
 
     Examples
     --------

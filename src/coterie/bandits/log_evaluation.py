@@ -37,9 +37,9 @@ class LogRows(NamedTuple):
     Attributes
     ----------
     rows : list of LoggedChoice
-        In the order of the log, all with a reward.
+        The rows in the order of the log, all with a reward.
     actions : list of list
-        Those of each row; rows without a list of their own share one.
+        The actions of each row; rows without a separate list share one.
     known : bool
         True if the probabilities of all actions are known in all rows.
     unrewarded : int
@@ -47,7 +47,7 @@ class LogRows(NamedTuple):
     young : int
         Rows left out because the window has not passed.
     zeros : int
-        Rows whose reward never came, and counts as 0.
+        Rows without a reward, which counts as 0.
     """
 
     rows: list[LoggedChoice]
@@ -70,19 +70,19 @@ class BanditOutcome:
     Attributes
     ----------
     log : LogRows
-        What was evaluated.
+        The rows evaluated.
     values : dict of str to PolicyValue
-        By policy, what was done being the last one.
+        The value of each policy; the last one is the logged policy.
     gains : dict of str to dict of str to PolicyGain
-        By two policies, how much more the first one is worth.
+        The gain of the first policy over the second, by their names.
     single : label
         The action that had the best value at the end of the log.
     bandit : Bandit
-        The shared one, which has learned the log.
+        The bandit that shares between tasks, after learning the log.
     saved : str
-        What the policy given is called; empty where none was.
+        The name of the policy passed; empty without one.
     reader : LogReader
-        What was read of the files, and what was left out.
+        The reader, with the rows and columns read and left out.
     """
 
     log: LogRows
@@ -217,21 +217,21 @@ def evaluate(
     reader : LogReader
         The log, in the order of time.
     model : estimator, optional
-        What is below the bandit that shares, as in :class:`coterie.Bandit`.
+        The model of the bandit that shares, as in :class:`coterie.Bandit`.
     policy : Bandit, optional
-        One that is to be valued as it is; it must not have learned this log.
+        A further policy to evaluate, without updates; it must not have learned this log.
     policy_name : str
         Its name.
     window : float, optional
-        Seconds until a reward that has not come counts as 0, by the last time of the log. Rows of the last window are
-        left out, also those that have a reward: those that come soon would look better than they are. Without,
-        rows that have none are left out.
+        Seconds after which a missing reward counts as 0, relative to the last time of the log. Rows of the last window
+        are left out even if they have a reward, because early rewards would be over-represented. By default rows
+        without a reward are left out.
     reward_range, for_new_tasks
-        As in :func:`coterie.off_policy`.
+        See :func:`coterie.off_policy`.
     on_rows : callable, optional
         Called after each row.
     on_learned : callable, optional
-        Called with the bandit that has learned all rows, before policies are valued.
+        Called with the bandit that has learned all rows, before policies are evaluated.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def evaluate(
     Raises
     ------
     InputError
-        For a row that cannot be used, with its place; or where no row is left.
+        For an invalid row, with its place, or if no row is left.
     """
     log = _prepared(list(reader), window, reader.paths[-1])
     low, high = reward_range or (-np.inf, np.inf)

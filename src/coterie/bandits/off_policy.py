@@ -1,17 +1,17 @@
 r"""Off-policy evaluation: the value of a policy by a log of the choices of another one.
 
-In row t the log's policy chose the action a_t with the probability μ_t(a_t), and r_t followed. A policy that would have
-chosen a with π_t(a) has the weights w_t = π_t(a_t) / μ_t(a_t). Let q_t(a) be what a model predicts for a, made of the
-rows before t, and e_t = r_t - q_t(a_t). The value is the mean of n numbers φ_t, its interval ± z se with se² = s²(φ)/n,
-where s² is the sample variance and z Student's quantile with n - 1 degrees of freedom:
+In row t the log's policy chose the action a_t with the probability μ_t(a_t), and the reward was r_t. A policy that
+chooses a with the probability π_t(a) has the weights w_t = π_t(a_t) / μ_t(a_t). Let q_t(a) be the reward predicted for
+a by a model of the rows before t, and e_t = r_t - q_t(a_t). The value is the mean of n numbers φ_t, its interval ± z se
+with se² = s²(φ)/n, where s² is the sample variance and z Student's quantile with n - 1 degrees of freedom:
 
 * ``"ips"``: φ_t = w_t r_t.
 * ``"snips"``: V = Σ w r / Σ w, with the variance of φ_t = w_t (r_t - V) n / Σ w.
 * ``"dr"``, doubly robust: φ_t = Σ_a π_t(a) q_t(a) + w_t e_t.
-* ``"dr*"``: its value, with an interval that knows of what was not drawn.
+* ``"dr*"``: the value of DR, with an interval that accounts for large weights that the log did not draw.
 
-**Why not s².** Large weights are rare, and where none was drawn, s² is small and the value is wrong. But a log of the
-probabilities of all actions knows E[w² | row] = h_t = Σ_a π_t(a)² / μ_t(a), drawn or not. With v, the mean of e² or
+**Why not s².** Large weights are rare, and if none was drawn, s² is small and the value is wrong. But from the logged
+probabilities of all actions E[w² | row] = h_t = Σ_a π_t(a)² / μ_t(a) is known. With v, the mean of e² or
 that weighted by w, whichever is larger,
 
     se² = max{s²(φ), v · mean(h) + s²(Σ_a π(a) q(a))} / n.
@@ -22,12 +22,12 @@ skewness of the mean: on the upper side, with D = √n (√n se)³ and the third
 
     (m₃ + c³/n) / D,    min{mean(h₃) Σ w e³ / (Σ w D), 1},    0.
 
-c is how far the farthest row lies above the mean. It counts once more, as c²/n in the variance too: a tail goes on
-beyond what was seen of it. As E[w² | row] before, h₃ = Σ_a π³/μ² = E[w³ | row] is known. No sample of n has a skewness
+c is the distance of the farthest row above the mean. It is also added to the variance, as c²/n, because a tail is
+longer than its sample. As E[w² | row] before, h₃ = Σ_a π³/μ² = E[w³ | row] is known. No sample of n has a skewness
 above √n, so that κ needs to be no more than 1. The lower side is the same of -φ and -e. Ends are only moved outwards.
 
-**Few rows with large weights.** s² and v are themselves estimates, from few rows if large weights are rare. How many
-rows are expected to have them is known before any is drawn: n mean(h)² / mean(h₄), h₄ = Σ_a π⁴/μ³ = E[w⁴ | row].
+**Few rows with large weights.** s² and v are themselves estimates, from few rows if large weights are rare. The
+expected number of such rows is known: n mean(h)² / mean(h₄), h₄ = Σ_a π⁴/μ³ = E[w⁴ | row].
 
 * If all rewards are 0 or 1, the ends are the farther ones of those above and of the score interval (Wilson's): the
   solutions V of (V - value)² n = z² (a + b V + s²(Σ π q)) with b = mean(h) - 2 mean(Σ H q), H = π²/μ, and
@@ -106,15 +106,15 @@ class PolicyValue:
     value : float
         The mean reward.
     low, high : float
-        Its interval; -inf and inf if too few rows show the value.
+        Its interval; -inf and inf if too few rows determine the value.
     effective_n : float
-        (Σ w)² / Σ w²: as many rows of the policy's own would say as much.
+        (Σ w)² / Σ w², the number of rows of the policy itself with the same information.
     n : int
         Rows of the log.
     estimator : str
-        How it was estimated: ``"dr"`` where ``"dr*"`` was asked for and the log lacks what it needs.
+        The estimator used: ``"dr"`` in place of ``"dr*"`` if the log does not have the probabilities of all actions.
     level : float
-        How often the interval should hold the value.
+        The coverage of the interval.
     warning : str
         The reason if the interval is unknown or may be too narrow; empty otherwise.
     """
@@ -158,22 +158,22 @@ def off_policy(
     Parameters
     ----------
     log : BanditLog
-        What was shown, with which probability, and what followed.
+        The actions shown, their probabilities and rewards.
     policy : Bandit, array-like or callable
-        What is to be valued: a :class:`coterie.Bandit`, which explores as it does; the probabilities of the log's
+        The policy to evaluate: a :class:`coterie.Bandit`, with its exploration; the probabilities of the log's
         actions, shape (n, K), a list of n lists, or a frame whose columns are the actions; or a function of
         ``(x, actions, task)`` that returns those of one row.
     estimator : {"dr*", "dr", "snips", "ips"}, default "dr*"
         See :mod:`coterie.bandits.off_policy`. The intervals of all but the first may be much too narrow. The first
-        needs the probabilities of all actions; where only those of what was shown are logged, it is ``"dr"``.
+        needs the probabilities of all actions; if only those of the actions shown are logged, it becomes ``"dr"``.
     level : float, default 0.95
-        How often the interval should hold the value.
+        The coverage of the interval.
     predicted : array-like of shape (n, K), or model, optional
         The reward predicted for each action, made without the row's own reward; or a model with ``scores`` and
         ``learn``, which predicts each row and then learns it. By default a new :class:`coterie.Bandit`.
     reward_range : (low, high), optional
-        The smallest and the largest reward there can be. The interval is cut to it, and is known however few rows show
-        what the policy would bring. Rewards that are all 0 or 1, and not all the same, need none.
+        The smallest and the largest possible reward. The interval is cut to it, and is then known even if few rows
+        determine the value. Not needed if rewards are all 0 or 1 and both occur.
     for_new_tasks : bool, default False
         Widen the interval of each estimator so that it is for new tasks like those of the log, by clustering rows by
         task. It is unknown with fewer than ten tasks.
@@ -181,12 +181,13 @@ def off_policy(
     Returns
     -------
     PolicyValue
-        The value, its interval, and how much the log knows of this policy.
+        The value, its interval, and the effective number of rows.
 
     Raises
     ------
     ValueError
-        If the policy chooses what the log never shows, or gives no distribution over the actions of a row.
+        If the policy chooses actions that the log cannot show, or does not return a distribution over the actions of a
+        row.
 
     Examples
     --------
@@ -240,17 +241,17 @@ def policy_value(
     Parameters
     ----------
     reward : ndarray, shape (n,)
-        What followed.
+        The rewards.
     shown : ndarray of int, shape (n,)
         The number of the action shown.
     mu : ndarray, shape (n, K) or (n,)
         The probabilities of all actions in the log, or of the one shown.
     pi : ndarray, shape (n, K)
-        Those of the policy to be valued; 0 where ``mu`` is.
+        The probabilities of the policy to evaluate; 0 where ``mu`` is 0.
     q : ndarray, shape (n, K)
         Predicted rewards; row t is made without rewards from row t on.
     estimator, level, reward_range
-        As in :func:`off_policy`.
+        See :func:`off_policy`.
     weight : ndarray, shape (n,), optional
         The number of events for which each row stands, as of :class:`BanditLog`.
     cluster : sequence of n labels, optional
@@ -348,15 +349,15 @@ def policy_gain(
 
     It is the difference of their DR values. With d = π - π' in place of π, its interval is that of DR*, but that its
     known moments are those of \|d\|: E[w² | row] = Σ_a d(a)² / μ(a), the variance for rewards of 0 and 1 is the largest
-    within the score interval of \|d\|, and the skewness is taken to be the worse on both sides. Where only the
-    probabilities of what was shown are known, it is that of DR.
+    within the score interval of \|d\|, and the larger skewness is used on both sides. If only the probabilities of the
+    actions shown are known, it is the interval of DR.
 
     Parameters
     ----------
     reward, shown, mu, pi, q, level, reward_range, weight, cluster
-        As in :func:`policy_value`.
+        See :func:`policy_value`.
     against : ndarray, shape (n, K), optional
-        The probabilities of the other policy; without, it is what was done, of which the rewards themselves say it.
+        The probabilities of the other policy; by default the logged policy, whose value is the mean reward.
 
     Returns
     -------

@@ -161,11 +161,12 @@ class PolicySums(msgspec.Struct):
         Parameters
         ----------
         reward, shown, mu, pi, q
-            As there; the policy may change from row to row if it does not know the row's reward.
+            See :func:`coterie.bandits.off_policy.policy_value`; the policy may change from row to row if it does not
+            depend on the row's reward.
         against : ndarray, shape (n, K), optional
             The probabilities π' of the other policy of a gain.
         offset : ndarray, shape (n,), optional
-            Added to φ; of expectation 0.
+            Added to φ, with expectation 0.
         weight : ndarray, shape (n,), optional
             The number of events for which each row stands. Rows with weights are added in a single call.
         tasks : sequence

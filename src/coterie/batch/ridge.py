@@ -37,13 +37,15 @@ class MultitaskKernelRidge(BatchEstimator):
     ----------
     kernel : kernel, str or callable, optional
         One of :mod:`coterie.kernels`, a name (``"linear"``, ``"gaussian"``, any of scikit-learn's, ``"precomputed"``),
-        or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
+        or a function of two arrays of records. By default ``Gaussian(sigma=1.0)``.
     relation : relation, optional
-        How tasks share; ``MixedEffect(omega=0.5)`` without. :class:`~coterie.batch.OptimalOutputKernel` learns it.
+        The relation between tasks, by default ``MixedEffect(omega=0.5)``;
+        :class:`~coterie.batch.OptimalOutputKernel` learns it.
     alpha : float > 0
-        As in scikit-learn's ``KernelRidge``; the lecture's lambda is alpha / n. Not used where a filter is given.
+        The strength of the regularisation, as in scikit-learn's ``KernelRidge``; the lambda of the lecture is
+        alpha / n. Ignored if ``filter`` is set.
     filter : filter, optional
-        Another way to smooth: ``Landweber``, ``NuMethod``, ``CutOff``, ``IteratedTikhonov``.
+        Another regularisation: ``Landweber``, ``NuMethod``, ``CutOff``, ``IteratedTikhonov``.
     risk : {"rows", "tasks"}
         "rows" weighs every row the same (the 1/n risk), "tasks" every task: a row of a task of n_t rows then has weight
         n / (T n_t), T being the number of tasks that have rows (the risk Σ_t 1/n_t, scaled so that both agree for tasks
@@ -52,18 +54,18 @@ class MultitaskKernelRidge(BatchEstimator):
         Subtract the mean of y and add it again to predictions: one mean for all tasks of rows (and each output), or one
         a column.
     solver : {"auto", "cholesky", "spectrum"}
-        "auto" takes the quickest that fits in memory.
+        "auto" is the fastest that fits in memory.
     dtype : {"float64", "float32"}
-        Of the kernel matrix and the coefficients.
+        The type of the kernel matrix and of the coefficients.
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
-        A task that was not fitted is predicted by what it shares with the others ("grow"), or refused ("raise").
+        Predict tasks without training records by the relation to other tasks ("grow"), or raise ValueError ("raise").
 
     Attributes
     ----------
     tasks_, dual_coef_, relation_matrix_, n_features_in_
-        As in every batch estimator: ``dual_coef_`` has the shape of y.
+        The tasks, the coefficients c in the shape of y, M, and the number of features.
     center_ : ndarray, shape (p,)
         The mean that was subtracted from y, 0 without ``center``.
     objective_ : ndarray
@@ -76,7 +78,7 @@ class MultitaskKernelRidge(BatchEstimator):
     O(n³ + T³ + n T (n + T)). y of shape (n, p) with ``task=``: p outputs of each row, learned side by side.
 
     Otherwise Cholesky takes O(n³ / 3), less where tasks fall apart into parts that do not share. There is no intercept:
-    take ``center=True``, or a kernel with a constant part.
+    use ``center=True``, or a kernel with a constant part.
 
     Raises
     ------
@@ -84,7 +86,7 @@ class MultitaskKernelRidge(BatchEstimator):
         For alpha <= 0, NaN or infinity, wrong shapes, a precomputed kernel matrix that is not square and symmetric, or
         a kernel that is not positive definite.
     MemoryError
-        If the solver asked for would not fit in memory; the message names the one that would.
+        If the solver does not fit in memory; the message names the solver that would.
 
     Examples
     --------

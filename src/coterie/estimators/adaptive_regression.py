@@ -37,49 +37,49 @@ MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
 
 @spec.estimator
 class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
-    r"""Predicts numbers for many tasks and learns online how much they share: the default for numbers.
+    r"""The default regressor: an ensemble that learns how much tasks share.
 
-    Seven models learn each record: :class:`MultitaskRegressor` with nothing, half and all of a step shared, the last
-    one also with steps twice as long, and three mixed-effects models,
+    Seven members learn each record: :class:`MultitaskRegressor` with share 0, 1/2 and 1, the last one also with twice
+    the step, and three mixed-effects models,
 
         f = (m + v_i) · x,    m ~ N(0, P) of all tasks,    v_i ~ N(0, diag(q)) of task i,
 
-    in which x are the features and a constant, not of unit length. The prior P is 10 for the constant and 1 for others,
-    in units of the variance of the noise. q is 10 for the constant and .3 for others; .3 and .03; and 1 and .3 in a
-    model that forgets, by 1/10 with each record of the task in v_i and by 1/1000 with each record in m. Each
+    where x has the features and a constant, and is not scaled to unit length. In units of the variance of the noise,
+    the prior P is 10 for the constant and 1 for others, and q is 10 for the constant and .3 for others; .3 and .03; and
+    1 and .3 in a model that forgets: 1/10 of v_i with each record of the task, and 1/1000 of m with each record. Each
     record is one step of a Kalman filter in which m and v_i are independent, see
-    :mod:`coterie.numeric.primal.kalman_filter`. The label learned is z, which is y less the mean of all labels so far,
-    in their standard deviations, so the unit of labels does not matter. Each f_a is clipped to the range of the labels
-    so far. The prediction is the mean plus the deviation times
+    :mod:`coterie.numeric.primal.kalman_filter`. Members learn the standardised label z = (y - mean) / deviation over
+    all labels so far, so the unit of labels does not matter. Each f_a is clipped to the range of the labels so far. The
+    prediction is the mean plus the deviation times
 
         f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t ½^(n_t / 300) (z_t - Σ_a v_a f_a)²,
 
-    the sums being of members' predictions before the label, from the 31st label on, n_t the number of labels since (no
-    variance of v grows beyond 1); until then v_a = 1/S. Beyond 128 features seen the mixed-effects models are left out
-    for good.
+    summed over the members' predictions before the label, from the 31st label on, with n_t the number of labels since
+    then (no variance of v grows beyond 1); before that v_a = 1/S. If there are more than 128 features, the
+    mixed-effects models are removed permanently.
 
     Parameters
     ----------
     step : float > 0
-        Of the gradient members, as in :class:`MultitaskRegressor`.
+        The rate of the gradient members, see :class:`MultitaskRegressor`.
     fit_intercept, scale, log
-        A constant feature, the scaling of numbers, and columns whose logarithms are taken: as in
+        A constant feature, the scaling of numbers, and columns to take the logarithm of; see
         :class:`AdaptiveSharingClassifier`.
     storage
-        Of the gradient members, as in :class:`MultitaskPerceptron`.
+        The storage of the gradient members, see :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
     Attributes
     ----------
     members_ : list of str
         The members' names.
     member_weights_ : ndarray, shape (S,)
-        The weights v_a of the members, in that order; 0 for one that is left out.
+        The weights v_a of the members, in that order; 0 for removed members.
     coef_ : ndarray, shape (n_tasks, n_features)
-        The weights of the features: of all members together, as far as none is kept within the range of the labels.
+        The weights of the features, summed over members; clipping to the range of labels is not included.
     intercept_ : ndarray, shape (n_tasks,)
-        The constant part: ``predict`` is ``X · coef_[i] + intercept_[i]`` where no member is limited to that range.
+        The constant part: ``predict`` is ``X · coef_[i] + intercept_[i]`` if no member is clipped.
 
     Raises
     ------
@@ -88,15 +88,15 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
     Notes
     -----
-    O(nnz + d²) per record and 6 (d + 1) numbers per task more than the gradient members have, where at most 128
-    features d were seen; O(nnz) per record beyond. Records should be of about unit length and have a constant feature,
-    as they have by default.
+    With at most d = 128 features: O(nnz + d²) per record, and 6 (d + 1) numbers per task in addition to those of the
+    gradient members; with more, O(nnz) per record. Records should have about unit length and a constant feature; by
+    default they do.
 
-    ``predict_interval`` goes by the residuals r of predictions made before their labels, from the 31st label on. The
-    spread s of a prediction is s² = e · m_i: e is the mean of r² among those for tasks of which as many labels were
-    known (in powers of two; none, for a task never seen), m_i that of r² / e of task i. They begin with ten and with
-    three residuals of what is known before. The interval goes from f + s · q_low to f + s · q_high, by the quantiles of
-    r / s among predictions for tasks of as many labels, beside which a normal distribution counts as 20 residuals.
+    ``predict_interval`` uses the residuals r of out-of-sample predictions from the 31st label on. The scale s of a
+    prediction is s² = e · m_i: e is the mean of r² over tasks with as many labels (in powers of two; an unseen task
+    has none), m_i the mean of r² / e of task i; e has a prior of ten residuals, m_i of three. The interval is from
+    f + s · q_low to f + s · q_high with the quantiles of r / s over tasks with as many labels, in which a normal prior
+    counts as 20 residuals.
 
     References
     ----------

@@ -32,36 +32,36 @@ class MultitaskAROW(LinearEstimator):
     Parameters
     ----------
     relation : relation of nested groups, optional
-        How tasks share; :class:`HalfUpdate` without.
+        The relation between tasks, by default :class:`HalfUpdate`.
     r : float > 0
-        How noisy labels are: 3 for text, 10 in general, 30 where labels are noisy. Relative to the mean square of a
-        record's entries.
+        The noise of the labels, relative to the mean square of a record's entries: 3 for text, 10 in general, 30 for
+        noisy labels.
     covariance : {"diagonal", "full"}
-        Whether a weight has a variance only, or covariances with all others of all tasks: with the covariance P, at
-        first M ⊗ I, and r relative to the record, margin f = w·φ and v = φ'Pφ, where y f < 1
+        One variance per weight, or the full covariance P of all weights of all tasks, at first M ⊗ I. In the full
+        form, with r relative to the record, margin f = w·φ and v = φ'Pφ, a record with y f < 1 updates
 
             w <- w + (y - f) / (v + r) Pφ,    P <- P - Pφφ'P / (v + r).
 
     rule : rule, optional
-        :class:`AROW` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
-        Perceptron, without probabilities.
+        :class:`AROW` by default. :class:`SecondOrder` updates only on mistakes; this is the diagonal second-order
+        Perceptron, and has no probabilities.
     fit_intercept, scale, log
-        A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
-        taken: see :class:`MultitaskPerceptron`.
+        A constant feature (by default True), the scaling of numbers, and columns to take the logarithm of; see
+        :class:`MultitaskPerceptron`.
     storage
-        As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
+        See :class:`MultitaskPerceptron`; each weight takes twice the memory. The full covariance is always dense.
     task_column, new_task, max_tasks, half_life, class_weight
-        As in :class:`MultitaskPerceptron`; the whole covariance forgets nothing.
+        See :class:`MultitaskPerceptron`; the full covariance does not support ``half_life``.
 
     Notes
     -----
-    Diagonal: O(nnz · levels) per record whatever the number of tasks, for relations of nested groups. Full: O((K d)²) a
-    record that moves it, and memory for as many covariances; for any fixed relation, and for K d up to some thousands.
-    A new task costs O(d (K d)²); where M changes the covariance is recomputed, O((K d)³).
+    Diagonal: O(nnz · levels) per record, independent of the number of tasks, for relations of nested groups. Full:
+    O((K d)²) per update, and as much memory; for any fixed relation, and for K d up to some thousands. A new task costs
+    O(d (K d)²); if it changes M, the covariance is recomputed, O((K d)³).
 
-    ``predict_proba`` is Φ(m / √(1/4 + v)) for a margin m of variance v = ``margin_variance``, in O(nnz · levels) more;
-    so it does not rank records as margins do, which a check of scikit-learn's wants.
-    Where there are only margins, in traces, mixtures and :class:`OneVsRest`, twice the margin is taken as log-odds.
+    ``predict_proba`` is Φ(m / √(1/4 + v)) for a margin m of variance v = ``margin_variance``, which costs another
+    O(nnz · levels). So probabilities can rank records differently from margins, and one of scikit-learn's estimator
+    checks fails. Traces, ensembles and :class:`OneVsRest` use twice the margin as log-odds.
 
     Examples
     --------

@@ -87,25 +87,24 @@ class OnlineEstimator(Parameters):
     classes_ : ndarray
         The labels seen, the negative one first.
     tasks_ : list
-        The tasks seen, in order of first appearance until one is forgotten, whose place the last one takes.
+        The tasks seen, in order of first appearance; the last one takes the place of a forgotten one.
     coef_ : ndarray or csr_array, shape (n_tasks, n_features)
-        The weights that predictions use, of features as they were learned: scaled, where they are. Sparse where names
-        in files are hashed.
+        The weights that predictions use, for features after scaling. Sparse if the names of features are hashed.
     intercept_ : ndarray, shape (n_tasks,)
         The weights of the constant, 0 without one.
     relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
         A⁻¹ on the paper's scale; relations given by ``share=`` learn with M_ij / sqrt(M_ii M_jj).
     memory_ : int
-        Bytes of the arrays that hold what was learned.
+        Bytes of the arrays of the learned state.
     n_features_in_ : int
-        Number of columns of the arrays or frames learned from, without ``task_column``; absent when records came as
+        Number of columns of the arrays or frames learned from, without ``task_column``; absent if records were
         dictionaries.
     feature_names_in_ : ndarray of str
-        Names of the columns of the frames learned from, where all are text; absent elsewhere.
+        Names of the columns of the frames learned from, if all are text; otherwise absent.
     encoder_ : Encoder
-        How records of files became rows; dictionaries are read the same way. Absent where no file was read.
+        The conversion of records of files to rows, which also reads dictionaries. Absent if no file was read.
     state_ : State
-        All that is learned, for those who want to look inside.
+        The whole learned state, for inspection.
     """
 
     __slots__ = ("_inner",)
@@ -265,17 +264,17 @@ class OnlineEstimator(Parameters):
         y : array, shape (n,)
             Their labels, any two values.
         task : array, shape (n,), optional
-            Their tasks, any hashable labels; without it, and without ``task_column``, there is one task. Estimators
-            that learn how much tasks share warn then.
+            Their tasks, any hashable labels. Without it, and without ``task_column``, there is one task; the adaptive
+            estimators warn then.
         sample_weight : array, shape (n,), optional
-            How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. How
-            learners use it is said in :mod:`coterie.estimators.weighing`.
+            The weight of each record, from 0 (predicted and not learned) to a million; 1 by default. See
+            :mod:`coterie.estimators.weighing` for its effect on each learner.
         n_passes : int or "auto"
-            How many times to go through the records. A mixture of members, such as the default, goes at most this many
-            times through the first nine tenths of them, in their order; it stops at the first pass after which it does
-            not predict the last tenth better, and learns that tenth once. How members are mixed, and the intervals of
-            numbers, come from the first pass and the last tenth: from predictions of records not yet learned. Fewer
-            than 20 records are learned once. ``"auto"`` is this with at most 20 passes, for any estimator.
+            The number of passes over the records. For an ensemble, such as the default, it is a maximum: passes go over
+            the first nine tenths of the records, in their order, stop after the first pass that does not improve the
+            predictions of the last tenth, and then learn that tenth once. The weights of members and the intervals of
+            numbers come from the first pass and the last tenth, that is, from out-of-sample predictions. Fewer than
+            20 records are learned once. ``"auto"`` does this with at most 20 passes, for any estimator.
 
         Returns
         -------
@@ -284,8 +283,8 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For NaN or infinity, wrong shapes, labels of which there are not two, or weights that are negative or no
-            numbers. Nothing is changed then.
+            For NaN or infinity, wrong shapes, other than two labels, or weights that are negative or not numbers. The
+            model is then unchanged.
         """
         passes = most_passes(n_passes)
         # a new model replaces the old one at the end: if the records are refused, what was learned before stays
@@ -316,13 +315,13 @@ class OnlineEstimator(Parameters):
         Parameters
         ----------
         X, y, task
-            As in :meth:`fit`. A block of a reader of files is given alone.
+            See :meth:`fit`. A block of a reader of files contains all three; pass it as X alone.
         classes : labels, optional
-            The labels there will be, where the first records may not hold all of them.
+            All labels of the stream, if the first records may not contain all of them.
         tasks : sequence of labels, optional
             Tasks to know from now on, whether they occur in these records or not.
         sample_weight
-            As in :meth:`fit`.
+            See :meth:`fit`.
 
         Returns
         -------
@@ -337,7 +336,7 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by the weights
+            For an unseen task, if ``new_task="raise"``; otherwise it is predicted by the weights
             that the relation gives to new tasks.
         """
         self._check_fitted()
@@ -352,7 +351,7 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by the weights
+            For an unseen task, if ``new_task="raise"``; otherwise it is predicted by the weights
             that the relation gives to new tasks.
         """
         self._check_fitted()
@@ -368,7 +367,7 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         AttributeError
-            If the margins of what the parameters describe are no log-odds: then there is no such method.
+            If the margins of the model are not log-odds; the method does not exist then.
         """
         self._check_fitted()
         return self._model.predict(X, task).probabilities
@@ -421,7 +420,7 @@ class OnlineEstimator(Parameters):
 
         Parameters
         ----------
-        x : mapping, or a row of what the model learned from
+        x : mapping, array, sparse matrix or frame
             One record: a dictionary, an array of shape (d,) or (1, d), a sparse matrix or a frame of one row, or the
             row of a pandas frame (``df.iloc[0]``).
         task : label, optional
@@ -430,14 +429,14 @@ class OnlineEstimator(Parameters):
         Returns
         -------
         Explanation
-            Of the margin, positive for ``classes_[1]``; of numbers, of the prediction. Each part has the feature's
-            value as it was learned, and as it was given, before scaling. For more than two classes, and for sets of
-            labels, a dictionary with one for each label.
+            The explanation of the margin, positive for ``classes_[1]``, or of the predicted number. Each part has the
+            feature's values after and before scaling. For more than two classes, and for sets of labels, a dictionary
+            with an explanation for each label.
 
         Raises
         ------
         ValueError
-            For records of several views, for more than one record, and as :meth:`predict` does.
+            For records of several views, for more than one record, and for the reasons of :meth:`predict`.
 
         Notes
         -----
@@ -465,29 +464,29 @@ class OnlineEstimator(Parameters):
         Parameters
         ----------
         task : label, optional
-            One of ``tasks_``: its weights less the shared ones are listed. Without, the shared weights are.
+            One of ``tasks_``: list its weights minus the shared ones. By default list the shared weights.
         n : int
-            How many.
+            The maximum number of features.
         spread : ndarray, shape (n_features,), optional
-            The standard deviation of each feature, such as ``Comparison.spread[name]``: weights are then ordered by
-            what they move, weight times deviation.
+            The standard deviation of each feature, such as ``Comparison.spread[name]``; features are then ordered by
+            weight times deviation.
 
         Returns
         -------
         Weights
-            A list of :class:`coterie.explanation.Weight`, the largest first, zeros left out. For more than two classes,
-            a dictionary with a list for each.
+            A list of :class:`coterie.explanation.Weight`, the largest first, without zeros. For more than two classes,
+            a dictionary with a list for each class.
 
         Raises
         ------
         ValueError
-            For a task that was never seen, or a ``spread`` that is not an array.
+            For an unseen task, or a ``spread`` that is not an array.
 
         Notes
         -----
-        A method, and no attribute ``explain_``, since it is of a task. O(d) margins. The shared weights are those for
-        a task that nobody has seen; if it would change those of known tasks, as under a graph, the mean over the tasks
-        (over the first ones, if they have more than 20 million weights together).
+        O(d) margins. The shared weights are those of an unseen task. If a new task changes the weights of known tasks,
+        as under a graph, they are the mean over the tasks (over the first ones, if they have more than 20 million
+        weights together).
 
         Examples
         --------
@@ -540,8 +539,7 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task that is not known; for a model that cannot separate the task's own part. Nothing is changed
-            then.
+            For an unknown task, or a model that cannot separate the task's own weights. The model is then unchanged.
 
         Examples
         --------
@@ -602,10 +600,10 @@ class OnlineEstimator(Parameters):
     def coef_(self) -> Any:
         """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features).
 
-        A ``csr_array`` where names of features are hashed to ``2**bits`` columns, of which most are never used; else,
-        and for more than two classes, an ndarray. Behind weights of columns come those of indicators of missing values,
-        where there are any. Of hashed names one column is the constant's. All is added up dense, at some
-        10 MiB a task for ``2**18`` columns: for names and for many tasks see :meth:`largest_weights`.
+        A ``csr_array`` if names of features are hashed to ``2**bits`` columns, of which most are never used; otherwise,
+        and for more than two classes, an ndarray. The weights of columns come first, then those of their
+        missing-value indicators. Hashed names have one column for the constant. The sum is computed dense, about 10 MiB
+        per task for ``2**18`` columns; see :meth:`largest_weights` for names and for many tasks.
         """
         weights, source = weights_of(self._fitted_model()), self._source
         if source.bits is not None and weights.ndim == 2:
@@ -618,7 +616,7 @@ class OnlineEstimator(Parameters):
     def intercept_(self) -> Array:
         """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added.
 
-        Where names are hashed, the weights of the constant are a column of ``coef_``; those of mixed effects are here.
+        If names are hashed, the weights of the constant are a column of ``coef_``, except those of mixed effects.
         """
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:

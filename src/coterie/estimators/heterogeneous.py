@@ -53,19 +53,19 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     Parameters
     ----------
     b : float >= 0, or a sequence of them
-        How much the tasks are to agree; with 0 they are independent Perceptrons. Of several, such as (0, 1, 8), each
-        learns for itself, and their margins are mixed by how wrong each was so far, as
-        :class:`AdaptiveSharingClassifier` mixes: how much to agree is learned as the stream goes (CCG08 §8).
+        The strength of the similarity; 0 gives independent Perceptrons. With several values, such as (0, 1, 8), there
+        is one learner for each, and their margins are weighted by their past mistakes, as in
+        :class:`AdaptiveSharingClassifier`; this learns the strength online (CCG08 §8).
     kernels : kernel, or list or dictionary of kernels, optional
-        One for all tasks, or one for each, in the order of the tasks or by their labels; the linear kernel without.
+        One kernel for all tasks, or one per task, in the order of the tasks or by their labels. By default linear.
     solver : {"auto", "primal", "dual"}
         The primal form keeps a (D, D) matrix, the dual one an (m, m) factor and the instances of the m rounds with a
         mistake. ``"auto"`` is dual, and without kernels goes over to the primal form when m reaches D.
     relation : relation, optional
-        Which tasks are to agree, and how much relative to each other: a fixed one with a positive definite matrix, such
-        as :class:`TaskGraph`, :class:`Clusters` or :class:`Interaction`. All tasks alike without.
+        The relative similarities of tasks: a fixed relation with a positive definite matrix, such as
+        :class:`TaskGraph`, :class:`Clusters` or :class:`Interaction`. By default all tasks are equally similar.
     task_column, new_task
-        As in :class:`MultitaskPerceptron`; a task without instances is refused in any case.
+        See :class:`MultitaskPerceptron`; a task without instances raises ValueError even with "grow".
 
     Raises
     ------
@@ -73,8 +73,8 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         For a relation that is learned.
     ValueError
         For a relation whose matrix is singular, such as ``Pooled``, or that does not know one of the tasks.
-        If b is negative, or a sequence of none, if arrays have different numbers of rows, for a task without instances,
-        for labels of another shape, or if there is not one kernel per task.
+        If b is negative or an empty sequence, arrays have different numbers of rows, a task has no instances, labels
+        have another shape, or there is not one kernel per task.
 
     Notes
     -----

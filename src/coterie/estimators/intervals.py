@@ -20,9 +20,9 @@ class PredictsIntervals:
         Parameters
         ----------
         X, task
-            As in :meth:`predict`.
+            See :meth:`predict`.
         level : float
-            The probability, between 0 and 1; as much lies below as above.
+            The probability, between 0 and 1; both tails have the same probability.
 
         Returns
         -------
@@ -32,7 +32,7 @@ class PredictsIntervals:
         Raises
         ------
         ValueError
-            For a level that is not between 0 and 1, or as in :meth:`predict`.
+            For a level that is not between 0 and 1, and for the reasons of :meth:`predict`.
         """
         self._check_fitted()
         intervals: NDArray[np.float64] = self._model.predict(X, task).intervals(level)[1]

@@ -24,41 +24,41 @@ from .parameter_fields import TaskEstimator
 
 @spec.estimator
 class MultitaskKernelPerceptron(TaskEstimator):
-    """A kernel Perceptron for many tasks, its support vectors shared by all and as many as a budget allows (CC12).
+    """A kernel Perceptron for many tasks, with one budget of support vectors for all of them (CC12).
 
     The margin of a record (x, i) is f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x) over the support vectors j, with M = A⁻¹. A
-    mistake, y·margin <= 0, adds the record with beta = y, times its weight; what then leaves a full budget is
-    decided by the budget. So memory is fixed however many records and tasks come, and tasks with more mistakes get more
-    of it.
+    mistake, y·margin <= 0, adds the record with beta = y times its weight. If there are then too many support vectors,
+    the budget decides which one to remove. So memory is bounded for any number of records and tasks, and tasks with
+    more mistakes get more of it.
 
     Parameters
     ----------
     kernel : kernel, str or callable, optional
         One of :mod:`coterie.kernels`, a name (``"gaussian"``, ``"linear"``, any kernel of scikit-learn,
-        ``"precomputed"``), or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
+        ``"precomputed"``), or a function of two arrays of records. By default ``Gaussian(sigma=1.0)``.
     relation : relation, optional
-        How tasks share, a fixed one; :class:`HalfUpdate` without.
+        A fixed relation between tasks, by default :class:`HalfUpdate`.
     budget : budget, optional
-        One of :mod:`coterie.budgets`; :class:`~coterie.budgets.Unbounded` without.
+        One of :mod:`coterie.budgets`, by default :class:`~coterie.budgets.Unbounded`.
     task_column, new_task, class_weight
         As in :class:`MultitaskPerceptron`.
 
     Attributes
     ----------
     n_support_ : int
-        How many support vectors there are.
+        The number of support vectors.
     support_tasks_ : list
-        The task of each, the oldest first.
+        The task of each support vector, oldest first.
     support_rounds_ : ndarray of int64
-        The round in which each came, from 0, in the same order.
+        The round, from 0, in which each support vector was added, in the same order.
     evictions_, projections_, repairs_ : int
-        How many support vectors left, how many mistakes were projected instead of kept, and how often an inverse Gram
-        matrix had to be regularised.
+        The numbers of removed support vectors, of mistakes projected instead of added, and of regularisations of an
+        inverse Gram matrix.
 
     Notes
     -----
     O(B) kernel values per prediction, made for a block of records by one matrix product. A mistake costs O(1)
-    (``RandomRemoval``), O(B) (``Forgetron``) or O(B²) (projections) beside them.
+    (``RandomRemoval``), O(B) (``Forgetron``) or O(B²) (projections) more.
 
     Examples
     --------

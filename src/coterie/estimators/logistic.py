@@ -36,37 +36,34 @@ def logistic_with_intercepts(model: Estimator) -> MultitaskLogistic | None:
 
 @spec.estimator
 class MultitaskLogistic(LinearEstimator):
-    """Logistic regression for many tasks, one pass, its probabilities calibrated (AdaLog).
+    """Online logistic regression for many tasks, with calibrated probabilities (AdaLog).
 
-    A task predicts by the sum of its own weights and those of its groups, f = (w_i + Σ_g w_g) · x. Every record moves
-    each of these vectors by the gradient of the logistic loss, at a rate that shrinks with the gradients that the
-    weight has seen and has the vector's weight in M = A⁻¹ as a factor (with ``share=s``, s for what is shared by all
-    and 1 - s for what is a task's own):
+    A task predicts by the sum of its own weights and those of its groups, f = (w_i + Σ_g w_g) · x. Every record updates
+    each of these vectors by the gradient of the logistic loss. The rate decreases with the squared gradients of the
+    weight so far, and is proportional to the vector's weight in M = A⁻¹ (with ``share=s``, s for the shared vector and
+    1 - s for a task's own):
 
         c = y / (1 + exp(y f)),    Q_j += (c x_j)²,    w_j += step · M-weight · c x_j / sqrt(1e-6 + Q_j).
 
     Parameters
     ----------
     relation : relation of nested groups, optional
-        How tasks share; :class:`HalfUpdate` (half of a step is shared) without. Relations by columns of M, such as
-        :class:`TaskGraph`, are refused: each level needs gradients of its own.
+        The relation between tasks, by default :class:`HalfUpdate` (half of a step is shared). Relations that are not
+        of nested groups, such as :class:`TaskGraph`, are not supported, because each group needs its own gradients.
     step : float > 0 or "coin"
-        The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes. ``"coin"``
-        needs none: weights bet on their next gradient, by the equations of :class:`coterie.hypotheses.CoinBetting`,
-        and take twice the memory.
+        The rate. 0.7 suits records of unit length; from 0.5 to 1 the mistakes differ by about one percent. ``"coin"``
+        needs no rate: it updates by :class:`coterie.hypotheses.CoinBetting`, and takes twice the memory.
     fit_intercept, scale, log
-        A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
-        taken: see :class:`MultitaskPerceptron`.
+        A constant feature (by default True), the scaling of numbers, and columns to take the logarithm of; see
+        :class:`MultitaskPerceptron`.
     storage
-        As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
+        See :class:`MultitaskPerceptron`; each weight takes twice the memory.
     task_column, new_task, max_tasks, half_life, class_weight
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
-    Notes
-    -----
-    O(nnz · levels) per record whatever the number of tasks, memory for what each task has seen. Every record moves the
-    weights, those predicted right too. A rate's weight in M is that of the moment, for relations given by ``b`` that
-    change as tasks arrive.
+    Notes ----- O(nnz · levels) per record for any number of tasks, and memory for the features that each task has seen.
+    Every record updates the weights, also correctly predicted ones. Rates use the current M, which changes as tasks
+    arrive for relations given by ``b``.
 
     Examples
     --------

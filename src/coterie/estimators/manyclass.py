@@ -34,16 +34,16 @@ class OneVsRest(OnlineEstimator):
     Parameters
     ----------
     model : online classifier, optional
-        Of two classes, unfitted: :class:`coterie.MultitaskLogistic` (without),
-        :class:`coterie.AdaptiveSharingClassifier`, :class:`coterie.MultitaskPerceptron`, ... Relation, storage,
-        ``task_column``, ``new_task`` and ``max_tasks`` are its, and ``class_weight``, whose weights are of records by
-        their class: each of the models has them.
+        An unfitted binary classifier: :class:`coterie.MultitaskLogistic` (the default),
+        :class:`coterie.AdaptiveSharingClassifier`, :class:`coterie.MultitaskPerceptron`, ... Set relation, storage,
+        ``task_column``, ``new_task``, ``max_tasks`` and ``class_weight`` there; they hold for every class, and
+        ``class_weight`` has the weights of records by their class.
 
     Notes
     -----
-    Time and memory of the model times the number of classes and one. Probabilities are those of the models, normalised
-    to a sum of one. In a :class:`coterie.evaluation.Trace` the margin is that of the best class less that of the
-    second, and a margin of zero is a mistake.
+    Time and memory are those of the model, multiplied by the number of classes plus one. Probabilities are those of the
+    models, divided by their sum. In a :class:`coterie.evaluation.Trace` the margin is the largest margin minus the
+    second largest, and a margin of zero is a mistake.
 
     Examples
     --------

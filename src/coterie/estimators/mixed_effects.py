@@ -96,9 +96,9 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
         m <- m + P x (z - f) / (1 + s²),        P <- P - P x x'P / (1 + s²),
         v_ij <- v_ij + q_ij x_j (z - f) / (1 + s²),    q_ij <- q_ij - q_ij² x_j² / (1 + s²).
 
-    So m has all its covariances and v_i a variance of each weight, and both are updated as if they were independent.
-    The joint posterior of all weights, which has (K d)² numbers, correlates them: predictions of this model lie near
-    those of the joint posterior and are not equal to them (docs/outputs.md has an example).
+    So m has a full covariance and v_i one variance per weight, and both are updated as if they were independent. In the
+    joint posterior, which has (K d)² numbers, they are correlated; predictions of this model are near those of the
+    joint posterior, but not equal to them (docs/outputs.md has an example).
 
     All prior variances are relative to the variance σ² of a label's noise, which need not be known. Its estimate is the
     mean of (z - f)² / (1 + s²) over the records so far, each with the f and s² from before its label, and one record
@@ -114,20 +114,20 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     intercept_variance, slope_variance : float >= 0
         Prior variances of the shared intercept and of each shared slope, likewise. Features are z-scores by default.
     half_life : float, or two of them, optional
-        Forget: the number of records after which precisions beyond the prior count half. With two numbers, the
+        The number of records after which precisions beyond the prior count half. With two numbers, the
         first is for shared weights, the second, in records of the task, for a task's own weights.
     many_features : {"raise", "gradient"}
-        What happens if more than 127 features other than 0 were seen. ``"raise"`` refuses such records. ``"gradient"``
-        predicts by :class:`MultitaskRegressor` with :class:`coterie.relations.Intercepts` from then on, which learns
-        from the first record on; such a model has no intervals and no variances.
+        The behaviour if there are more than 127 non-zero features. ``"raise"`` raises ValueError. ``"gradient"``
+        changes to the predictions of a :class:`MultitaskRegressor` with :class:`coterie.relations.Intercepts` that has
+        learned from the first record on; the model then has no intervals and no variances.
     fit_intercept, scale, log
-        A constant feature, the scaling of numbers, and columns whose logarithms are taken, as in
-        :class:`AdaptiveSharingRegressor`; entries of records are divided by that of the constant, so they are z-scores
-        under ``"auto"``, too. Without a constant there are neither intercepts.
+        A constant feature, the scaling of numbers, and columns to take the logarithm of; see
+        :class:`AdaptiveSharingRegressor`. Entries of records are divided by that of the constant, so they are z-scores
+        under ``"auto"``, too. Without a constant there are no intercepts, shared or of a task.
     storage
-        Of the gradient model, as in :class:`MultitaskPerceptron`.
+        The storage of the gradient model, see :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
     Attributes
     ----------
@@ -137,8 +137,8 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     Raises
     ------
     ValueError
-        For a variance that is negative, labels that are not finite numbers, or more than 127 features: nothing is
-        learned then.
+        For a negative variance, labels that are not finite numbers, or more than 127 features. The model is then
+        unchanged.
 
     Notes
     -----
@@ -146,9 +146,8 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     to σ². A record of weight w has the noise variance σ² / w. Each further pass counts all records once more, so one
     pass is enough.
 
-    ``predict_interval`` goes by the predictive distribution, which is Student's: f ± t √(σ² (1 + s²)), with σ²
-    estimated and as many degrees of freedom as records are in the estimate. Labels whose noise is not normal lie in
-    such intervals with another probability.
+    ``predict_interval`` uses Student's predictive distribution, f ± t √(σ² (1 + s²)), with the estimate of σ² and as
+    many degrees of freedom as records in it. If the noise is not normal, the coverage differs from the level.
 
     References
     ----------
@@ -195,7 +194,7 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     r"""Logistic mixed model of two classes, learned in one pass: fixed effects of all tasks, random effects of each.
 
     It is the online counterpart of a mixed model ``logit(p) ~ x + (x | task)``. The log-odds of a record x of task i
-    with a constant have the mean f and, by what is known of the weights, the variance s²,
+    with a constant have the mean f and, under the posterior of the weights, the variance s²,
 
         f = (m + v_i) · x,    s² = x'Px + x'Q_i x,    p = 1 / (1 + exp(-f / √(1 + π s² / 8))),
 
@@ -216,10 +215,10 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     intercept_variance, slope_variance : float >= 0
         Prior variances of the shared intercept and of each shared slope. Features are z-scores by default.
     half_life, many_features, fit_intercept, scale, log, storage
-        As in :class:`MultitaskMixedEffectsRegressor`; ``many_features="gradient"`` goes on by
+        See :class:`MultitaskMixedEffectsRegressor`; ``many_features="gradient"`` continues with
         :class:`MultitaskLogistic`.
     task_column, new_task, max_tasks, class_weight
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
     Attributes
     ----------
@@ -229,8 +228,7 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     Raises
     ------
     ValueError
-        For a variance that is negative, labels of which there are not two, or more than 127 features: nothing is
-        learned then.
+        For a negative variance, other than two labels, or more than 127 features. The model is then unchanged.
 
     Notes
     -----

@@ -111,15 +111,15 @@ class Settings:
     learner : BaseLearner
         Learns, and predicts margins.
     decider : BaseLearner
-        Predicts margins of which only the sign is right, if that is cheaper; otherwise the learner itself.
+        Predicts margins of which only the sign is exact, if that is cheaper; otherwise the learner itself.
     labels : callable
         Makes a label encoder of its saved data, or of None.
     reading : InputOptions
         The options of reading records.
     new_task : {"grow", "raise"}
-        Whether a task that was never seen is registered or refused.
+        Register an unseen task, or raise ValueError.
     max_tasks : int, optional
-        The most tasks to know; None without a limit.
+        The maximum number of tasks; None for no limit.
     class_weight : mapping, "balanced" or None
         The weights of records by their labels; see :mod:`coterie.estimators.weighing`.
     """
@@ -139,13 +139,13 @@ class OnlineModel:
     Attributes
     ----------
     lock : RLock
-        Held by what learns, predicts, copies or saves; neither copied, nor pickled, nor saved.
+        Held during learning, predicting, copying and saving; itself not copied, pickled or saved.
     fast_path : FastPath or None
-        Rounds of single dictionaries in which nothing is new; every other change drops it.
+        The fast path for single dictionaries without new tasks or features; other changes of the model drop it.
     parameters, settings
-        The estimator's parameters for which the settings were made, and these.
+        The estimator's parameters, and the settings made from them.
     population, label_encoder, input
-        The tasks and the learner's state, the labels so far, and the form of records.
+        The tasks and the learner's state, the labels so far, and the encoding of records.
     weighing : Weighing
         The weights of records by their labels.
     """
@@ -305,13 +305,13 @@ class OnlineModel:
         whole : bool
             True if these records are all there are, so that one label alone is an error.
         passes : int
-            The number of times that they will be learned, if they are all there are.
+            The number of passes over these records, if ``whole``.
         length : int, optional
-            The number of rounds there will be in all, if that is known.
+            The total number of rounds, if known.
         asking : callable, optional
-            Makes the query strategy that decides which labels are asked for.
+            Makes the query strategy that selects the labels to learn.
         predictions : Predictions, optional
-            Predictions of the first records, which were made before; see :attr:`BatchResult.predictions`.
+            Earlier predictions of the first records; see :attr:`BatchResult.predictions`.
 
         Returns
         -------

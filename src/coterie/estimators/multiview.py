@@ -75,56 +75,56 @@ class _PerceptronsOfViews(_OfViews):
 class MultiviewPerceptron(_PerceptronsOfViews):
     """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
 
-    V sums the records that were mistaken, V += y X where y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
+    V is the sum of the mistakes, V += y X if y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
 
         W = ∇ ½‖V‖²_S2p = ‖V‖_S2p^(2 - 2p) V (V'V)^(p - 1),    0 at V = 0    (3.1.4).
 
-    p = 1 is the Perceptron on all views side by side; larger p weigh what several views have in common more. With one
-    view it is the Perceptron whatever p is.
+    p = 1 is the Perceptron on the concatenated views; a larger p gives more weight to directions that several views
+    have in common. With one view it is the Perceptron for every p.
 
     Parameters
     ----------
     p : float >= 1, or "auto"
-        The exponent; any real number. ``"auto"`` is ln min(d, K) for K views of d features, at least 1, so that what
-        penalises diversity is near the trace norm (CCG08 §7, the remark after Theorem 10); ln K with a kernel that is
-        not linear. Where features come as they are met it grows with them.
+        The exponent; any real number. ``"auto"`` is ln min(d, K) for K views of d features, at least 1, so that the
+        penalty of diversity is near the trace norm (CCG08 §7, the remark after Theorem 10); ln K with a kernel that is
+        not linear. It grows with the number of features seen.
     kernel : kernel, str, callable or mapping, optional
         One of :mod:`coterie.kernels` for all pairs of views, and the dual form: no weights, but support vectors. Or a
         kernel for each of the K(K + 1)/2 pairs, by pairs of names, {("left", "left"): ..., ("left", "right"): ...},
-        which must be one kernel together: the products of a record's views with each other are watched. The kernel of
-        ("left", "right") is given the left views first. Views may then have any sizes; between views of different sizes
-        a kernel is a function of two arrays, of shapes (n, d_left) and (m, d_right).
+        which together must be positive semidefinite; the products of a record's views with each other are checked.
+        The kernel of ("left", "right") gets the left views first. Views may then have any sizes; between views of
+        different sizes a kernel is a function of two arrays, of shapes (n, d_left) and (m, d_right).
     average : bool
         Predict by the mean of the weights before each round, the low-risk hypothesis (3.1.21), which is exact in both
-        forms; learning goes on by the latest.
+        forms; updates use the latest weights.
     rule : Perceptron or PassiveAggressive, optional
-        With a passive-aggressive rule, records with y·margin < 1 move the weights too, by loss / ((2p - 1)‖X‖²_S2p).
-        That is the step which the smoothness of ½‖V‖² warrants, and for p = 1 it is the shortest that suffices.
+        With a passive-aggressive rule, records with y·margin < 1 update the weights too, by loss / ((2p - 1)‖X‖²_S2p).
+        This step follows from the smoothness of ½‖V‖²; for p = 1 it is the shortest step to the margin 1.
     views : sequence of labels, optional
-        The names of the views; without, those of the first records.
+        The names of the views; by default those of the first records.
     gauge : potential, optional
-        In place of the 2p-norm of the singular values any symmetric potential of them (CCG08 §7), a part with a
-        gradient, such as ``potentials.ExponentiatedGradient()``; p is then of no account.
+        Any symmetric potential of the singular values in place of their 2p-norm (CCG08 §7), an object with a method
+        ``gradient`` such as ``potentials.ExponentiatedGradient()``; p is then ignored.
 
     Attributes
     ----------
     p_ : float
         The exponent in use.
     n_support_ : int
-        With a kernel, how many support vectors there are, all views of a record counting as one.
+        The number of support vectors with a kernel; all views of a record count as one.
 
     Raises
     ------
     ValueError
-        If p is below 1, or the gauge not symmetric or beside another rule; if views have not the same features, unless
-        each pair has a kernel; for a view that is unknown; if a pair of views has no kernel or two, or the kernels of
-        pairs give a record no length.
+        If p is below 1; if the gauge is not symmetric, or combined with another rule than the Perceptron's; if views
+        do not have the same features, unless each pair has a kernel; for an unknown view; if a pair of views has no
+        kernel or two, or if the kernels of pairs are not positive semidefinite for a record.
 
     Notes
     -----
     Dense views: O(dK) per prediction, O(dK² + K³) per mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
-    O(nnz K + K³). p enters by powers of eigenvalues only; the paper has O(pdK²) per prediction. With a kernel K² kernel
-    values a support vector, and O(mK² + K³). The mistake bound is :func:`coterie.bounds.view_bounds.view_bound`.
+    O(nnz K + K³). The cost does not depend on p; the paper has O(pdK²) per prediction. With a kernel: K² kernel values
+    per support vector, and O(mK² + K³). The mistake bound is :func:`coterie.bounds.view_bounds.view_bound`.
 
     Examples
     --------
@@ -185,51 +185,50 @@ class MultiviewPerceptron(_PerceptronsOfViews):
 class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     """The Perceptron of views that lie in spaces of their own (FOR09 ch. 4, Figure 4.1).
 
-    v_k sums view k of the records that were mistaken, v_k += y x_k for all k together where y·margin <= 0, and
+    v_k is the sum of view k of the mistakes, v_k += y x_k for all k together if y·margin <= 0, and
 
         margin = (Σ_k ‖v_k‖^2p)^(1/p - 1) Σ_k ‖v_k‖^(2(p - 1)) v_k · x_k    (4.1.6, with its factor).
 
-    It is :class:`MultiviewPerceptron` on views put at right angles to each other: they may be of any sizes, and each
-    may have a kernel. p = 1 is the Perceptron on all views side by side (with kernels: on their sum), larger p prefer
-    views with longer sums, and with one view p does not matter.
+    It is :class:`MultiviewPerceptron` on views in orthogonal subspaces: they may be of any sizes, and each may have a
+    kernel. p = 1 is the Perceptron on the concatenated views (with kernels: on the sum of the kernels), a larger p
+    prefers views with longer sums, and with one view p does not matter.
 
     Parameters
     ----------
     p : float >= 1, or "auto"
         The exponent; any real number. ``"auto"`` is ln K for K views, at least 1, as in :class:`MultiviewPerceptron`.
     kernels : kernel, list or dictionary of them, optional
-        One for all views, one per view in order, or by name; and the dual form. ``"precomputed"`` for Gram matrices.
+        One kernel for all views, one per view in order, or by name. With kernels the model is in the dual form.
+        ``"precomputed"`` for Gram matrices.
     average : bool
-        Predict by the mean of the weights before each round, exact in both forms; learning goes on by the latest.
+        Predict by the mean of the weights before each round, exact in both forms; updates use the latest weights.
     inner : float >= 2
-        r of the group norm (Σ_k ‖v_k‖_r^2p)^(1/2p); 2 is the thesis's. With ``inner=2 * p`` it is the p-norm Perceptron
-        with exponent 2p, the views' borders being of no account (potential-based gradient descent, FOR09 Figure 2.5).
+        r of the group norm (Σ_k ‖v_k‖_r^2p)^(1/2p); the thesis has 2. With ``inner=2 * p`` it is the p-norm Perceptron
+        with exponent 2p on the concatenated views (potential-based gradient descent, FOR09 Figure 2.5).
     rule : Perceptron or PassiveAggressive, optional
-        As in :class:`MultiviewPerceptron`.
+        See :class:`MultiviewPerceptron`.
     views : sequence of labels, optional
-        The names of the views; without, those of the first records.
+        The names of the views; by default those of the first records.
     beyond_span : float >= 0
-        The length of a part of every v_k that lies outside of the span of all records: ‖v_k‖² + beyond_span² in the
-        place of ‖v_k‖² (A.2.1). Early on views count alike, and one that was moved a little more does not yet take the
-        lead; without end it is p = 1. ``inner`` is 2 then.
+        The length of an additional part of every v_k, orthogonal to all records: ‖v_k‖² + beyond_span² replaces
+        ‖v_k‖² (A.2.1). So views have similar weights in early rounds; the limit for large values is p = 1. It
+        requires ``inner=2``.
 
     Attributes
     ----------
     p_ : float
         The exponent in use.
     n_support_ : int
-        With kernels, how many support vectors there are, all views of a record counting as one.
+        The number of support vectors with kernels; all views of a record count as one.
 
     Raises
     ------
     ValueError
         If p is below 1, inner below 2 or beyond_span negative; for kernels or beyond_span with another inner than 2;
-        for a view that is unknown.
+        for an unknown view.
 
-    Notes
-    -----
-    O(nnz + K) per round, whatever p is; the paper has O(pdK). With kernels K kernel values a support vector. The
-    mistake bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
+    Notes ----- O(nnz + K) per round for every p; the paper has O(pdK). With kernels: K kernel values per support
+    vector. The mistake bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
 
     Examples
     --------
@@ -275,33 +274,33 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
 class MultiCueClassifier(_OfViews):
     """A kernel learner for every view, and a linear learner that weighs their margins (OMCL; FOR09 §4.2.3).
 
-    Below, a Projectron++ per view, f_k, learns by its own margin. Above, margin = ω · h with h = (f_1(x_1), …,
-    f_K(x_K)); after the lower ones have learned the record, h is recomputed, and ω makes a passive-aggressive step on
-    it, so that y·ω·h reaches 1 if C allows. ω begins at 0. An absent view has f_k = 0 and its Projectron does not
-    learn.
+    The lower layer has one Projectron++ per view, f_k, updated by its own margin. The upper layer has the margin ω · h
+    with h = (f_1(x_1), …, f_K(x_K)). After the updates of the lower layer, h is recomputed, and ω makes a
+    passive-aggressive step on it, so that y·ω·h reaches 1 if C permits. ω starts at 0. An absent view has f_k = 0, and
+    its Projectron is not updated.
 
     Parameters
     ----------
     kernels : kernel, list or dictionary of them, optional
-        One for all views, one per view in order, or by name; ``Gaussian(sigma=1.0)`` without.
+        One kernel for all views, one per view in order, or by name. By default ``Gaussian(sigma=1.0)``.
     eta : float > 0
-        How far from its support vectors a record must lie, as a norm, for a Projectron to keep it.
+        The distance from the span of its support vectors above which a Projectron adds a record.
     rule : PassiveAggressive, optional
-        Of the upper learner; ``PassiveAggressive(C=1.0)`` without.
+        The rule of the upper layer, by default ``PassiveAggressive(C=1.0)``.
     views : sequence of labels, optional
-        The names of the views; without, those of the first records.
+        The names of the views; by default those of the first records.
 
     Attributes
     ----------
     cue_weights_ : dict
-        ω by the name of the view.
+        The weight ω_k of each view, by name.
     n_support_ : dict
-        How many support vectors each view has.
+        The number of support vectors of each view, by name.
 
     Notes
     -----
-    Records go one by one, in Python: about half a millisecond a view. From Jie, Orabona and Caputo (ACCV 2009),
-    for two classes.
+    Records are learned one by one in Python, about half a millisecond per view. The method is by Jie, Orabona and
+    Caputo (ACCV 2009), here for two classes.
 
     Examples
     --------
@@ -343,31 +342,31 @@ class MultiCueClassifier(_OfViews):
 class ParallelPerceptrons(_PerceptronsOfViews):
     """One Perceptron per view, each updated on its own mistakes; their margins are added (CCG08 §8).
 
-    v_k += y x_k where y v_k · x_k <= 0, and margin = Σ_k v_k · x_k: the "trivial baseline" over which the paper could
-    devise nothing with a significant advantage where all views share a label. A Perceptron on all views side by side
-    moves all v_k where the sum is wrong. An absent view adds nothing and learns nothing.
+    v_k += y x_k if y v_k · x_k <= 0, and margin = Σ_k v_k · x_k. The paper calls it the "trivial baseline" and reports
+    no method with a significant advantage over it if all views share a label. In contrast, a Perceptron on the
+    concatenated views updates all v_k if the sum is wrong. An absent view adds nothing and is not updated.
 
     Parameters
     ----------
     kernels : kernel, list or dictionary of them, optional
-        One for all views, one per view in order, or by name; and the dual form.
+        One kernel for all views, one per view in order, or by name. With kernels the model is in the dual form.
     average : bool
-        Predict by the mean of the weights before each round; learning goes on by the latest.
+        Predict by the mean of the weights before each round; updates use the latest weights.
     rule : Perceptron or PassiveAggressive, optional
-        Of each.
+        The update rule of every Perceptron.
     views : sequence of labels, optional
-        The names of the views; without, those of the first records.
+        The names of the views; by default those of the first records.
 
     Raises
     ------
     TypeError
-        If the rule is none of those.
+        If the rule is another one.
     ValueError
-        For a view that is unknown, or if there is not one kernel per view.
+        For an unknown view, or if there is not one kernel per view.
 
     Notes
     -----
-    O(nnz) per round. With kernels K kernel values a support vector.
+    O(nnz) per round. With kernels: K kernel values per support vector.
 
     Examples
     --------
@@ -476,16 +475,16 @@ def view_baselines(X: Any, kernels: Part = None, joint: Part = None) -> dict[Has
     X : list of blocks or dictionary name -> block
         The stream.
     kernels : kernel, list or dictionary of them, optional
-        As in :class:`coterie.views.OrthogonalMultiviewPerceptron`; the Perceptrons are linear without.
+        See :class:`coterie.views.OrthogonalMultiviewPerceptron`; by default the Perceptrons are linear.
     joint : kernel, optional
-        For the views side by side, as one vector; without, one kernel for all views if there is such, else the sum of
-        the views' kernels.
+        The kernel of the concatenated views. By default the kernel of all views if there is only one, else the sum of
+        the kernels.
 
     Returns
     -------
     dict
-        For every view by its name and for ``"side by side"`` an unfitted Perceptron and the records for it, and for
-        ``"in parallel"`` a :class:`coterie.views.ParallelPerceptrons`.
+        Pairs of an unfitted model and its records, by name: a Perceptron for each view and for ``"side by side"`` (all
+        views concatenated), and a :class:`coterie.views.ParallelPerceptrons` for ``"in parallel"``.
 
     Raises
     ------

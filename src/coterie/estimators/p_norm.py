@@ -30,19 +30,19 @@ class PNormMultitaskPerceptron(TaskEstimator):
     Parameters
     ----------
     relation : relation, optional
-        How tasks share, a fixed one; :class:`HalfUpdate` without. Learned ones are refused.
+        A fixed relation between tasks, by default :class:`HalfUpdate`.
     p : float >= 2, or "auto"
         The norm; any real number. ``"auto"`` is 2 ln(K d) for the tasks and features seen and changes as they come.
     transformation : {"Ainv", "Ainvsqrt", "none"}
         T = M, M^(1/2) or I, for M = A⁻¹. With p = 2, ``"Ainvsqrt"`` is the multitask Perceptron under this relation,
         and ``"Ainv"`` the one under A².
     task_column, new_task
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
     Raises
     ------
     TypeError
-        If the relation is learned; when the model first learns.
+        If the relation is learned; raised when the model first learns.
     ValueError
         If p is below 2 or not finite, or the transformation unknown.
 

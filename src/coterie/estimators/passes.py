@@ -53,7 +53,7 @@ def learn_passes(
     Parameters
     ----------
     model : OnlineModel
-        One that has learned nothing; it is used up.
+        An unfitted model; it is changed in place.
     X, y, task, weights
         The records, their labels, tasks and weights; fewer than 20 are learned in one pass.
     most : int
@@ -62,7 +62,7 @@ def learn_passes(
     Raises
     ------
     ValueError
-        For a learner that cannot learn records more than once; for members that are mixed, and ``max_tasks``.
+        For an ensemble with ``max_tasks``.
     """
     traits = model.learner.traits
     if traits.mixes and model.population.recency is not None:

@@ -19,9 +19,9 @@ from .parameter_fields import LinearEstimator
 
 @spec.estimator
 class MultitaskPerceptron(LinearEstimator):
-    """One linear classifier a task, each moved by the mistakes of all through M = A⁻¹ (CCG08 Fig. 1, SRDV11, CC12).
+    """One linear classifier per task, updated by the mistakes of all through M = A⁻¹ (CCG08 Fig. 1, SRDV11, CC12).
 
-    The margin of a record (x, i) is w_i · x. When the rule asks for a move tau > 0, every task j moves,
+    The margin of a record (x, i) is w_i · x. If the rule has a step size tau > 0, it updates every task j,
 
         w_j <- w_j + tau y M_ji x,        tau = 1 on a mistake (y·margin <= 0) for the Perceptron.
 
@@ -31,46 +31,45 @@ class MultitaskPerceptron(LinearEstimator):
     Parameters
     ----------
     relation : relation, optional
-        How tasks share; :class:`HalfUpdate` without.
+        The relation between tasks, by default :class:`HalfUpdate`.
     rule : rule, optional
-        When and how far to move; :class:`Perceptron` without.
+        The condition and the step size of updates, by default :class:`Perceptron`.
     average : bool
         Predict by the mean of the weights before each round (the low-risk hypothesis), which cuts a Perceptron's
-        held-out errors by a fifth to two fifths; learning goes on by the weights themselves.
+        held-out errors by a fifth to two fifths; updates use the weights themselves.
     fit_intercept : bool
         Give every record a constant feature, 1, whose weights are ``intercept_``. False here, as in the papers.
     scale : {"none", "standard", "unit", "auto"}, optional
-        What is done to numbers before they are learned, as ``coterie learn`` does: ``"standard"`` makes z-scores by the
-        mean and deviation of a column so far, ``"unit"`` divides a record, the constant included, by its length, and
-        ``"auto"`` does both. Columns of arrays and frames are scaled, and dictionaries' numbers by their names; sparse
-        matrices are not shifted: only their length is changed. None and ``"none"`` leave
-        numbers unchanged.
+        The scaling of numbers, as in ``coterie learn``: ``"standard"`` converts them to z-scores by the mean and
+        deviation of a column so far, ``"unit"`` divides a record, with its constant, by its length, and ``"auto"`` does
+        both. Arrays and frames are scaled by column, dictionaries by name; sparse matrices are only divided by their
+        length. None and ``"none"`` leave numbers unchanged.
     log : str or sequence of columns, optional
-        Columns of numbers whose logarithm is taken before all that, sign(x) · log(1 + |x|): names of a frame's columns
-        or of dictionaries' features, of arrays numbers of columns. For amounts and counts that are skewed.
+        Columns replaced by sign(x) · log(1 + |x|) before the scaling: names of a frame's columns or of dictionaries'
+        features, or column numbers of arrays. For skewed amounts and counts.
     storage : {"auto", "dense", "sparse"}
-        Where weights are kept, see :class:`coterie.hypotheses.LinearWeights`.
+        The storage of the weights, see :class:`coterie.hypotheses.LinearWeights`.
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
-        Whether a task that was not known at first may come: it is predicted by the weights that the relation gives to
-        new tasks (those shared by all, those of its group), and learning on it adds it.
+        "grow" predicts a new task by the weights that the relation gives to it (those of all tasks, those of its
+        group), and adds the task when it learns a record of it; "raise" raises ValueError.
     max_tasks : int >= 1, optional
-        The most tasks to know: when another one comes, that which has not been learned from for longest is forgotten,
-        as by :meth:`forget_task`. Not with relations that name all their tasks, or late labels. A task
-        named beforehand (``tasks=``) is then known from its first record on, too.
+        The maximum number of tasks. A further task replaces the least recently learned one, which is forgotten as by
+        :meth:`forget_task`. Not supported with relations that name all their tasks, or with delayed labels. Tasks in
+        ``tasks=`` are then only known from their first records on.
     half_life : float, or two of them, optional
-        Forget: what was learned counts half after this many rounds, or what is shared and what is a task's own after so
-        many each; see :class:`coterie.wrappers.Forgetting`.
+        The number of rounds after which an update counts half; with two numbers, the first is for shared weights and
+        the second for a task's own. See :class:`coterie.wrappers.Forgetting`.
     class_weight : dict of label to weight, or "balanced", optional
-        The weight of a record by its label, times its ``sample_weight``; 1 for a label that is not named.
-        ``"balanced"``: of n records so far, this one among them, in K labels, n_k with its label, n / (K n_k). The
-        probabilities of models that have some are then no rates: those for label frequencies changed by the weights.
+        The weight of a record by its label, multiplied by its ``sample_weight``; 1 for a label without an entry.
+        ``"balanced"`` is n / (K n_k) for n records so far, including this one, with K labels, n_k of them with its
+        label. Predicted probabilities are then those for label frequencies changed by the weights.
 
     Notes
     -----
-    Relations of nested groups cost O(nnz · levels) per record whatever the number of tasks K, and memory for what each
-    task has seen; any other relation O(K · nnz) per mistake.
+    Relations of nested groups cost O(nnz · levels) per record for any number of tasks K, and memory for the features
+    that each task has seen; other relations cost O(K · nnz) per mistake.
 
     Examples
     --------

@@ -18,34 +18,35 @@ from .parameter_fields import TaskEstimator
 
 @spec.estimator
 class PotentialMultitaskPerceptron(TaskEstimator):
-    """The Perceptron of any potential for many tasks: exponentiated gradient, p-norms, and those of one's own.
+    """The Perceptron of any potential for many tasks: exponentiated gradient, p-norms, and custom ones.
 
     With φ the record x in the block of its task, z = (T ⊗ I)φ, and v = rate Σ y z over the mistakes so far,
 
         w = ∇Φ*(v),    margin = w·z,
 
     and a round with y·margin <= 0 is a mistake (FOR09 2.1.14 and Figure 2.5; CCG08 §5 with a p-norm). Φ* is the
-    conjugate of the potential Φ, the least of Φ(u) - Φ(w) - ∇Φ(w)·(u - w) + rate · loss being what a move goes to. The
+    conjugate of the potential Φ; an update from w minimises Φ(u) - Φ(w) - ∇Φ(w)·(u - w) + rate · loss over u. The
     number of mistakes is bounded, see :func:`coterie.bounds.geometry_bounds.potential_bound`.
 
     Parameters
     ----------
     potential : potential, optional
-        Such as ``potentials.ExponentiatedGradient()``; any part with a gradient. ``potentials.PNorm("auto")`` without.
+        An object with a method ``gradient``, such as ``potentials.ExponentiatedGradient()``. By default
+        ``potentials.PNorm("auto")``.
     relation : relation, optional
-        How tasks share, a fixed one; :class:`HalfUpdate` without. Learned ones are refused.
+        A fixed relation between tasks, by default :class:`HalfUpdate`.
     transformation : {"Ainv", "Ainvsqrt", "none"}
-        T, as in :class:`PNormMultitaskPerceptron`.
+        The matrix T, see :class:`PNormMultitaskPerceptron`.
     rate : float > 0
-        λ: how much the loss counts beside the divergence from the weights before. With a p-norm it only scales margins.
+        λ, the weight of the loss relative to the divergence from the previous weights. With a p-norm it only scales
+        margins.
     task_column, new_task
         As in :class:`MultitaskPerceptron`.
 
     Raises
     ------
     TypeError
-        If the potential is no part with a gradient, or the relation is learned; when the model first
-        learns.
+        If the potential has no gradient, or the relation is learned; raised when the model first learns.
     ValueError
         If the gradient is not one finite number per weight, the rate not positive, or the transformation unknown.
 

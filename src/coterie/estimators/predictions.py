@@ -27,7 +27,7 @@ class ModelPredictions:
     Parameters
     ----------
     model : OnlineModel
-        What predicts: as it is when a view is asked for, each of which holds the model's lock.
+        The model; each property predicts with its current state, under its lock.
     records : Records
         The records.
     """

@@ -74,7 +74,7 @@ class Questions:
     budget : Budget
         The limits.
     seed : int
-        Of the one uniform number per round.
+        The seed of the uniform numbers, one per round.
     """
 
     def __init__(self, budget: LabelBudget, seed: int) -> None:
@@ -138,7 +138,7 @@ class Questions:
         Raises
         ------
         ValueError
-            If no questions lead to that.
+            If no sequence of queries has this state.
         """
         tasks = spec.labels_of(data["tasks"])
         self.tasks = Index(tasks)

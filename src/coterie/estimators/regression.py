@@ -24,42 +24,42 @@ class MultitaskRegressor(LinearEstimator):
     """Online linear regression for many tasks, each task learning from the others.
 
     The prediction of a record (x, i) is m + s f, where f = w_i · x is its margin and m and s are the mean and the
-    standard deviation of all labels so far; inside, a label y is (y - m) / s. So any unit of the labels will do, and a
-    new model begins at the mean. Every record whose loss is positive moves every task j,
+    standard deviation of all labels so far; internally, a label y is (y - m) / s. So labels can have any unit, and a
+    new model starts at the mean. Every record with a positive loss updates every task j,
 
         w_j <- w_j + tau sign(y - f) M_ji x,
 
-    by the ``loss``: along its gradient, with its own rate for each weight (``AdaptiveGradient``), for
-    :class:`coterie.rules.Squared` and :class:`coterie.rules.Absolute`; the shortest way into the tube of
+    by the ``loss``: along its gradient, with a rate per weight (``AdaptiveGradient``), for
+    :class:`coterie.rules.Squared` and :class:`coterie.rules.Absolute`; by the shortest step to a loss of zero for
     :class:`coterie.rules.EpsilonInsensitive`.
 
     Parameters
     ----------
     relation : relation, optional
-        How tasks share; :class:`coterie.HalfUpdate` without. Relations that are not of nested groups, such as
-        :class:`coterie.TaskGraph` and the learned ones, need ``loss=EpsilonInsensitive()``.
+        The relation between tasks, by default :class:`coterie.HalfUpdate`. Relations that are not of nested groups,
+        such as :class:`coterie.TaskGraph` and learned ones, need ``loss=EpsilonInsensitive()``.
     loss : rule, optional
-        :class:`coterie.rules.Squared` (without; predicts the mean), :class:`coterie.rules.Absolute` (the median,
-        unmoved by single wild labels) or :class:`coterie.rules.EpsilonInsensitive` (passive-aggressive, with any
+        :class:`coterie.rules.Squared` (the default; predicts the mean), :class:`coterie.rules.Absolute` (predicts the
+        median, robust to outliers) or :class:`coterie.rules.EpsilonInsensitive` (passive-aggressive, with any
         relation).
     step : float > 0
-        The rate of the gradient losses, in standard deviations of the labels and for records of about unit length; of
-        the rates tried on three real data sets (docs/appendix/tables.md), 0.2 to 0.5 differ by some percent.
+        The rate of the gradient losses, in standard deviations of the labels and for records of about unit length. On
+        three real data sets (docs/appendix/tables.md) rates from 0.2 to 0.5 differ by some percent.
     average : bool
         Predict by the mean of the weights so far; with ``EpsilonInsensitive`` only.
     targets : {"standardise", "as they are"}
-        Whether labels are brought to their mean and standard deviation so far, or learned as they are; then ``epsilon``
-        and ``step`` are in their unit.
+        Standardise labels by their mean and standard deviation so far, or learn them unchanged; then ``epsilon`` and
+        ``step`` are in the unit of the labels.
     fit_intercept, scale, log
-        A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
-        taken: see :class:`MultitaskPerceptron`.
+        A constant feature (by default True), the scaling of numbers, and columns to take the logarithm of; see
+        :class:`MultitaskPerceptron`.
     storage, task_column, new_task, max_tasks, half_life
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
     Notes
     -----
-    O(nnz · levels) per record under relations of nested groups, whatever the number of tasks. The constant
-    lets the mean differ from task to task. ``predict_one`` of a new model is 0.0, as River has it.
+    O(nnz · levels) per record for relations of nested groups, independent of the number of tasks. The constant
+    lets the mean differ between tasks. ``predict_one`` of a new model is 0.0, as in River.
 
     Examples
     --------

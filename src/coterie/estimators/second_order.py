@@ -34,7 +34,7 @@ def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[
     Raises
     ------
     ValueError
-        For a task never seen, if ``new_task="raise"``.
+        For an unseen task, if ``new_task="raise"``.
     """
     self._check_fitted()
     variances: NDArray[np.float64] = self._model.predict(X, task).variances
@@ -74,35 +74,35 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
 
         r = φ'(ridge · A ⊗ I + Σ φ_s φ_s' + φφ')⁻¹ Σ y_s φ_s,
 
-    the record itself being inside the inverse; a round with y r <= 0 is a mistake. The dual form has, with
+    where the inverse includes the record itself; a round with y r <= 0 is a mistake. The dual form has, with
     G_st = M_{i_s i_t} k(x_s, x_t), C = (ridge · I + G)⁻¹ and a record's column g and κ = M_ii k(x, x),
 
         f = g'C y,    q = κ - g'C g,    r = ridge · f / (ridge + q),
 
-    so that the label predicted needs no more than α = C y. On any sequence it makes at most
+    so the predicted label needs only α = C y. On any sequence it makes at most
     :func:`coterie.bounds.geometry_bounds.second_order_bound` mistakes.
 
     Parameters
     ----------
     relation : relation, optional
-        How tasks share, a fixed one; :class:`HalfUpdate` without. Learned ones are refused.
+        A fixed relation between tasks, by default :class:`HalfUpdate`.
     ridge : float > 0
-        How much the relation's penalty counts against what was seen; the paper's a, there 1. Towards infinity it is
-        the Perceptron. It counts in units of M as it is streamed: the paper's for relations given by ``b``, with a unit
-        diagonal for those given by ``share`` and for :class:`HalfUpdate`.
+        The weight of the relation's penalty relative to the records; the paper has a = 1. The limit for large values
+        is the Perceptron. It multiplies the A of learning: the paper's for relations given by ``b``, the inverse of
+        an M with a unit diagonal for those given by ``share`` and for :class:`HalfUpdate`.
     kernel : kernel, name or function, optional
-        As in :class:`MultitaskKernelPerceptron`; the linear kernel without.
+        See :class:`MultitaskKernelPerceptron`; by default the linear kernel.
     solver : {"auto", "primal", "dual"}
-        The primal form keeps the (K d)² covariances of the weights, the dual one the m² entries of a factor of
-        C⁻¹ for m mistakes.
-        ``"auto"`` is dual, and for dense records and the linear kernel goes over to the primal form when m reaches K d.
+        The primal form stores the (K d)² covariances of the weights, the dual form the m² entries of a factor of C⁻¹
+        for m mistakes. ``"auto"`` starts with the dual form; for dense records and the linear kernel it changes to the
+        primal form when m reaches K d.
     task_column, new_task
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
     Raises
     ------
     TypeError
-        If the relation is learned; when the model first learns.
+        If the relation is learned; raised when the model first learns.
     ValueError
         If ridge is not positive, or for the primal form with a kernel that is not linear.
 
@@ -145,43 +145,42 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
 
         S = ridge · A ⊗ I + Σ φ_s φ_s',    w = S⁻¹ Σ y_s φ_s,    f = w·φ,    q = ridge · φ'S⁻¹φ,
 
-    that is, w minimises ridge · u'(A ⊗ I)u + Σ (y_s - u·φ_s)²: the geometry of
-    :class:`SecondOrderMultitaskPerceptron`, learning from every record. It is a Gaussian process with the covariance
-    M_ij k(x, x'), M = A⁻¹, and labels of variance ridge. With :class:`TaskGraph` and ridge 1, f and q are the mean and
-    the squared width of GOB.Lin, by which a bandit chooses among records: f + alpha √(q log(t + 1)); its regret is
-    below :func:`coterie.bounds.bandit_bounds.regret_bound`.
+    that is, w minimises ridge · u'(A ⊗ I)u + Σ (y_s - u·φ_s)²: the geometry of :class:`SecondOrderMultitaskPerceptron`,
+    learning from every record. It is a Gaussian process with the covariance M_ij k(x, x'), M = A⁻¹, and labels of
+    variance ridge. With :class:`TaskGraph` and ridge 1, f and q are the mean and the squared width of GOB.Lin, a bandit
+    that chooses the record with the largest f + alpha √(q log(t + 1)); its regret is below
+    :func:`coterie.bounds.bandit_bounds.regret_bound`.
 
-    Labels are learned as they are, and no constant is added: give records a constant column, or labels without their
-    mean, unless 0 is what one expects of a task never seen.
+    Labels are learned unchanged, and no constant is added: predictions for unseen tasks shrink towards 0. If that is
+    wrong, add a constant column to the records, or subtract the mean from the labels.
 
     Parameters
     ----------
     relation : relation, optional
-        How tasks share, a fixed one; :class:`HalfUpdate` without. Learned ones are refused.
+        A fixed relation between tasks, by default :class:`HalfUpdate`.
     ridge : float > 0
-        How much the relation's penalty counts against what was seen, in the scale of
-        :class:`SecondOrderMultitaskPerceptron`: the variance of a label where M is that of the weights.
+        The weight of the relation's penalty relative to the records, as in :class:`SecondOrderMultitaskPerceptron`:
+        the variance of a label if M is the covariance of the weights.
     kernel
-        As in :class:`SecondOrderMultitaskPerceptron`.
+        See :class:`SecondOrderMultitaskPerceptron`.
     solver : {"auto", "primal", "dual"}
-        As there, m being the number of records learned; ``"auto"`` goes over to the primal form with sparse ones, too.
+        See :class:`SecondOrderMultitaskPerceptron`, with m the number of learned records; ``"auto"`` changes to the
+        primal form for sparse records, too.
     task_column, new_task
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
 
     Raises
     ------
     TypeError
-        If the relation is learned; when the model first learns.
+        If the relation is learned; raised when the model first learns.
     ValueError
         If ridge is not positive, or for the primal form with a kernel that is not linear.
 
-    Notes
-    -----
-    Primal: O(d) for a prediction, O(d²) for its variance, O((K d)²) and as much memory to learn, so for K d up to some
-    thousands; O(d (K d)²) for a new task and the variance of an unseen one, O((K d)²) for a new feature, and O((K d)³)
-    where a relation given by ``b`` changes as tasks arrive. Dual, for m records: O(m) kernel values for a prediction,
-    O(m²) for its variance and to learn, whatever the number of tasks. Blocks of records make matrix products of both.
-    A record of weight w has a label of variance ridge / w. Nothing is forgotten but tasks.
+    Notes ----- Primal: O(d) for a prediction, O(d²) for its variance, O((K d)²) and as much memory to learn, so for K d
+    up to some thousands; O(d (K d)²) for a new task and the variance of an unseen one, O((K d)²) for a new feature, and
+    O((K d)³) if a relation given by ``b`` changes as tasks arrive. Dual, for m records: O(m) kernel values for a
+    prediction, O(m²) for its variance and to learn, for any number of tasks. Blocks of records use matrix products in
+    both forms. A record of weight w has a label of variance ridge / w. Only whole tasks can be forgotten.
 
     References
     ----------

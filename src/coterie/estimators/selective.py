@@ -50,49 +50,50 @@ class _Saved(msgspec.Struct):
 class SelectiveSampling(Parameters):
     """An online classifier that queries labels and learns only from these.
 
-    In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
-    is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no weights,
-    no learned relation, no scale, no indicator of missing values, no names of features. It is a round all the same, as
-    in SRDV11 (Algorithm 1): averages are over all rounds, EPOCH counts them, half-lives pass. Mistakes are
-    counted in all rounds, whether or not their labels were asked for (SRDV11 §4).
+    In round t the model predicts; the label is queried if u_t < p(margin) and the budget permits it, where u_t is
+    uniform in [0, 1), a hash of the seed and t. A record without a query changes nothing: no weights, no learned
+    relation, no scale, no missing-value indicator, no names of features. It still counts as a round, as in SRDV11
+    (Algorithm 1), for averages, for EPOCH and for half-lives. Mistakes are counted in all rounds, with and without
+    queries (SRDV11 §4).
 
-    Everything else is the model's: predictions, their types, its attributes. Labels that are given, by ``fit``,
-    ``partial_fit`` or ``learn_one``, are learned, asked for or not. Questions arise in three places:
+    Everything else is the model's: predictions, their types, its attributes. Labels passed to ``fit``, ``partial_fit``
+    or ``learn_one`` are always learned. Queries are made in three places:
 
-    * :meth:`wants_label`, for a record at hand;
-    * :meth:`wants_labels`, for many records that wait for somebody to label some of them;
-    * :func:`coterie.progressive_validation` and :func:`coterie.compare`, which withhold the labels not asked for;
-      ``Trace.queried`` has the answers.
+    * :meth:`wants_label`, for one record;
+    * :meth:`wants_labels`, for a batch of unlabelled records;
+    * :func:`coterie.progressive_validation` and :func:`coterie.compare`, which hide the labels without a query;
+      ``Trace.queried`` has the flags.
 
     Parameters
     ----------
     model : online classifier
         Changed in place; it may have learned before.
     ask : part, optional
-        How likely a label is asked for: ``Margin`` (c = 0.3, without), ``RelationRow``,
+        The probability of a query: ``Margin`` (the default, c = 0.3), ``RelationRow``,
         :class:`coterie.asking.Below`, :class:`coterie.asking.Randomly` or :class:`coterie.asking.Always`.
     budget : int >= 1, optional
-        At most this many labels in any ``window`` consecutive rounds.
+        The maximum number of labels in any ``window`` consecutive rounds.
     window : int >= 1, optional
-        Rounds that the limits are for; without, all rounds there will ever be.
+        The number of rounds of the limits; by default the whole stream.
     per_task : int >= 1, or float in (0, 1], optional
-        At most this many labels of a task in the window, or at most that share of the budget (one label at least).
+        The maximum number of labels of a task in the window, or its share of the budget (at least one label).
     seed : int >= 0
-        Of the uniform numbers.
+        The seed of the uniform numbers.
 
     Raises
     ------
     ValueError
         At first use, for a budget, window, per_task or seed out of range, or a model with ``max_tasks``.
     TypeError
-        At first use, if the model is no online classifier or ``RelationRow`` meets a model without a learned relation.
+        At first use, if the model is not an online classifier, or for ``RelationRow`` with a model without a learned
+        relation.
 
     Notes
     -----
-    A question costs O(1) beside the prediction, and memory for the labels asked for in the window. Mixtures
-    (:class:`coterie.AdaptiveSharingClassifier`) ask and learn record by record: some 50 µs each, where a
-    compiled round takes less than one. So do models with scales, or of dictionaries, in blocks: a record is prepared
-    once for its prediction and once more, with learning, if its label is asked for.
+    A query costs O(1) in addition to the prediction, and memory for the queries in the window. Ensembles
+    (:class:`coterie.AdaptiveSharingClassifier`) query and learn record by record, about 50 µs each, whereas a compiled
+    round takes less than 1 µs. So do models with scaling or with dictionaries: a record is prepared once for its
+    prediction, and again for learning if its label is queried.
 
     Examples
     --------
@@ -319,7 +320,7 @@ class SelectiveSampling(Parameters):
         Raises
         ------
         ValueError
-            If the data and the arrays are nothing that a model of these parameters can have learned.
+            If a model with these parameters cannot have this state.
         """
         self._check()
         saved = msgspec.convert(data, _Saved)

@@ -45,12 +45,12 @@ CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
 @spec.estimator
 class AdaptiveSharingClassifier(LinearEstimator):
-    r"""Learns online how much tasks share, over all of them and for each: the default learner.
+    r"""The default classifier: an ensemble that learns how much each task shares with the others.
 
-    Several models learn each record, by default :class:`MultitaskLogistic` with nothing and with all of a step
-    shared, :class:`MultitaskAROW` with half of it, a logistic regression by ``CoinBetting`` whose margin is
-    (w + w_i) · x with w shared and w_i a task's own, and two logistic mixed-effects models, whose prior variances of
-    w_i are 10 for the constant and .3 for others, and .3 and .03; see
+    Several members learn each record: by default :class:`MultitaskLogistic` with share 0 and 1, :class:`MultitaskAROW`
+    with share 1/2, a logistic regression by ``CoinBetting`` with the margin (w + w_i) · x, w shared and w_i a task's
+    own, and two logistic mixed-effects models with prior variances of w_i of 10 for the constant and .3 for others,
+    and of .3 and .03; see
     :mod:`coterie.numeric.primal.kalman_filter`. Beyond 128 features seen these two are left out for good. The log-odds
     f_a are mixed by their 0/1 losses so
     far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
@@ -65,7 +65,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     Parameters
     ----------
     members : {"default", "cheap", "ensemble"} or sequence, optional
-        The members of the mixture; ``"default"`` without.
+        The members of the ensemble, by default ``"default"``.
 
         =============  ===============================================================================================
         ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting, two mixed-effects models
@@ -73,13 +73,13 @@ class AdaptiveSharingClassifier(LinearEstimator):
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         =============  ===============================================================================================
 
-        Or any sequence of online classifiers and of :class:`coterie.models.ensemble.Member`. If margins of one are no
-        log-odds, such as a Perceptron's, all are mixed by margins as they are, c and u stay, and there are no
+        Or any sequence of online classifiers and of :class:`coterie.models.ensemble.Member`. If the margins of one are
+        not log-odds, such as a Perceptron's, the margins are averaged without stacking (c = 1, u = 0), and there are no
         probabilities.
     local : float >= 0
-        lambda: how much a task's own losses count against a member, 0 for one mixture for all tasks.
+        lambda, the weight of a task's own losses; 0 gives the same p_a to all tasks.
     step : float > 0
-        Of the logistic members of the named sets.
+        The rate of the logistic members of the named sets.
     fit_intercept : bool
         Give every record a constant feature, as ``coterie learn`` does.
     scale : {"none", "standard", "unit", "auto"}, optional
@@ -88,21 +88,21 @@ class AdaptiveSharingClassifier(LinearEstimator):
         numbers is then read as the same table in a file: strings and truth values are categories. Members that are
         estimators get records so prepared, whatever their own parameters say.
     log : str or sequence of columns, optional
-        Columns of numbers whose logarithm is taken first, sign(x) · log(1 + |x|), as ``coterie learn --log`` does:
-        names of a frame's columns or of features, of arrays numbers of columns.
+        Columns replaced by sign(x) · log(1 + |x|) before the scaling, as by ``coterie learn --log``: names of a frame's
+        columns or of features, or column numbers of arrays.
     storage
-        Of the members of the named sets, as in :class:`MultitaskPerceptron`.
+        The storage of the members of the named sets, see :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks, class_weight
-        As in :class:`MultitaskPerceptron`.
+        See :class:`MultitaskPerceptron`.
     delay : int >= 0
-        How many records late labels will come, where that is known beforehand. From 1000 on a slow member joins the
-        named sets: a pooled logistic with a step of 0.05.
+        The delay of labels in records, if known. From 1000 on the named sets have an additional slow member: a pooled
+        logistic with a step of 0.05.
 
     Attributes
     ----------
     sharing_ : ndarray, shape (n_tasks,)
-        The share expected of each task of ``tasks_``, that of its members, weighted: near 0 it has a model of its own,
-        near 1 that of all. Members also differ in their rule, so it ranks tasks rather than measures them.
+        The share of each task of ``tasks_``, the mean of the members' shares by their weights: near 0 for a separate
+        model, near 1 for the model of all tasks. Members also differ in their rule, so use it to rank tasks only.
     sharing_weights_ : ndarray, shape (n_tasks, n_members)
         The weights p_a of the members at each task.
     members_ : list of str
@@ -112,11 +112,11 @@ class AdaptiveSharingClassifier(LinearEstimator):
     -----
     O(nnz) per record and member, O(d²) for a mixed-effects model of d features, and O(S²) per record, whatever the
     number of tasks. The default keeps eight numbers per feature and task, one line of cache, and four more of mixed
-    effects: about 2 kB a task of twenty dense features (``memory_``).
+    effects: about 2 kB per task for twenty dense features (``memory_``).
 
-    Log-odds of mixed effects are shrunk by the variance of each record, so ``coef_`` and ``intercept_``, which have
-    their means, are not all of a margin; ``explain`` is. Where a stream's labels come late, members are charged for
-    their predictions when asked, not for those that they would make when the label comes.
+    Log-odds of mixed effects are shrunk by the variance of each record, so ``coef_`` and ``intercept_``, the means of
+    the weights, do not sum to the margin; ``explain`` does. With delayed labels, members are judged by their original
+    predictions, not by those at the time of the label.
 
     Examples
     --------

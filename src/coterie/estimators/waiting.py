@@ -52,11 +52,11 @@ class WaitingRow(msgspec.Struct, array_like=True):
     Attributes
     ----------
     values, features : bytes or None
-        The row that was predicted; None if the record is read once its label comes.
+        The encoded row; None if the record is encoded when its label arrives.
     predictions : SavedPredictions or None
-        What was predicted, for models that charge their members by it; None before anything was learned.
+        The predictions, for models with members judged by them; None before the first update.
     asked : bool or None
-        Whether the label was asked for; None where all are.
+        True if the label was queried; None if all are.
     """
 
     values: bytes | None = None

@@ -39,7 +39,7 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
     ------
     ValueError
         For a weight that is negative, NaN, infinite or above a million, if there is not one per record, or if all
-        records there are have weight zero.
+        records have weight zero and ``whole`` is True.
     """
     if sample_weight is None:
         return None
@@ -87,13 +87,13 @@ def check_class_weight_names(class_weight: ClassWeight, labels: Labels, complete
     labels : Labels
         The labels known so far.
     complete : bool
-        True if there will be no others. If not, each weight may be that of a label to come, as long as the kind of
-        labels has room for this many.
+        True if no labels will be added. Otherwise each weight may be for a future label, up to the number of labels
+        that the model supports.
 
     Raises
     ------
     ValueError
-        Naming the first such label, the labels known and the nearest of them.
+        The message has the first such label, the known labels and the most similar of them.
     """
     known = labels.ordered
     if not isinstance(class_weight, Mapping) or not known:
@@ -114,10 +114,10 @@ class Weighing:
     Parameters
     ----------
     class_weight : mapping of label to weight, "balanced" or None
-        ``"balanced"``: of n records in K labels so far, this one among them, n_k of them with its label, n / (K n_k),
-        records counting by the weights given with them. A label that a mapping does not name has weight 1.
+        ``"balanced"`` is n / (K n_k) for n records so far, including this one, with K labels, n_k of them with its
+        label, all counted by their sample weights. A label that is not in the mapping has weight 1.
     counts : mapping of label to float
-        The records learned so far, where ``class_weight`` is ``"balanced"``.
+        The total weight of the records of each label so far, if ``class_weight`` is ``"balanced"``.
 
     Examples
     --------

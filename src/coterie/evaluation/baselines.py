@@ -106,9 +106,9 @@ class LabelBaselines:
     Attributes
     ----------
     total : LabelCounts
-        Of all labels so far.
+        Counts of all labels so far.
     tasks : dict of task to LabelCounts
-        Of the labels of each task.
+        Counts of the labels of each task.
     losses : ndarray
         The sum of losses so far with each of ``STRENGTHS``.
 
@@ -151,7 +151,7 @@ class LabelBaselines:
     def add_to(self, traces: Mapping[str, Trace]) -> dict[str, Trace]:
         """Add the next rounds of the baselines to the traces of learners over the same rounds.
 
-        In rounds in which a learner has margin zero, the constant's prediction counts. Baselines have probabilities if
+        If a learner's margin is zero, its prediction is replaced by the constant's. Baselines have probabilities if
         a learner has.
         """
         baselines = self.predict_next(next(iter(traces.values())))

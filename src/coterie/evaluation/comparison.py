@@ -41,21 +41,21 @@ class Comparison:
     Attributes
     ----------
     traces : dict of str to Trace
-        By the learner's name, all over the same rounds, and those of two guesses without features: the ``"running
-        rate"`` of labels of a task, or the ``"running mean"`` of its numbers, shrunk to that of all tasks
-        (:mod:`coterie.evaluation.baselines`); and the ``"constant"``, the more frequent label so far or the mean of
-        numbers. If a learner's margin is exactly zero, it is taken to predict what the constant does.
+        The traces of the learners and of two baselines without features, by name, over the same rounds. The baselines
+        are the ``"running rate"`` of labels of a task, or the ``"running mean"`` of its numbers, shrunk to that of all
+        tasks (:mod:`coterie.evaluation.baselines`), and the ``"constant"``, the more frequent label so far or the mean
+        of numbers. A prediction with a margin of exactly zero is replaced by the constant's.
     models : dict of str to online classifier
         The learners after the pass, ready to predict or to be saved.
     seconds : dict of str to float
-        CPU time that the thread spent on each, without reading and with compiling.
+        The CPU time of each learner, with compilation, but without reading.
     reference_names : tuple of two str
-        What learners are judged against: what one has without learning together, and one model for all.
+        The names of the baselines: independent models, and one model for all tasks.
     spread : dict of str to ndarray
-        By learner, the standard deviation of each feature over the first 10,000 records, as it learned them; of
-        learners of several views there is none.
+        The standard deviation of each feature over the first 10,000 records, after scaling, by learner; learners of
+        several views have no entry.
     requested : tuple of str
-        The learners that the caller asked for; the others were added to compare them with. Empty where unknown.
+        The learners passed by the caller; the others are baselines. Empty if unknown.
     """
 
     traces: dict[str, Trace]
@@ -76,23 +76,22 @@ class Comparison:
         Parameters
         ----------
         learner : str, optional
-            Its name; where it is not given, the one with the least error of those that were asked for, see
-            :func:`asked_for`.
+            The name of the learner; by default the requested one with the least error, see :func:`asked_for`.
         against : str, optional
-            The other's name, or ``"best"`` for the best of the baselines, see :func:`best_baseline`. By default the
-            headline is against that, and tasks are called against what one has without learning together.
+            The name of the other learner, or ``"best"`` for the best baseline, see :func:`best_baseline`. By default
+            the average is against the best baseline, and the verdict of each task against independent models.
         confidence : float
-            As in :func:`coterie.evaluation.verdict.verdict`.
+            The level of intervals, see :func:`coterie.evaluation.verdict.verdict`.
 
         Returns
         -------
         Verdict
-            ``print`` says it in a few sentences.
+            ``print`` shows it in a few sentences.
 
         Raises
         ------
         ValueError
-            For a name that is none of a learner, or the same twice.
+            For an unknown name, or the same name twice.
 
         Examples
         --------
@@ -152,7 +151,7 @@ def asked_for(comparison: Comparison, against: str | None = None) -> str:
     comparison : Comparison
         Several learners.
     against : str, optional
-        The name of what it is judged against.
+        The name of the learner to compare with.
     """
     traces, baselines = comparison.traces, (*comparison.reference_names, *BASELINES)
     names = [name for name in traces if name not in (CONSTANT, against)]
@@ -169,14 +168,14 @@ def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Se
     traces : mapping of name to Trace
         Learners over the same rounds.
     learner : str
-        The one that is judged.
+        The learner to compare with the baselines.
     reference_names : sequence of str
         Baselines in addition to :data:`BASELINES`.
 
     Raises
     ------
     ValueError
-        There is no baseline beside the learner.
+        If there is no baseline.
     """
     names = baselines_among(traces, learner, reference_names)
     return Sums.from_traces(learner, {name: traces[name] for name in (learner, *names)}).best(names)
@@ -206,21 +205,20 @@ def compare(
     Parameters
     ----------
     models : online classifier or regressor, sequence of them, or mapping of name to them
-        Changed in place. Without names each is called by its class, and by its parameters, too, where there are others
-        of that class.
-        Learners ``"independent"``, ``"pooled"``, ``"intercepts"`` and ``"mixed model"`` are added if they are not
-        there: what one has without learning together is part of every comparison. They are made like the first learner
-        given. ``"intercepts"`` is one model for all with a constant of each task
-        (:class:`coterie.relations.Intercepts`), a logistic regression beside classifiers without gradients;
-        ``"mixed model"`` is one with a random intercept of each (:class:`coterie.MultitaskMixedEffectsClassifier`);
-        beside learners with a kernel both are left out. For learners of several views they are ``"NAME alone"`` for
-        every view, ``"in parallel"``, their margins added up, and ``"side by side"``, and learners are judged against
-        the view that alone has the least error in the end.
-        Beside :class:`HeterogeneousMultitaskPerceptron` there is no model for all: its tasks have different features.
+        Changed in place. Without names a model is named by its class, and by its parameters if classes repeat.
+
+        Missing baselines are added, with the parameters of the first model: ``"independent"``, ``"pooled"``,
+        ``"intercepts"`` and ``"mixed model"``. ``"intercepts"`` is one model for all tasks with a constant per task
+        (:class:`coterie.relations.Intercepts`); for classifiers without gradients it is a logistic regression.
+        ``"mixed model"`` has a random intercept per task (:class:`coterie.MultitaskMixedEffectsClassifier`). Kernel
+        learners have neither of these two, and :class:`HeterogeneousMultitaskPerceptron` has no model for all tasks,
+        because its tasks have different features. The baselines of multi-view learners are ``"NAME alone"`` for each
+        view, ``"in parallel"`` (the sum of their margins) and ``"side by side"``; the reference is the single view
+        with the least error.
     X, y, task, tasks, delay, sample_weight
-        As in :func:`progressive_validation`; blocks are read once for all learners.
+        See :func:`progressive_validation`; blocks are read once for all learners.
     on_round : callable, optional
-        Called with the traces of each stretch of rounds as it is finished.
+        Called with the traces of each block of rounds when it is finished.
 
     Returns
     -------
@@ -229,9 +227,9 @@ def compare(
     Raises
     ------
     TypeError
-        For a model that learns no stream.
+        For a model that does not learn record by record.
     ValueError
-        For no model, one with the name of a guess such as ``"constant"``, or two alike without names.
+        If there is no model, a name is that of a baseline such as ``"constant"``, or two equal models have no names.
 
     Examples
     --------
@@ -271,15 +269,15 @@ def side_by_side(
     Parameters
     ----------
     models : mapping of name to model
-        All that go along.
+        All learners.
     rounds : iterable of sequences of Block
         The same records for each of them, in the order of the models.
     asked : sequence of str
-        Those that were asked for.
+        The requested learners.
     tasks, delay, on_round
-        As there.
+        See :func:`progressive_validation`.
     length : int, optional
-        The number of all records, where it is known.
+        The total number of records, if known.
     label_baselines : LabelBaselines, optional
         The baselines whose traces ``on_round`` gets; they may have counted labels of earlier records.
     """
@@ -311,9 +309,9 @@ def _named(models: Estimator | Sequence[Estimator] | Mapping[str, Estimator]) ->
     Raises
     ------
     TypeError
-        For what is no model.
+        For an object that is not a model.
     ValueError
-        For two models that are alike.
+        For two equal models.
     """
     if hasattr(models, "items"):
         for name, model in models.items():

@@ -100,15 +100,15 @@ def paired_interval(
     n : int or ndarray
         Rounds.
     total, squares : int or ndarray
-        The sum of differences that are 1 where a round was won, -1 where it was lost, else 0, and that of their
-        squares.
+        The sums of the differences and of their squares; a difference is 1 if the round was won, -1 if it was lost,
+        else 0.
     confidence : float
         The level of the interval.
 
     Returns
     -------
     low, high : float or ndarray
-        Within [-1, 1]; exactly that where n = 0.
+        The ends, within [-1, 1]; exactly -1 and 1 if n = 0.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def student_interval(n: int, total: float, squares: float, confidence: float = 0
     Parameters
     ----------
     n : int
-        How many independent values there are.
+        The number of independent values.
     total, squares : float
         Their sum, and that of their squares.
     confidence : float
@@ -164,7 +164,7 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
     Parameters
     ----------
     n, total, squares, confidence
-        As in :func:`student_interval`.
+        See :func:`student_interval`.
 
     Examples
     --------

@@ -44,10 +44,10 @@ class CostWords:
     factor, suffix
         The factor of costs in figures, and the text behind them.
     measures : tuple of (str, str, str)
-        Head, name and format of the other measures.
+        The heading, name and format of each further measure.
     interval : callable
-        The interval of the mean difference of two learners' costs, from how many there are, their sum and that of their
-        squares, and its level.
+        A function that returns the interval of the mean difference of two learners' costs, from their number, their
+        sum, the sum of their squares, and the level.
     """
 
     error: str

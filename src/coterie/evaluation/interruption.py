@@ -142,7 +142,7 @@ class Checkpoints:
     Parameters
     ----------
     interval : str
-        As for `SaveInterval.from_text`. If saving takes longer than learning since the last time, the next one waits
+        See `SaveInterval.from_text`. If saving takes longer than the learning since the last save, the next save waits
         until learning has taken as long.
     save : callable
         ``save(model, records)`` saves a model that has learned this number of records in this run.

@@ -119,21 +119,21 @@ def learn(
     Parameters
     ----------
     reader : Reader
-        Read once, in bounded memory; only the prediction of a record is stored.
+        The reader; it is read once, in bounded memory, and only predictions of records are stored.
     learners : mapping of name to LearnerFactory
         The learners.
     delay : int
-        The number of further records that are predicted before a label comes.
+        The number of further records that are predicted before a label arrives.
     alone : bool
         Leave out the baselines; for a single learner.
     on_round : callable, optional
         Called with the traces of each block, to show progress.
     stop : Stop, optional
-        Ends the pass between two blocks as if there were no more records. Then a record that cannot be read or learned
-        ends it, too, in any block but the first: the records learned before are not lost.
+        Ends the pass between two blocks as if there were no more records. With it, a record that cannot be read or
+        learned ends the pass, too, except in the first block; records learned before are not lost.
     checkpoints : Checkpoints, optional
-        Saves the first learner during the pass, between two blocks. Records whose labels have not come are not counted:
-        they are learned when the saved model reads them again.
+        Saves the first learner during the pass, between two blocks. Records with pending labels are not counted,
+        because the saved model learns them when it reads them again.
 
     Returns
     -------
@@ -179,9 +179,9 @@ def continue_learning(
     saved : model, optional
         The estimator around the first model that is saved in its place.
     label_baselines : LabelBaselines, optional
-        As in `coterie.evaluation.comparison.side_by_side`.
+        See `coterie.evaluation.comparison.side_by_side`.
     delay, on_round, stop, checkpoints
-        As in `learn`.
+        See `learn`.
     """
     name, first = next(iter(models.items()))
     saved = first if saved is None else saved

@@ -54,9 +54,9 @@ class Metrics:
     macro : dict of str to float
         Each measure's mean over the tasks on which it has a meaning.
     defined : dict of str to int
-        On how many tasks that is.
+        The number of these tasks, for each measure.
     words : CostWords
-        How the measures are called and written.
+        The names and formats of the measures.
     """
 
     tasks: tuple[Hashable, ...] = field(repr=False)
@@ -96,7 +96,7 @@ class ErrorCurve(NamedTuple):
     Attributes
     ----------
     rounds : ndarray of int64, shape (p,)
-        How many rounds had passed, increasing.
+        The numbers of rounds at these points, increasing.
     cumulative : ndarray, shape (p,)
         Wrong predictions per round since the start, or their mean cost.
     """
@@ -119,7 +119,7 @@ class CalibrationCurve(NamedTuple):
     predicted, observed : ndarray, shape (bins,)
         Mean probability of the positive label, and its share, over the rounds of each bin.
     rounds : ndarray of int64, shape (bins,)
-        Their number.
+        The number of rounds in each bin.
     """
 
     predicted: Floats
@@ -217,9 +217,9 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     Parameters
     ----------
     trace : Trace
-        Of two classes and a learner with probabilities; rounds without one are left out.
+        A trace of two classes from a learner with probabilities; rounds without one are left out.
     bins : int
-        How many bins at most.
+        The maximum number of bins.
 
     Returns
     -------

@@ -78,7 +78,7 @@ class Judged(NamedTuple):
     low, high : ndarray, shape (K,)
         The interval.
     helped, hurt : ndarray, shape (K,)
-        The probability of a gain as large (small) as was seen, were neither learner the better.
+        The p-value of the gain (of the loss): the probability of one at least as large if neither learner is better.
     """
 
     low: Floats
@@ -95,7 +95,7 @@ class OfLabels(NamedTuple):
     variance, third : ndarray, shape (K,)
         Sums of the second and third central moments of gains by the learner's probabilities.
     surprise : ndarray, shape (K,)
-        The sum of squared differences of the gains from what they should have been by these.
+        The sum of squared differences of the gains from their expected values by these probabilities.
     null_variance, fourth_up, fourth_down : ndarray, shape (K,)
         V, F₊ and F₋, under the null hypothesis.
     log_all_up, log_all_down : ndarray, shape (K,)
@@ -198,9 +198,9 @@ class OfNumbers(NamedTuple):
     cubes, cubes_against : ndarray, shape (K,)
         Sums of the cubes of the residuals of the learner and of the other.
     gains_below, losses_below, up_below, down_below : ndarray, shape (K,)
-        Of records for which the learner predicts less: how many gain and lose, and the sums of gains and of losses.
+        For records for which the learner predicts less: the numbers and the sums of gains and of losses.
     gains_above, losses_above, up_above, down_above : ndarray, shape (K,)
-        The same of records for which it predicts more.
+        The same for records for which it predicts more.
     """
 
     squares: Floats

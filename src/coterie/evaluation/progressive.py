@@ -43,32 +43,32 @@ def progressive_validation(
     model : online classifier
         Changed in place; it may have learned before.
     X : array, sparse matrix, data frame, or iterable of :class:`Block`
-        The records; a reader of files is an iterable of blocks, whose encoder the model has in the end. Views of one
-        thing are a list or a dictionary of such.
+        The records. For a reader of files, an iterable of blocks, the model gets its encoder. Several views are a list
+        or a dictionary of such arrays or frames.
     y : array, shape (n,)
-        Their labels; blocks bring their own.
+        Their labels; blocks contain their own.
     task : array, shape (n,), optional
-        Their tasks; blocks bring their own.
+        Their tasks; blocks contain their own.
     tasks : sequence of labels, optional
-        Tasks to know from the start; any other counts in M from its first record on.
+        Tasks to register at the start; others count in M from their first records on.
     delay : int
-        The label of a record comes after this many further records have been predicted.
+        The number of further records that are predicted before the label of a record arrives.
     sample_weight : array, shape (n,), optional
-        How much each record counts where it is learned, and in the error; blocks bring their own.
+        The weight of each record in learning and in the error; blocks contain their own.
     on_round : callable, optional
-        Called with the trace of each stretch of rounds as it is finished, to show progress.
+        Called with the trace of each block of rounds when it is finished, to show progress.
 
     Returns
     -------
     Trace
-        With the predictions of every round.
+        The trace, with the predictions of every round.
 
     Raises
     ------
     ValueError
-        For a negative delay, or whatever the model refuses.
+        For a negative delay, or records that the model does not support.
     TypeError
-        For a model that learns no stream.
+        For a model that does not learn record by record.
 
     Examples
     --------
@@ -99,11 +99,11 @@ class ProgressiveRun:
     model : StreamModel
         The model.
     tasks : sequence of labels
-        Tasks to know from the start.
+        Tasks to register at the start.
     delay : int
         The number of records predicted between a record and its label.
     length : int, optional
-        The number of records of the stream, if it is known.
+        The number of records of the stream, if known.
     """
 
     def __init__(self, model: StreamModel, tasks: Sequence[Hashable], delay: int, length: int | None = None) -> None:
@@ -251,7 +251,7 @@ def blocks_alone(X: AnyRecords) -> Iterator[Block]:
     Raises
     ------
     TypeError
-        For anything else, which needs labels beside it.
+        For other records, which need labels.
     """
     for block in X if hasattr(X, "__iter__") else [X]:
         if not hasattr(block, "pieces"):

@@ -37,13 +37,13 @@ class BatchResult:
     margin : ndarray
         The margin of each record before its label, positive for ``classes_[1]``.
     updated, queried : ndarray of bool
-        Flags of the records that changed the model, and of those with a query.
+        True for records that changed the model, and for queried records.
     stored, evicted : ndarray, optional
-        Of support vectors: flags of the records that became one, and the task that lost one, -1 for none.
+        True for records that became support vectors; the task of the removed support vector, -1 for none.
     weights : ViewWeights, optional
-        Of several views: the lengths of their weights.
+        The norms of the weights of several views.
     predictions : Predictions, optional
-        The learner's own predictions, for records that are learned later.
+        The learner's predictions, for records that are learned later.
     own : ndarray, optional
         The margins right before each label was learned, if all were.
     """
@@ -221,7 +221,7 @@ def stream_model_of(model: Estimator, name: str = "model") -> StreamModel:
     Raises
     ------
     TypeError
-        For a model that does not learn record by record, with the argument's name and what came.
+        For a model that does not learn record by record; the message has the argument's name and type.
     """
     require_instance(name, model)
     if not goes_on(model):

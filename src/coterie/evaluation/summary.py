@@ -32,7 +32,7 @@ class Summary:
     learner : str
         The learner that the summary is about.
     metrics : dict of str to Metrics
-        By learner, and of the ``"constant"``.
+        The metrics of each learner and of the ``"constant"``, by name.
     against : dict of str to Verdict
         The verdicts on ``learner`` against each of the others and the constant; empty if ``"independent"`` did not run.
     best : str
@@ -236,8 +236,8 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     comparison : Comparison
         Learners over one stream of n rounds and K tasks.
     learner : str, optional
-        The learner that the summary is about. If it is not given or is ``"independent"``, it is the best of those asked
-        for, see :func:`coterie.evaluation.comparison.asked_for`.
+        The learner that the summary is about. By default, and for ``"independent"``, the best of the requested ones,
+        see :func:`coterie.evaluation.comparison.asked_for`.
 
     Returns
     -------

@@ -33,19 +33,19 @@ class Pair(NamedTuple):
     Attributes
     ----------
     words, loss : CostWords
-        How costs and losses are called and written.
+        The names and formats of costs and losses.
     scale : float
-        What differences of losses were divided by.
+        The divisor of the differences of losses.
     gains : Tally, shape (K,)
-        Of the other's losses less the learner's, divided by ``scale``.
+        The other's losses minus the learner's, divided by ``scale``, by task.
     noise : Noise
-        Of the same.
+        The noise of these gains.
     by_task, by_task_against : Tally, shape (K,)
-        Of the costs of the learner in each task, and of the other's.
+        The costs of the learner and of the other one, by task.
     difference : Tally, shape (1,)
-        Of the other's costs less the learner's.
+        The other's costs minus the learner's.
     cost, cost_against, lost, lost_against : Tally, shape (1,)
-        Of all costs and all losses of the learner, and of the other's.
+        All costs and all losses of the learner and of the other one.
     """
 
     words: CostWords

@@ -41,10 +41,10 @@ class ViewWeights(NamedTuple):
     names : tuple
         The views.
     rounds : ndarray of int64, shape (m,)
-        How many records had been learned, increasing.
+        The numbers of records learned at these points, increasing.
     lengths : ndarray of float64, shape (m, K)
-        The norm of each view's weights then, of those that learn and not of their mean; of ``MultiCueClassifier`` how
-        much the view's margin counts.
+        The norm of each view's latest weights, not of their mean; for ``MultiCueClassifier`` the weight of the view's
+        margin.
     """
 
     names: tuple[Hashable, ...]
@@ -74,12 +74,13 @@ class ViewWeights(NamedTuple):
 
 
 class BaseRate(NamedTuple):
-    """The label predicted by a constant, and its frequency.
+    """The base rate of a stream: a label and its frequency.
 
     Attributes
     ----------
     label : label
-        Of two labels the positive one, of more the most frequent one, of numbers their mean; None without any.
+        The positive one of two labels, the most frequent one of more labels, or the mean of numbers; None without
+        labels.
     share : float
         Its share of all labels; nan for numbers.
     """
@@ -112,31 +113,31 @@ class Trace:
     margin : ndarray of float64
         The margin before the label was seen, positive for ``classes[1]``.
     prediction : ndarray
-        The label predicted, a zero margin being ``classes[1]``; None where no label had come until the end.
+        The predicted label, ``classes[1]`` for a zero margin; None if there was no label in the whole stream.
     mistake : ndarray of bool
-        Whether y·margin <= 0, the mistake of updates and of bounds: a zero margin is one whatever was predicted.
+        True if y·margin <= 0, the mistake of updates and of bounds; a zero margin is a mistake for every prediction.
     updated : ndarray of bool
-        Whether the record moved the weights.
+        True if the record changed the weights.
     queried : ndarray of bool
-        Whether the label was asked for; all are, but by :class:`coterie.SelectiveSampling`.
+        True if the label was queried; always, except with :class:`coterie.SelectiveSampling`.
     label : ndarray
         The true label.
     task : ndarray of int64
-        The task's place in ``tasks``.
+        The index of the task in ``tasks``.
     tasks : tuple
         The tasks in order of first appearance.
     classes : ndarray
         The labels, the negative one first.
     probability : ndarray of float64 or None
-        The probability of ``classes[1]`` before the label was seen, where the learner has one.
+        The probability of ``classes[1]`` before the label was seen, if the learner has one.
     stored : ndarray of bool or None
-        Whether the record became a support vector, where the learner has some.
+        True if the record became a support vector, if the learner has support vectors.
     evicted : ndarray of int64 or None
-        The place in ``tasks`` of the task whose support vector it took; -1 for none, -2 for one of another stream.
+        The index in ``tasks`` of the task of the removed support vector; -1 for none, -2 for one of an earlier stream.
     weights : ViewWeights or None
-        Of records of several views, how much each weighed as the stream went on.
+        The weights of several views along the stream.
     weight : ndarray of float64 or None
-        How much each record counts, where it was said.
+        The weights of the records, if any.
     """
 
     margin: Floats
@@ -278,9 +279,9 @@ class Trace:
 class ManyClassTrace(Trace):
     """The trace of a stream with many classes.
 
-    As :class:`coterie.evaluation.Trace`, where ``margin`` is how far the largest margin was above the second, a
-    ``mistake`` a prediction that was wrong or undecided (margin 0), and ``probability`` that of the true label, where
-    there is one. ``prediction`` is None before any class was seen.
+    Differences from :class:`coterie.evaluation.Trace`: ``margin`` is the largest margin minus the second largest;
+    a ``mistake`` is a wrong prediction or a margin of 0; ``probability`` is that of the true label, if the learner has
+    probabilities; ``prediction`` is None before the first label.
     """
 
     prior: ClassVar[LabelPrior] = LabelPrior(0.5, 0)
@@ -325,8 +326,9 @@ class ManyClassTrace(Trace):
 class AmountTrace(Trace):
     """The trace of a stream with numbers as labels.
 
-    As :class:`coterie.evaluation.Trace`, with ``margin`` and ``prediction`` both the number predicted. A ``mistake`` is
-    an error larger than the loss tolerates, which is 0 for the squared and the absolute loss. ``classes`` is empty.
+    Differences from :class:`coterie.evaluation.Trace`: ``margin`` and ``prediction`` are both the predicted number; a
+    ``mistake`` is an error above the tolerance of the loss, which is 0 for the squared and the absolute loss;
+    ``classes`` is empty.
 
     Examples
     --------

@@ -118,8 +118,7 @@ class Verdict:
     tasks : tuple
         The K task labels; entry i of every array belongs to ``tasks[i]``.
     confidence : float
-        Level of all intervals; of the tasks called helped, and of those called hurt, a share of 1 - ``confidence`` at
-        most is expected not to be.
+        The level of all intervals; 1 - ``confidence`` is the false discovery rate of helped and of hurt tasks.
     n : ndarray of int64, shape (K,)
         Rounds of each task.
     error, error_against : ndarray, shape (K,)
@@ -129,22 +128,22 @@ class Verdict:
     outcome : ndarray of str, shape (K,)
         ``"helped"``, ``"hurt"`` or ``"unclear"``.
     average : Gain
-        In loss: the mean of the tasks' gains and its interval; ``error`` and ``error_against`` are means over all
+        The mean of the tasks' gains in loss and its interval; ``error`` and ``error_against`` are means over all
         rounds.
     sizes : tuple of SizeBucket
         The mean gain by class of size, the smallest tasks first; classes without tasks are left out.
     overall : Gain
-        In errors, over all rounds.
+        The gain in errors over all rounds.
     constant, constant_error : Gain
-        Of the learner over the constant, over all rounds, in loss and in errors.
+        The gains of the learner over the constant, over all rounds, in loss and in errors.
     base_rate : BaseRate
-        The label to know the stream by.
+        The base rate of the labels.
     words, loss : CostWords
-        How errors and losses are called and written.
+        The names and formats of errors and losses.
     name, against : str
-        What the two learners are called.
+        The names of the two learners.
     best : Verdict or None
-        That against the best of the baselines, if the headline is about it.
+        The verdict against the best baseline, if the headline is about it.
     """
 
     tasks: tuple[Hashable, ...]
@@ -341,10 +340,9 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
     trace, against : Trace
         Two learners over the same n rounds of K tasks.
     confidence : float
-        Level of all intervals; of the tasks called helped, and of those called hurt, a share of 1 - ``confidence`` each
-        at most is expected to be wrong.
+        The level of all intervals; 1 - ``confidence`` is the false discovery rate of helped and of hurt tasks.
     constant : Trace, optional
-        That of :class:`Comparison`; where it is not given it is made of the labels, as if each had come at once.
+        The trace of the constant, from :class:`Comparison`; by default computed from the labels without a delay.
 
     Returns
     -------
@@ -379,8 +377,8 @@ def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
     Parameters
     ----------
     best, alone : Verdict
-        Of one learner, against the best baseline and against what one has without learning together; the same where
-        that is the best.
+        The verdicts on one learner against the best baseline and against independent models; the same object if these
+        are the best.
     """
     headline, *remarks = best.headline(), *best.remarks()
     if best.against == alone.against or not best.overall.n:
@@ -398,14 +396,14 @@ class Sums:
     Parameters
     ----------
     learner : str
-        The name of the one that is judged.
+        The name of the learner to judge.
 
     Attributes
     ----------
     pairs : dict of str to Pair
-        Its sums beside each of the others, the constant among them; none before the first round.
+        The sums against each other learner and the constant, by name; empty before the first round.
     base_rate : BaseRate
-        Of the labels, as who adds to the sums says.
+        The base rate of the labels, as passed with the sums.
 
     Examples
     --------

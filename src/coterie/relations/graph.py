@@ -48,8 +48,8 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         (task, task) or (task, task, weight), each edge once, in either direction, weights above 0 and up to 1e6. Or a
         symmetric matrix of weights, sparse or a square numpy array, whose rows ``tasks`` names (else 0, ..., K - 1).
     tasks : sequence of task labels, optional
-        All tasks in the order of their rows, the isolated ones among them. Without: those that edges name, in order of
-        first appearance.
+        All tasks in the order of their rows, including isolated ones. By default those of the edges, in order of first
+        appearance.
     error : float
         Entries of a column up to this are left out (0: none).
 

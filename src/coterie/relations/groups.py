@@ -34,7 +34,7 @@ class GroupIndex:
         Raises
         ------
         ValueError
-            If the levels are of other groups than the relation has the tasks in, or weigh them as no relation does.
+            If the levels do not have the groups of the relation, or have weights that no relation has.
         """
         require_within("what tasks have of their own", levels.own, 0.0, MOST)
         require_within("what tasks share", levels.weight, -MOST, MOST)

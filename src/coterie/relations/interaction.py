@@ -286,17 +286,17 @@ class Interaction(ReadFromFile, _MatrixRelation):
     inverse : array of shape (K, K)
         Its inverse M. Exactly one of the two is given.
     tasks : sequence of task labels, optional
-        The names of the rows; 0, 1, ..., K - 1 without.
+        The names of the rows; by default 0, 1, ..., K - 1.
     pseudo_inverse : bool
-        Take a singular matrix by its pseudo-inverse, as CC12 §3 (footnote 1) takes the Laplacian of a graph, A = L:
-        vectors that A does not penalise are excluded, not left free. With a Laplacian the mean of all tasks stays zero.
+        Use the pseudo-inverse of a singular matrix, as CC12 §3 (footnote 1) does for the Laplacian of a graph, A = L:
+        directions with penalty zero are excluded, not unrestricted. With a Laplacian the mean of all tasks stays zero.
 
     Raises
     ------
     ValueError
-        If both or none is given, if it is not a square matrix of finite numbers, not symmetric, not positive definite,
-        or if ``tasks`` does not name each row once. With ``pseudo_inverse``, if an eigenvalue is negative, or the
-        pseudo-inverse leaves nothing to a task: its row is zero, and nothing could be learned of it.
+        If both or neither is given, if it is not a square matrix of finite numbers, not symmetric, not positive
+        definite, or if ``tasks`` does not name each row once. With ``pseudo_inverse``, if an eigenvalue is negative, or
+        the pseudo-inverse has a zero row, because that task could not learn.
 
     Examples
     --------
@@ -346,9 +346,9 @@ class GraphPenalty(_MatrixRelation):
     Parameters
     ----------
     weights : array of shape (T, T)
-        W, of which only the symmetric part says anything; the diagonal is how much a task is penalised by itself.
+        W, of which only the symmetric part has an effect; the diagonal has the penalties of single tasks.
     tasks : sequence of task labels, optional
-        The names of the rows; 0, 1, ..., T - 1 without.
+        The names of the rows; by default 0, 1, ..., T - 1.
 
     Raises
     ------

@@ -1,13 +1,13 @@
 """Relations learned along with the task vectors (SRDV11), as printed, or with a step that keeps its mean length.
 
-W holds a task vector w_i a column (d x K), and A is a precision in the penalty ½ tr(W A W'), so A⁻¹ is what tasks
-share. Every relation starts at A_0 = I/K for the K tasks known when it is first revised (Algorithm 1), or at A_0 = I
+The columns of W are the task vectors w_i (d x K). A is a precision in the penalty ½ tr(W A W'), so updates are shared
+by A⁻¹. Every relation starts at A_0 = I/K for the K tasks known at its first update (Algorithm 1), or at A_0 = I
 (§5.3). At a mistake on task i
 
     w_j <- w_j + y (A_{s-1}⁻¹)_ji x    for all j                                                        (3.3)
 
-and then A follows from W'W by one of (3.6) to (3.10). The relation sees W'W only, kept up to date by the rank-two
-change that a move makes, and never a weight. A task that comes later is one that was known and never moved.
+and then A follows from W'W by one of (3.6) to (3.10). The relation gets W'W only, maintained by a rank-two change per
+update, and never a weight. A later task is treated as one that was known from the start without updates.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _Rated(LearnedRelation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Ridged(LearnedRelation):
-    """The parameters of relations with a ridge."""
+    """Base of relations that add a ridge to the diagonal of A, with their parameters."""
 
     ridge: float = spec.field(_RIDGE)
     step_norm: bool = spec.field(default=False, qualify_name=True)
@@ -153,29 +153,28 @@ class _Ridged(LearnedRelation):
 class LogDet(_Rated):
     """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
 
-    Tasks with similar vectors come to share; those with opposite vectors share with the sign reversed.
+    Tasks with similar vectors learn to share; those with opposite vectors share with the sign reversed.
     O(K·nnz + K²) per mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
 
     Parameters
     ----------
     eta : float > 0
-        Rate. It goes with the length of x: x -> c·x and eta -> eta/c² change nothing. 1e-3 to 1e-2 suits records of
-        length one with ``step_norm=True``; without it the recursion feeds itself and only small rates are stable
+        The rate. x -> c·x together with eta -> eta/c² changes nothing. 1e-3 to 1e-2 suits records of length one with
+        ``step_norm=True``; without it steps grow with A⁻¹, and only small rates are stable
         (roughly eta · mistakes · λ_max(W'W) <= K).
     step_norm : bool
-        Move by K² A⁻¹ / tr A⁻¹ (by K A⁻¹ / tr A⁻¹ from ``start="identity"``), which keeps the mean step at that of the
-        start. Not in the paper; stable for any eta.
+        Update with K² A⁻¹ / tr A⁻¹ (with K A⁻¹ / tr A⁻¹ for ``start="identity"``), so that the mean step stays as at
+        the start. Not in the paper; stable for any eta.
     weights : {"previous", "new"}
-        Whether A is revised with the weights before the move (W_{s-1}, as printed) or after it (W_s).
+        The weights of the relation's update: those before the mistake (W_{s-1}, as in the paper) or after it (W_s).
     trace_norm : bool
-        Divide A by its trace after every revision, O(K³): unit trace, which the paper claims of the bare update.
+        Divide A by its trace after every update, O(K³). The paper claims unit trace without this.
     role : {"A", "Ainv"}
-        Whether what is revised is A, as printed, so that updates are shared by its inverse, which grows; or A⁻¹, so
-        that updates are shared by the matrix itself. That shrinks along the task vectors: steps become smaller, stable
-        for any eta, and tasks that point the same way push each other apart.
+        The matrix that follows the equation. With A, as in the paper, updates are shared by its inverse, which grows.
+        With A⁻¹ they are shared by the matrix itself, which shrinks along the task vectors: steps become smaller and
+        stable for any eta, and tasks with similar vectors push each other apart.
     start : {"unit_trace", "identity"}
-        A_0 = I/K, as Algorithm 1 begins, or A_0 = I, as §5.3 says. Under ``role="A"`` that is another eta: eta and
-        I/K decide as K·eta and I.
+        A_0 = I/K, as in Algorithm 1, or A_0 = I, as in §5.3. With ``role="A"`` eta and I/K predict as K·eta and I.
 
     Raises
     ------
@@ -185,9 +184,9 @@ class LogDet(_Rated):
     Warns
     -----
     UserWarning
-        When there are 1000 tasks, of what a mistake costs then.
+        At 1000 tasks, about the cost of a mistake.
     RuntimeWarning
-        Once, if A⁻¹ outgrows a million times its start: it is then kept as it was.
+        Once, if an update would bring A⁻¹ to a million times its start; such updates are skipped.
 
     Examples
     --------
@@ -206,20 +205,19 @@ class LogDet(_Rated):
 class VonNeumann(_Rated):
     """A_s = exp(log A_{s-1} - eta W'W), the von Neumann divergence (SRDV11 eq. 3.8, OMTLVON).
 
-    log A is kept and never taken of a matrix. A mistake needs one column of exp(-log A), found by Lanczos' process in
-    O(K²) per step; with ``step_norm`` or ``trace_norm`` all eigenvalues, O(K³).
+    The state is log A, so no matrix logarithm is computed. A mistake needs one column of exp(-log A), computed by
+    Lanczos' process in O(K²) per step; with ``step_norm`` or ``trace_norm`` all eigenvalues, O(K³).
 
     Parameters
     ----------
     eta, step_norm, weights, trace_norm, role, start
-        As in :class:`LogDet`, except that for the same effect eta is about K times smaller: 1e-5 to 1e-4. With
-        ``trace_norm`` it is Tsuda et al.'s matrix exponentiated gradient. Under ``role="A"`` eta from I/K decides as
-        K²·eta from I.
+        See :class:`LogDet`; for the same effect eta is about K times smaller, 1e-5 to 1e-4. With ``trace_norm`` it is
+        the matrix exponentiated gradient of Tsuda et al. With ``role="A"`` eta and I/K predict as K²·eta and I.
 
     Raises
     ------
     ValueError
-        As :class:`LogDet`.
+        If eta is not positive or a choice is unknown; from a learner, for more than 4000 tasks.
 
     Examples
     --------
@@ -245,8 +243,8 @@ class DivergencePart(Protocol):
 class BetaDivergence:
     """The divergences from LogDet to von Neumann: f(a) = (a^(beta - 1) - 1) / (beta - 1) of an eigenvalue a.
 
-    f is the gradient of what generates the divergence: 1 - 1/a for beta = 0, which is LogDet's, and log a in the limit
-    of beta = 1, which is von Neumann's. With :class:`Bregman`, A⁻¹ grows as the power 1 / (1 - beta) of Σ W'W.
+    f is the gradient of the function that generates the divergence: 1 - 1/a for beta = 0 (LogDet), and log a in the
+    limit of beta = 1 (von Neumann). With :class:`Bregman`, A⁻¹ grows as the power 1 / (1 - beta) of Σ W'W.
 
     Parameters
     ----------
@@ -291,12 +289,13 @@ class Bregman(_Rated, _Diverging):
         The divergence. ``compiled`` returns a named tuple that derives from ``Divergence`` of
         :mod:`coterie.numeric.primal.relation_updates` and has bodies of ``gradient`` and ``inverse_gradient``.
     eta, step_norm, weights, trace_norm, role, start
-        As in :class:`LogDet`.
+        See :class:`LogDet`.
 
     Raises
     ------
     ValueError
-        As :class:`LogDet`, and for what is no divergence.
+        If eta is not positive, a choice is unknown, or ``divergence`` is not a divergence; from a learner, for more
+        than 4000 tasks.
 
     Examples
     --------
@@ -328,17 +327,17 @@ def _by_divergence(
 class Covariance(_Ridged):
     """A_s = cov(W) + ridge I, the features being the observations (SRDV11 eq. 3.9, OMTLCOV).
 
-    A is what the penalty makes a precision, so as printed tasks that point the same way pull each other apart;
-    ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) per mistake, by Woodbury's identity.
+    The penalty uses A as a precision, so with the equation of the paper tasks with similar vectors push each other
+    apart; ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) per mistake, by Woodbury's identity.
 
     Parameters
     ----------
     ridge : float > 0
-        Added to the diagonal, absolute; without it A would be singular until every task has moved.
+        Added to the diagonal; without it A would be singular until every task has been updated.
     step_norm, weights
-        As in :class:`LogDet`; with ``role="Ainv"`` nothing but ``step_norm`` keeps the weights finite.
+        See :class:`LogDet`; with ``role="Ainv"`` the weights are finite only with ``step_norm``.
     role : {"A", "Ainv"}
-        Whether cov(W) + ridge I is A, as printed, or A⁻¹.
+        The matrix that is cov(W) + ridge I: A, as in the paper, or A⁻¹.
     start : {"unit_trace", "identity"}
         A_0 = I/K or A_0 = I, as in :class:`LogDet`.
 
@@ -367,19 +366,19 @@ class Covariance(_Ridged):
 class BatchOptimal(_Ridged):
     """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
 
-    An eigendecomposition a mistake, O(K³). While W is zero A stays as it was.
+    One eigendecomposition per mistake, O(K³). While W is zero A does not change.
 
     Parameters
     ----------
     ridge : float > 0
-        Added to the diagonal, absolute.
+        Added to the diagonal.
     step_norm, weights, role, start
-        As in :class:`Covariance`.
+        See :class:`Covariance`.
 
     Raises
     ------
     ValueError
-        As :class:`Covariance`.
+        If the ridge is not positive or a choice is unknown; from a learner, for more than 4000 tasks.
 
     Examples
     --------
@@ -397,16 +396,16 @@ class BatchOptimal(_Ridged):
 class Spectral(LearnedRelation):
     """W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V having the sum of each task's own moves as a column (CCG08 §7).
 
-    It is the matrix Perceptron with tasks as views, W = ∇ ½‖V‖²_S2p of the Schatten norm. A mistake moves one column of
-    V; predictions read V by M = Tr(G^p)^(1/p-1) G^(p-1), G = V'V, and so all tasks change. Directions that tasks have
-    in common count more: it suits many tasks in a few directions that nobody knows. No rate is to be chosen:
-    x -> c·x changes no decision, up to rounding, as long as squares of the numbers are numbers. A prediction costs
-    O(K·nnz), a mistake O(K·nnz + K²) for p = 1 and p = 2, and O(K·nnz + K³) for others.
+    It is the matrix Perceptron with tasks as views, W = ∇ ½‖V‖²_S2p of the Schatten norm. A mistake updates one column
+    of V; W = V M with M = Tr(G^p)^(1/p-1) G^(p-1), G = V'V, so all tasks change. Common directions of tasks have larger
+    weights: it suits many tasks in a few unknown directions. There is no rate: x -> c·x changes no decision, up to
+    rounding, unless squares overflow. A prediction costs O(K·nnz), a mistake O(K·nnz + K²) for p = 1 and p = 2, and
+    O(K·nnz + K³) for others.
 
     Parameters
     ----------
     p : float >= 1
-        1 is independent tasks; more prefers the directions that most tasks share.
+        1 is independent tasks; larger values prefer the directions that most tasks share.
 
     Raises
     ------
@@ -415,8 +414,8 @@ class Spectral(LearnedRelation):
 
     Notes
     -----
-    :func:`coterie.bounds.view_bounds.spectral_bound` bounds the mistakes. The journal version (Cavallanti,
-    Cesa-Bianchi, Gentile, JMLR 11, 2010) has the bound of several views too.
+    The mistake bound is :func:`coterie.bounds.view_bounds.spectral_bound`. The journal version (Cavallanti,
+    Cesa-Bianchi, Gentile, JMLR 11, 2010) also has the bound for several views.
 
     Examples
     --------
@@ -465,22 +464,22 @@ class Primed:
     Parameters
     ----------
     relation : relation
-        A learned relation, whose A is revised at mistakes in rounds t >= EPOCH; or a fixed one such as
-        :class:`HalfUpdate`, whose A takes the place of A_0 at the first mistake of those rounds.
+        A learned relation, whose A is updated at mistakes in rounds t >= EPOCH; or a fixed one such as
+        :class:`HalfUpdate`, whose A replaces A_0 at the first mistake of those rounds.
     epoch : float in [0, 1], int >= 0 or "auto"
-        A fraction of the stream (fit, with all its passes, and progressive validation on arrays know how long it is), a
-        number of rounds, counted from 1, or "auto": the first look, after 4 moves a task and at each doubling from
-        there, that finds the correlations of the task vectors changed by less than half of their norm.
+        A fraction of the stream, if its length is known (fit with all its passes, progressive validation on arrays); a
+        number of rounds, counted from 1; or "auto". "auto" compares the correlations of the task vectors after 4
+        updates per task and at each doubling, and ends when they have changed by less than half of their norm.
     every : int >= 1, optional
-        Update A after every this many rounds, from EPOCH on, and not at mistakes; with the number of records, once
-        a pass, as in §5.4: tasks are independent in the first pass, and each further pass has the A that the weights
-        at its start make. Not with ``epoch="auto"``.
+        Update A after every ``every`` rounds from EPOCH on, not at mistakes. With the number of records this is once
+        per pass, as in §5.4: tasks are independent in the first pass, and each further pass uses the A of the weights
+        at its start. Not with ``epoch="auto"``.
 
     Raises
     ------
     ValueError
-        If epoch or every is outside its range, or from a learner if epoch is a fraction and the length of the stream is
-        not known, or if it lies beyond the stream.
+        If epoch or every is outside its range; from a learner, if epoch is a fraction and the length of the stream is
+        unknown, or if epoch is after the end of the stream.
 
     Examples
     --------

@@ -88,9 +88,9 @@ class LevelRelation(ABC):
         Parameters
         ----------
         tasks : sequence of task labels
-            The tasks that are known; groups count these and no others.
+            The known tasks; groups have only these members.
         among : sequence of int, optional
-            Places of the tasks whose rows and columns are wanted, where all would be too many.
+            The indices of the rows and columns to return; by default all.
         """
         paths = [self.path(task) for task in tasks]
         chosen = list(range(len(paths)) if among is None else among)
@@ -278,13 +278,13 @@ class MeanRegularized(_BOrShare):
     b : float > -1
         Strength: 0 is :class:`Independent`, K is :class:`HalfUpdate`, and as it grows all tasks become one.
     share : float in [0, 1]
-        The same on a scale that keeps its meaning as tasks arrive, s = b / (b + K): 0 independent, 1/2 half-update,
-        1 pooled. Streams with M = (1 - s) I + s 11'. One half where neither is given.
+        The same as s = b / (b + K), which does not depend on the number of tasks: 0 independent, 1/2 half-update,
+        1 pooled. Learning uses M = (1 - s) I + s 11'. By default 1/2, if b is not given either.
 
     Raises
     ------
     ValueError
-        If both are given, or one out of its range.
+        If both are given, or one is out of its range.
 
     Examples
     --------
@@ -310,12 +310,12 @@ class Clusters(ReadFromFile, _Grouped, _BOrShare):
     b : float > -1
         Strength inside a group; b = m gives the clique of the papers.
     share : float in [0, 1]
-        The same as s = b / (b + m); one half where neither is given.
+        The same as s = b / (b + m). By default 1/2, if b is not given either.
 
     Raises
     ------
     ValueError
-        If ``groups`` is no mapping, if both b and share are given, or for a task without a group.
+        If ``groups`` is not a mapping, if both b and share are given, or for a task without a group.
 
     Examples
     --------
@@ -344,25 +344,25 @@ class Clusters(ReadFromFile, _Grouped, _BOrShare):
 class Hierarchy(ReadFromFile, LevelRelation):
     """Tasks shrink to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
 
-    P_l averages over the tasks that share their ancestor at level l, counted from the root. M is then diagonal plus one
-    block a level. A task with fewer ancestors than others is its own group at the levels it lacks.
+    P_l averages over the tasks with the same ancestor at level l, counted from the root. M is then diagonal plus one
+    block per level. A task with fewer ancestors than others is its own group at the missing levels.
 
     Parameters
     ----------
     parents : mapping or str
-        Node to parent, tasks being the nodes one asks for: ``{"u1": "fr", "u2": "fr", "fr": "all"}``. Or a separator by
-        which a task's label names its ancestors: with ``"/"``, task ``"fr/u1"`` lies below ``"fr"``, which lies below
-        the root; then tasks may be new at any time.
+        Node to parent; tasks are some of the nodes: ``{"u1": "fr", "u2": "fr", "fr": "all"}``. Or the separator of
+        ancestors in task labels: with ``"/"``, the parent of task ``"fr/u1"`` is ``"fr"``, and its parent is the root;
+        new tasks may then arrive at any time.
     b : float or tuple of float, each > -1
         Strength, one for all levels or one for each, the root's first.
     share : float or tuple of float, each in [0, 1], summing to at most 1
-        The same on a scale that keeps its meaning as tasks arrive: M = (1 - Σ s_l) I + Σ_l s_l (blocks of ones). A
-        single number is divided evenly over the levels; one half where neither is given.
+        The same, independent of the number of tasks: M = (1 - Σ s_l) I + Σ_l s_l (blocks of ones). A single number is
+        divided evenly over the levels. By default 1/2, if b is not given either.
 
     Raises
     ------
     ValueError
-        For a cycle, an unknown task, strengths out of range or as many of them as there are not levels.
+        For a cycle, an unknown task, strengths out of range, or another number of strengths than levels.
 
     Examples
     --------
@@ -448,9 +448,9 @@ class Hierarchy(ReadFromFile, LevelRelation):
 class Intercepts:
     """One model for all tasks with an intercept per task (a random intercept).
 
-    The margin is w · x + b_i / 2, where w is that of all tasks. b_i is learned as the weight of one more feature, which
-    is 1/2 in each record of task i; so records should be of about unit length. For learners by adaptive gradients only.
-    A task never seen before has no constant.
+    The margin is w · x + b_i / 2 with w of all tasks. b_i is learned as the weight of one more feature, which is 1/2 in
+    each record of task i; so records should be of about unit length. Only for learners with adaptive gradients. An
+    unseen task has no constant.
 
     Examples
     --------
@@ -505,7 +505,7 @@ class MixedEffect(LevelRelation):
     Raises
     ------
     ValueError
-        Unless either lam and gamma or omega are given, in range.
+        Unless either lam and gamma or omega are given and in range.
 
     Examples
     --------
@@ -557,7 +557,7 @@ class ClusterPenalty(_Grouped):
     Raises
     ------
     ValueError
-        If ``groups`` is no mapping, a weight is out of range, or for a task without a cluster.
+        If ``groups`` is not a mapping, a weight is out of range, or for a task without a cluster.
 
     Examples
     --------
