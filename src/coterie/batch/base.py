@@ -109,14 +109,14 @@ class BatchEstimator(_Reading):
         Parameters
         ----------
         X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
-            The records; the (n, n) kernel matrix where the kernel is precomputed.
+            The records; the (n, n) kernel matrix if the kernel is precomputed.
         y : array, shape (n,) or (n, p)
-            Numbers: one output per row, or several where the estimator learns several. Labels: any values, one per row;
-            or 0 and 1 in a column for each label, where a row may have several.
+            Numbers: one output per row, or several if the estimator supports this. Labels: any values, one per row; or
+            0 and 1 in a column for each label if rows may have several labels.
         task : array, shape (n,), optional
             The task of each row, any hashable labels.
         tasks : sequence of labels, optional
-            Tasks to know whether they have rows or not; without ``task``, those that the columns of y are.
+            Further tasks, with or without rows; if ``task`` is not given, the tasks of the columns of y.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class BatchEstimator(_Reading):
         Raises
         ------
         ValueError
-            For a task never fitted, if ``new_task="raise"`` or the relation knows nothing of it.
+            For a task without training rows, if ``new_task="raise"`` or the relation does not know it.
         """
         self._check_fitted()
         return self.labels_.labels(self._scores(X, task))
@@ -150,7 +150,7 @@ class BatchEstimator(_Reading):
         Raises
         ------
         TypeError
-            If a parameter has no JSON form, as a kernel that is a function: there is no code in a model file.
+            If a parameter has no JSON form, such as a kernel that is a function, because model files contain no code.
         """
         persistence.save(self, path)
 
@@ -281,7 +281,7 @@ class BatchEstimator(_Reading):
         Raises
         ------
         ValueError
-            If the data and the arrays are nothing that a model of these parameters can have learned.
+            If a model with these parameters cannot have this state.
         """
         kernel = self._kernel()
         relation_of(self.relation)

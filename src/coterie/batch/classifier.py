@@ -33,18 +33,18 @@ class MultitaskKernelClassifier(BatchClassifier):
     Parameters
     ----------
     kernel, relation, alpha, filter
-        As in :class:`MultitaskKernelRidge`; the relation is that of tasks.
+        See :class:`MultitaskKernelRidge`; the relation is between tasks.
     coding : {"one-vs-all", "simplex"} or array of shape (n_classes, p)
         The codes of the classes, sorted. Rows with several labels have one output of 0 and 1 for each.
     class_relation : relation, optional
-        How the outputs share, where all rows are of one task: the output kernel of ROS11. :class:`Independent`, which
-        is one-vs-all, without. Its tasks are the numbers 0, 1, ... of the outputs: of the classes in sorted order (for
-        one-vs-all), of the columns of the codes, or of y. Two classes have one output, and nothing to share.
+        The relation between outputs, if all rows are of one task: the output kernel of ROS11. By default
+        :class:`Independent`, which is one-vs-all. Its tasks are the numbers 0, 1, ... of the outputs: of the classes in
+        sorted order (for one-vs-all), of the columns of the codes, or of y. Two classes have a single output.
     calibration : int, optional
-        The number of folds whose scores, by models that did not learn from them, probabilities are fitted to: a sigmoid
-        for two classes and for each label, a softmax for several classes, each with one slope.
+        The number of folds. Probabilities are fitted to out-of-fold scores: a sigmoid for two classes and for each
+        label, a softmax for several classes, each with one slope.
     risk, solver, dtype, task_column, new_task
-        As in :class:`MultitaskKernelRidge`.
+        See :class:`MultitaskKernelRidge`.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class MultitaskKernelClassifier(BatchClassifier):
     ------
     ValueError
         For one class only, a coding that does not fit the classes, a class relation together with several tasks, and
-        what :class:`MultitaskKernelRidge` refuses.
+        for the reasons of :class:`MultitaskKernelRidge`.
 
     Examples
     --------

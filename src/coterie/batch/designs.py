@@ -173,18 +173,18 @@ def solve(design: Separate | Shared, used: Filter, y: Array, solver: str) -> Arr
     Parameters
     ----------
     design : Separate or Shared
-        Q.
+        The kernel Q.
     used : filter
-        g.
+        The filter g.
     y : array, shape (n, p) or (n, T)
-        The outputs, as the design takes them.
+        The outputs, in the form of the design.
     solver : {"auto", "cholesky", "spectrum"}
         "auto" is the quickest that fits in memory.
 
     Raises
     ------
     OutOfMemoryError
-        Before it is asked for; the message names the solver that would fit.
+        Before the memory is allocated; the message names the solver that would fit.
     ValueError
         For an unknown solver, or one that cannot apply the filter.
     """

@@ -49,7 +49,7 @@ class Filter(ABC):
         """g(sigma) for eigenvalues of which the largest is given."""
 
     def along(self, sigma: Array, largest: float, values: Sequence[float]) -> Iterator[Array]:
-        """Return the gains for each of several values of the regularisation parameter."""
+        """Return the gains g(sigma) for each of several values of the regularisation parameter."""
         for value in values:
             yield self.with_value(value).gains(sigma, largest)
 
@@ -65,7 +65,8 @@ class Tikhonov(Filter):
     Parameters
     ----------
     alpha : float > 0
-        As in scikit-learn's ``KernelRidge``; the lecture's lambda is alpha / n.
+        The strength of the regularisation, as in scikit-learn's ``KernelRidge``; the lambda of the lecture is alpha /
+        n.
 
     Examples
     --------
@@ -93,9 +94,9 @@ class IteratedTikhonov(Filter):
     Parameters
     ----------
     alpha : float > 0
-        Of each round; that of the model is not used.
+        The alpha of each round, instead of the model's.
     steps : int
-        How many rounds; one is :class:`~coterie.batch.Tikhonov`.
+        The number of rounds; 1 is :class:`~coterie.batch.Tikhonov`.
 
     Notes
     -----
@@ -135,14 +136,14 @@ class Landweber(Filter):
     Parameters
     ----------
     steps : int
-        How many; about 1 / (eta alpha) of them smooth as much as Tikhonov with alpha.
+        The number of steps; 1 / (eta alpha) steps smooth about as much as Tikhonov with alpha.
     rate : float, optional
-        eta, below 2 / (the largest eigenvalue of Q); 1 / (the largest eigenvalue) without.
+        eta, below 2 / (the largest eigenvalue of Q); by default 1 / (the largest eigenvalue).
 
     Raises
     ------
     ValueError
-        When fitting, for a rate with which the steps would diverge.
+        When fitting, for a rate with which the steps diverge.
 
     Examples
     --------
@@ -185,9 +186,9 @@ class NuMethod(Filter):
     Parameters
     ----------
     steps : int
-        How many; steps² smooths about as much as alpha = largest / steps².
+        The number of steps; they smooth about as much as Tikhonov with alpha = largest / steps².
     nu : float > 0
-        Up to which smoothness the method is optimal.
+        The smoothness up to which the method is optimal.
 
     Examples
     --------
@@ -275,7 +276,7 @@ def filter_of(used: Filter | None, alpha: float) -> Filter:
     Raises
     ------
     TypeError
-        If it is none of the filters.
+        If it is not a filter.
     """
     if used is None:
         return Tikhonov(alpha)

@@ -44,17 +44,17 @@ class KernelExpansion:
     Attributes
     ----------
     kernel : kernel
-        k.
+        The kernel k.
     relation : relation or None
-        How tasks share, for tasks that are new.
+        The relation between tasks, for new tasks.
     points : Points
         The rows learned from.
     tasks : Index
         The tasks learned from.
     codes : ndarray of int64, shape (n,), or None
-        The task of each row; None where every row holds the outputs of all tasks.
+        The task of each row; None if every row has the outputs of all tasks.
     C : ndarray, shape (n, p)
-        Coefficients: one column per output, or one per task if every row holds all.
+        Coefficients: one column per output, or one per task if every row has the outputs of all tasks.
     M : ndarray, shape (T, T)
         The output kernel.
     flat : bool
@@ -111,7 +111,7 @@ class KernelExpansion:
         Raises
         ------
         ValueError
-            If the relation knows nothing of a new task.
+            If the relation does not know a new task.
         """
         known, rows = self.tasks.numbers, np.zeros((len(asked.labels), len(self.M)))
         prior = dict(zip(asked.new, prior_rows(self.relation, asked.new, self.tasks.labels), strict=True))

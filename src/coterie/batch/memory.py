@@ -36,7 +36,7 @@ def require(needed: float, what: str, instead: str) -> None:
     Raises
     ------
     OutOfMemoryError
-        With the memory needed and free, and what would fit.
+        The message has the memory needed and free, and an alternative that fits.
     """
     if not fits(needed):
         raise OutOfMemoryError(

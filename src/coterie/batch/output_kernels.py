@@ -37,17 +37,17 @@ class OptimalOutputKernel:
         Σ_i (y_i - f_(t_i)(x_i))² + alpha tr(M⁻¹ (G + ridge I)),      G_st = ⟨f_s, f_t⟩,
 
     which is convex in both together. For given functions the best is M = T (G + ridge I)^½ / tr (G + ridge I)^½
-    (BATCHOPT of SRDV11, with a ridge), for given M the functions are kernel ridge regression; each round does one and
-    the other, so the objective never rises.
+    (BATCHOPT of SRDV11, with a ridge), for given M the functions are kernel ridge regression; each round computes both
+    in turn, so the objective never rises.
 
     Parameters
     ----------
     ridge : float > 0
-        Keeps M positive definite, without which a round could not leave the span of the last.
+        Keeps M positive definite; otherwise a round could not leave the span of the previous one.
     tolerance : float > 0
-        It ends when a round lowers the objective by less than this part.
+        The relative decrease of the objective below which the rounds end.
     steps : int
-        Most rounds.
+        The maximum number of rounds.
 
     Notes
     -----
@@ -101,9 +101,9 @@ def relation_of(relation: BatchRelation | None) -> BatchRelation:
     Raises
     ------
     TypeError
-        If it is no relation.
+        If it is not a relation.
     ValueError
-        If it is one that is learned online, which has no matrix before it has seen a stream.
+        If it is learned online, because it has no matrix before a stream.
     """
     if relation is None:
         return DEFAULT

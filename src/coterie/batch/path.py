@@ -1,4 +1,4 @@
-"""Select the relation and the filter's parameter by cross-validation."""
+"""Select the relation between tasks and the regularisation parameter by cross-validation."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class RidgePath:
     Attributes
     ----------
     model : MultitaskKernelRidge
-        The model asked about, unfitted.
+        The model, unfitted.
     relations : list
         The relations tried.
     varied : str
         The parameter that varies: "alpha", "steps" or "threshold".
     values : list
-        Its values.
+        The values of this parameter.
     tasks : list
         The tasks.
     errors : ndarray, shape (n_relations, n_values, n_tasks)
-        Mean squared error of each task on rows left out, NaN for a task without rows.
+        The mean squared error of each task on held-out rows, NaN for a task without rows.
     counts : ndarray, shape (n_tasks,)
         The number of outputs of each task.
     """
@@ -101,26 +101,26 @@ def ridge_path(
 ) -> RidgePath:
     """Compute errors on rows left out along the values of alpha (or steps, or threshold), and for several relations.
 
-    A spectrum is computed once for each relation (of shared inputs: once in all) and serves every value. With G the
-    matrix Q + alpha I and c = G⁻¹y, the rows F that are left out are missed by (G⁻¹_FF)⁻¹ c_F; for single rows that is
-    c_i / (G⁻¹)_ii. Where each row holds the outputs of all tasks, all of them are left out together.
+    One spectrum per relation (for shared inputs, one in total) serves all values. With G = Q + alpha I and c = G⁻¹y,
+    the errors on held-out rows F are (G⁻¹_FF)⁻¹ c_F; for single rows this is c_i / (G⁻¹)_ii. If each row has the
+    outputs of all tasks, all of them are held out together.
 
     Parameters
     ----------
     model : MultitaskKernelRidge
-        Its kernel, filter, risk; alpha, or the varied parameter of its filter, is taken from ``values``.
+        The model with its kernel, filter and risk; alpha, or the parameter of its filter, is replaced by ``values``.
     X, y, task, tasks
-        As in :meth:`MultitaskKernelRidge.fit`.
+        See :meth:`MultitaskKernelRidge.fit`.
     values : sequence, optional
-        Without, 50 values of alpha from 1e-4 to 1e4, or 1, 2, 4, ... 512 steps. A threshold has no default.
+        By default 50 values of alpha from 1e-4 to 1e4, or 1, 2, 4, ... 512 steps. A threshold has no default.
     relations : sequence, optional
-        The relations to try, as ``[MeanRegularized(b=b) for b in ...]``; the model's own without, and
-        ``MixedEffect(omega=0.5)`` where it has none.
+        The relations to try, such as ``[MeanRegularized(b=b) for b in ...]``. By default the model's relation, or
+        ``MixedEffect(omega=0.5)`` if it has none.
     folds : None, int or array of shape (n,), optional
-        None leaves out one row at a time, with Tikhonov's filter only; a number deals the rows of each task out to so
-        many folds; an array names the fold of each row. For other filters every fold has a spectrum of its own.
+        None holds out one row at a time, with Tikhonov's filter only; a number splits the rows of each task into this
+        many folds; an array has the fold of each row. For other filters every fold has its own spectrum.
     seed : int
-        Seed for dealing rows out to folds.
+        The seed of the split into folds.
 
     Returns
     -------
@@ -130,16 +130,16 @@ def ridge_path(
     Raises
     ------
     ValueError
-        For values out of range, folds of which there are not two, or rows left out one by one with another filter.
+        For values out of range, fewer than two folds, or single held-out rows with another filter than Tikhonov's.
     TypeError
-        For a model that is no ridge regression.
+        For a model that is not a ridge regression.
     MemoryError
         If the spectrum would not fit in memory.
 
     Notes
     -----
-    With ``risk="tasks"`` the weights of rows, and with ``center=True`` the mean that is subtracted, are those of all
-    rows, also while some are left out.
+    The weights of rows with ``risk="tasks"``, and the subtracted mean with ``center=True``, are those of all rows,
+    including held-out ones.
 
     Examples
     --------

@@ -28,15 +28,15 @@ class Problem:
     Attributes
     ----------
     kernel : kernel
-        k.
+        The kernel k.
     relation : relation or None
-        How tasks share.
+        The relation between tasks.
     points : Points
         The records.
     tasks : Index
         The tasks.
     codes : ndarray of int64, shape (n,), or None
-        The task of each record; None where each has the outputs of all tasks, one per column of Y.
+        The task of each record; None if each has the outputs of all tasks, one per column of Y.
     Y : ndarray, shape (n, p)
         The outputs, weighted.
     roots : ndarray, shape (T,)
@@ -92,7 +92,7 @@ def problem_of(
     Raises
     ------
     ValueError
-        For outputs that are no finite numbers, of another length, or not of as many columns as there are tasks.
+        If outputs are not finite numbers, have another length, or another number of columns than there are tasks.
     """
     rows = model._training_rows(X, task, shared=np.asarray(plain(y)).ndim == 2)
     n = len(rows.points.squares)

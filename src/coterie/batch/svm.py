@@ -30,7 +30,7 @@ class MultitaskSVC(BatchClassifier):
     Parameters
     ----------
     kernel, relation
-        As in :class:`MultitaskKernelRidge`.
+        See :class:`MultitaskKernelRidge`.
     C : float > 0
         Weight of the losses.
     tol : float > 0
@@ -38,16 +38,16 @@ class MultitaskSVC(BatchClassifier):
     dtype : {"float64", "float32"}
         Type of the coefficients; the machine is solved in 64 bits.
     task_column, new_task
-        As in :class:`MultitaskKernelRidge`.
+        See :class:`MultitaskKernelRidge`.
 
     Attributes
     ----------
     support_ : ndarray of int64
         The rows that are support vectors of any machine.
     dual_coef_ : ndarray
-        Their coefficients y_i alpha_i, one column a machine (or a vector).
+        Their coefficients y_i alpha_i, one column per machine (or a vector).
     intercept_ : ndarray, shape (n_machines,)
-        Not penalised and the same for all tasks; a kernel with a constant part gives tasks intercepts of their own.
+        The intercept of all tasks, not penalised; a kernel with a constant part adds an intercept per task.
 
     Notes
     -----
@@ -105,18 +105,18 @@ class MultitaskSVR(BatchEstimator):
     Parameters
     ----------
     kernel, relation
-        As in :class:`MultitaskKernelRidge`.
+        See :class:`MultitaskKernelRidge`.
     C : float > 0
         Weight of the losses.
     epsilon : float >= 0
         Errors up to it cost nothing.
     tol, dtype, task_column, new_task
-        As in :class:`MultitaskSVC`.
+        See :class:`MultitaskSVC`.
 
     Attributes
     ----------
     support_, dual_coef_, intercept_
-        As in :class:`MultitaskSVC`.
+        See :class:`MultitaskSVC`.
 
     Raises
     ------

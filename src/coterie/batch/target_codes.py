@@ -56,11 +56,12 @@ class Classes:
     Attributes
     ----------
     classes : ndarray
-        The labels, sorted; the columns of y where there are several labels per row.
+        The labels, sorted; the columns of y if rows have several labels.
     codes : ndarray, shape (n_classes, p), or None
-        The output that each class should have; None where there are several labels per row (one output per label).
+        The target output of each class; None if rows have several labels (one output per label).
     middle : float
-        Half-way between the outputs 0 and 1 of labels that a row has not and has; 0 for machines, whose are -1 and +1.
+        The midpoint of the target outputs of absent and present labels: 0.5 for 0 and 1, 0 for -1 and +1 (support
+        vector machines).
     """
 
     classes: Array
@@ -195,7 +196,8 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
     Raises
     ------
     ValueError
-        For one class only, a y that is no classification, a coding without a row for each class, or other than n rows.
+        For one class only, a y that is not a classification, a coding without a row for each class, or other than n
+        rows.
     """
     from sklearn.utils import check_array, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target

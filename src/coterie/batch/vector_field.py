@@ -212,9 +212,9 @@ class VectorFieldRidge(Parameters):
     ----------
     kernel : kernel of fields, optional
         ``DivergenceFree``, ``CurlFree``, ``FieldMixture`` or ``Separable``;
-        ``FieldMixture(mix=0.5, sigma=1.0)`` without.
+        by default ``FieldMixture(mix=0.5, sigma=1.0)``.
     alpha : float > 0
-        As in :class:`MultitaskKernelRidge`.
+        See :class:`MultitaskKernelRidge`.
 
     Attributes
     ----------
@@ -311,7 +311,7 @@ class VectorFieldRidge(Parameters):
         Raises
         ------
         ValueError
-            If the points and their coefficients do not fit together, or not the kernel.
+            If the points, their coefficients and the kernel do not fit together.
         """
         kernel = self._kernel()
         if data:

@@ -28,21 +28,21 @@ def confidence_width(
     Parameters
     ----------
     log_determinant : float
-        ln det(I + G / ridge), G being the multitask Gram matrix of the records learned: Σ ln(1 + q / ridge) over them,
-        with the q of each before it was learned.
+        ln det(I + G / ridge) with the multitask Gram matrix G of the learned records; equal to Σ ln(1 + q / ridge) with
+        the q of each record before it was learned.
     complexity : float
-        u'(A ⊗ I)u of the true weights, or what it does not exceed; :func:`coterie.bounds.perceptron_bounds.penalty`.
+        u'(A ⊗ I)u of the true weights, or an upper bound; see :func:`coterie.bounds.perceptron_bounds.penalty`.
     sigma : float >= 0
-        Rewards are u_i·x and noise whose moments are those of a normal one of this deviation at most (subgaussian).
+        The subgaussian parameter of the noise, for rewards u_i·x + noise; the deviation of normal noise.
     delta : float
-        The probability that it does not hold.
+        The probability that the bound does not hold.
     ridge : float > 0
         The learner's ridge.
 
     Raises
     ------
     ValueError
-        If ridge is not positive, or delta not between 0 and 1.
+        If ridge is not positive, or delta is not between 0 and 1.
 
     Examples
     --------
@@ -64,11 +64,11 @@ class RegretBound:
     rounds : int
         T, the number of records chosen.
     log_determinant : float
-        ln det(I + G / ridge), G being the multitask Gram matrix of these.
+        ln det(I + G / ridge) with the multitask Gram matrix G of these records.
     width : float
-        β after the last of them, :func:`confidence_width`.
+        β after the last record, see :func:`confidence_width`.
     radius : float
-        Z = max M_ii ‖x‖² / ridge over them.
+        Z = max M_ii ‖x‖² / ridge over these records.
     """
 
     rounds: int
@@ -104,8 +104,8 @@ def regret_bound(
         2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge)),
         β = sigma √(ln det(I + G / ridge) + 2 ln(1 / delta)) + √(ridge · u'(A ⊗ I)u),    Z = max M_ii ‖x‖² / ridge.
 
-    Under a graph u'(A ⊗ I)u = Σ ‖u_i‖² + Σ_(i,j) ‖u_i - u_j‖² over its edges: alike neighbours are cheap. This is
-    the paper's Theorem 1, whose ridge is 1, in other constants: by (a + b)² <= 2a² + 2b² it is below
+    Under a graph u'(A ⊗ I)u = Σ ‖u_i‖² + Σ_(i,j) ‖u_i - u_j‖² over its edges, which is small for similar neighbours.
+    It is the paper's Theorem 1, which has ridge = 1, with other constants: by (a + b)² <= 2a² + 2b² it is below
 
         2 √(T (2 sigma² (ln det(I + G) + 2 ln(1 / delta)) + 2 u'(A ⊗ I)u) · (1 + Z) ln det(I + G)).
 
@@ -116,20 +116,20 @@ def regret_bound(
     Parameters
     ----------
     X : array or sparse matrix, shape (T, d)
-        The records that were chosen.
+        The chosen records.
     task : array of int, shape (T,)
-        The task of each, as rows of U and M.
+        The task of each record, as row numbers of U and M.
     U : array, shape (K, d)
         The true weights.
     M : array, shape (K, K)
-        The A⁻¹ that is learned with, on the scale of :func:`coterie.bounds.geometry_bounds.second_order_bound`.
+        The A⁻¹ of the learner, on the scale of :func:`coterie.bounds.geometry_bounds.second_order_bound`.
     sigma, delta, ridge
-        As in :func:`confidence_width`; β was made with the u'(A ⊗ I)u of U.
+        See :func:`confidence_width`; β must have been computed with the u'(A ⊗ I)u of U.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or as :func:`confidence_width`.
+        If shapes do not fit, ridge is not positive, or delta is not between 0 and 1.
 
     Examples
     --------

@@ -31,7 +31,7 @@ class Comparators:
     M : array, shape (K, K)
         A⁻¹ of the relation, rows in the order of ``trace.tasks``.
     from_round : sequence of int
-        The round, from 0, in which each comparator takes over; the first is 0.
+        The first round, from 0, of each comparator; the first one is 0.
     coefficients : sequence of arrays, shape (K, m)
         The C of each comparator.
 
@@ -70,7 +70,7 @@ class Comparators:
         Raises
         ------
         ValueError
-            If X has not one row per round, or records are longer than 1.
+            If X does not have one row per round, or records are longer than 1.
         """
         if X.shape[0] != trace.n:
             raise ValueError(f"X must have one row per round, shape ({trace.n}, d), got shape {X.shape}")
@@ -100,9 +100,9 @@ class BudgetBound:
     loss : float
         L, the hinge loss of the comparators.
     shift : float
-        S, the distance by which they shifted in all.
+        S, the total distance of the shifts.
     epsilon : float or None
-        The smallest epsilon whose class the comparators are in (Theorem 1).
+        The smallest epsilon for which Theorem 1 covers the comparators.
     """
 
     mistakes: float
@@ -135,7 +135,7 @@ def random_removal_bound(trace: Trace, X: RowMatrix, comparators: Comparators, s
     Raises
     ------
     ValueError
-        If the comparators are too long for the budget, eps being 1 or more, or records longer than 1.
+        If the comparators are too long for the budget (eps >= 1), or records are longer than 1.
 
     Examples
     --------
@@ -207,10 +207,10 @@ def shifting_forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparator
 
         (2 L + U² + 2 (R + lambda (B + 1)) S) / (1 - (1 - phi) / (1 + phi) U² - 2 lambda (1 + R) - lambda²),
 
-    L being summed over the rounds with a mistake. Proof: in the space of K / c² a mistake brings f nearer to g by
-    2 y g(x) - 1 at least, as squared distance; shrinking costs (1 - phi) / (1 + phi) U² at most; the oldest leaves with
-    2 lambda y (f(x) - g(x)) - lambda², of which the second term is taken together with what its record brought when it
-    came; and a shift of g costs 2 R times its length, and 2 lambda for each record that is there meanwhile.
+    L being summed over the rounds with a mistake. Proof, by the squared distance of f and g in the space of K / c²: a
+    mistake decreases it by at least 2 y g(x) - 1; shrinking increases it by at most (1 - phi) / (1 + phi) U²; removing
+    the oldest vector by 2 lambda y (f(x) - g(x)) - lambda², where the term with g is combined with the decrease when
+    that vector was added; and a shift of g by at most 2 R times its length, plus 2 lambda per vector present meanwhile.
 
     Parameters
     ----------

@@ -50,8 +50,8 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
 
         mistakes <= L + sqrt((ridge u'(A ⊗ I)u + Σ (u_i·x)²) Σ_j ln(1 + λ_j / ridge)),
 
-    λ_j being the eigenvalues of G_st = M_{i_s i_t} x_s·x_t. The paper has ridge = 1. It holds for a relation that did
-    not change on the way and without delay.
+    λ_j being the eigenvalues of G_st = M_{i_s i_t} x_s·x_t. The paper has ridge = 1. It holds for an unchanged relation
+    and without delay.
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
     X : array or sparse matrix, shape (n, d)
         The records of the stream.
     U : array, shape (K, d)
-        The comparator; row i is that of ``trace.tasks[i]``.
+        The comparator; row i is for ``trace.tasks[i]``.
     M : array, shape (K, K)
-        The A⁻¹ that is learned with, in the order of ``trace.tasks``: its scale matters, relative to ridge. It is
-        ``relation_matrix_``, but M_ij / sqrt(M_ii M_jj) of that for :class:`~coterie.HalfUpdate` and ``share=``.
+        The A⁻¹ of the learner, in the order of ``trace.tasks``, on the scale of its ridge: ``relation_matrix_``, but
+        M_ij / sqrt(M_ii M_jj) of it for :class:`~coterie.HalfUpdate` and ``share=``.
     ridge : float > 0
         The learner's ridge.
 
@@ -165,12 +165,12 @@ def p_norm_bound(trace: Trace, X: RowMatrix, U: ArrayLike, T: ArrayLike, p: floa
     Parameters
     ----------
     trace, X, U
-        As in :func:`second_order_bound`, for a :class:`~coterie.geometries.PNormMultitaskPerceptron`.
+        See :func:`second_order_bound`; the trace of a :class:`~coterie.geometries.PNormMultitaskPerceptron`.
     T : array, shape (K, K)
-        M, its square root or I, as the learner's ``transformation`` says, in the order of ``trace.tasks``; a factor of
-        it cancels.
+        M, its square root or I, according to the learner's ``transformation``, in the order of ``trace.tasks``; a
+        factor cancels.
     p : float >= 2
-        The learner's p, unchanged on the way.
+        The learner's p, the same in all rounds.
 
     Raises
     ------
@@ -212,11 +212,11 @@ class PotentialBound:
     radius : float
         X, the largest ‖(T ⊗ I)φ‖ of these rounds, in the potential's norm.
     scale : float
-        The c for which the bound was found least.
+        The c of the least bound found.
     complexity : float
-        Φ(c (T ⊗ I)⁻¹u) / (rate c).
+        Φ(c (T ⊗ I)⁻¹u) / (rate c), with the learner's rate.
     curvature : float
-        rate · smoothness · X² / (2c), below 1.
+        rate · smoothness · X² / (2c), below 1, with the smoothness of the potential.
     """
 
     loss: float
@@ -241,34 +241,35 @@ def potential_bound(
 
         mistakes <= (L + Φ(c (T ⊗ I)⁻¹u) / (rate c)) / (1 - rate · smoothness · X² / (2c)).
 
-    Proof: the sum v of the moves has Φ*(v) <= ½ m rate² smoothness X², for every mistake has y w·z <= 0; and by
-    Fenchel and Young Φ*(v) >= c u'(T ⊗ I)⁻¹v - Φ(c (T ⊗ I)⁻¹u), where the product is rate (m - L) at least. With a
-    p-norm the best c makes it m - L <= X V sqrt((p - 1) m), a little less than :func:`p_norm_bound` has; with the
-    exponentiated gradient, for ‖(T ⊗ I)⁻¹u‖_1 = V, it grows with X² V² ln 2N at the best rate.
+    Proof: the sum v of the updates has Φ*(v) <= ½ m rate² smoothness X², because every mistake has y w·z <= 0; and by
+    Fenchel and Young Φ*(v) >= c u'(T ⊗ I)⁻¹v - Φ(c (T ⊗ I)⁻¹u), where the product is at least rate (m - L). For a
+    p-norm and the best c this is m - L <= X V sqrt((p - 1) m), a little less than :func:`p_norm_bound`; for the
+    exponentiated gradient and ‖(T ⊗ I)⁻¹u‖_1 = V, it grows with X² V² ln 2N at the best rate.
 
     Parameters
     ----------
     trace, X, U
-        As in :func:`second_order_bound`, for a :class:`~coterie.geometries.PotentialMultitaskPerceptron`.
+        See :func:`second_order_bound`; the trace of a :class:`~coterie.geometries.PotentialMultitaskPerceptron`.
     T : array, shape (K, K)
-        M, its square root or I, as the learner's ``transformation`` says, in the order of ``trace.tasks``; with its
-        scale.
+        M, its square root or I, according to the learner's ``transformation``, in the order of ``trace.tasks``; its
+        scale matters.
     potential : potential
-        The learner's, the number of weights having been the same on the way where it counts them.
+        The learner's potential; if it depends on the number of weights, this must not have changed.
     rate : float > 0
-        The learner's.
+        The learner's rate.
 
     Returns
     -------
     PotentialBound
-        For the best c found; ``mistakes`` is infinite where no c has a finite Φ and a small enough curvature. O(m K d).
+        The bound for the best c found; ``mistakes`` is infinite if no c has a finite Φ and a curvature below 1.
+        O(m K d).
 
     Raises
     ------
     ValueError
         If shapes do not fit, or the rate is not positive.
     TypeError
-        If the potential lacks what a bound needs to know.
+        If the potential does not have the methods that a bound needs.
 
     Examples
     --------
@@ -313,8 +314,8 @@ def heterogeneous_bound(
         mistakes <= L + c q + sqrt(c q L),    q = Σ_k ‖u_k‖² + b K Σ (u_i·x_i - mean_k u_k·x_k)²,
 
     c being the largest φ_i'(I + zz')⁻¹φ_i of these rounds, z = sqrt(b K)(φ_i - φ/K). For instances of unit length c is
-    (K (b + 1) - b) / (b K (K - 1) + K). With a relation z = sqrt(b K) Σ_k S_ik φ_k, S = (A - I)^½ for A of least
-    eigenvalue 1, and Σ (z·u)² is the sum of q: the proof of theorem 6 holds for any z.
+    (K (b + 1) - b) / (b K (K - 1) + K). With a relation z = sqrt(b K) Σ_k S_ik φ_k, S = (A - I)^½ for an A with least
+    eigenvalue 1, and the second term of q is Σ (z·u)²: the proof of theorem 6 holds for any z.
 
     Parameters
     ----------
@@ -333,7 +334,7 @@ def heterogeneous_bound(
     Raises
     ------
     ValueError
-        If there is not one array and one vector per task, of one row per round, or not one row of M.
+        If there is not one array with one row per round, one vector, and one row of M per task.
 
     Examples
     --------
@@ -387,7 +388,7 @@ class SpectralBound:
     loss : float
         L, the comparator's hinge loss, summed over the rounds with a mistake.
     complexity : float
-        q, as in :func:`heterogeneous_bound`.
+        The q of :func:`heterogeneous_bound`.
     energy : float
         Σ φ_i'A_t⁻¹φ_i, summed over the same rounds.
     """
@@ -413,15 +414,14 @@ def heterogeneous_spectral_bound(
 
     with the z of :func:`heterogeneous_bound`.
 
-    Proof: v'A⁻¹v grows by φ_i'A_t⁻¹φ_i at most at a mistake, for 2 y v'A_t⁻¹φ_i <= 0 and A only grows; and u·v, which
-    is m - L at least, is sqrt(u'A u · v'A⁻¹v) at most, with u'A u = q. Each term is at most the φ_i'(I + M_t)⁻¹φ_i of
-    :func:`heterogeneous_bound`, and smaller the more of A's spectrum lies along the data: it is that of the matrix that
-    the rounds have made, not of one round.
+    Proof: a mistake increases v'A⁻¹v by at most φ_i'A_t⁻¹φ_i, because 2 y v'A_t⁻¹φ_i <= 0 and A only grows; and u·v is
+    at least m - L and at most sqrt(u'A u · v'A⁻¹v), with u'A u = q. Each term is at most the φ_i'(I + M_t)⁻¹φ_i of
+    :func:`heterogeneous_bound`, because A_t sums over all rounds so far, and M_t is of one round.
 
     Parameters
     ----------
     trace, X, U, b, M
-        As in :func:`heterogeneous_bound`.
+        See :func:`heterogeneous_bound`.
 
     Returns
     -------
@@ -431,7 +431,7 @@ def heterogeneous_spectral_bound(
     Raises
     ------
     ValueError
-        If there is not one array and one vector per task, of one row per round.
+        If there is not one array with one row per round and one vector per task.
 
     Examples
     --------

@@ -44,9 +44,9 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
 
         mistakes <= L + c q + sqrt(c q L),    c = max‖x‖² max_i M_ii,    q = u'(A ⊗ I)u,
 
-    L being the comparator's hinge loss, Σ max(0, 1 - y u_i · x), on the rounds with a mistake; those rounds are enough
-    for max‖x‖ too. It holds for the rule :class:`~coterie.rules.Perceptron` under a relation that did not change on the
-    way (all tasks known from the start), without averaging and delay. A factor of A cancels in c q.
+    with the comparator's hinge loss L = Σ max(0, 1 - y u_i · x). L and max‖x‖ are over the rounds with a mistake only.
+    It holds for the rule :class:`~coterie.rules.Perceptron` under an unchanged relation (all tasks known from the
+    start), without averaging and delay. A factor of A cancels in c q.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
     X : array or sparse matrix, shape (n, d)
         The records of the stream.
     U : array, shape (K, d)
-        The comparator; row i is that of ``trace.tasks[i]``.
+        The comparator; row i is for ``trace.tasks[i]``.
     penalty : float
         u'(A ⊗ I)u.
     max_diagonal : float
@@ -69,7 +69,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
     Raises
     ------
     ValueError
-        If X has not one row per round, or U not one row per task and one column per feature.
+        If X does not have one row per round, or U does not have one row per task and one column per feature.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class ShiftingBound:
     Attributes
     ----------
     loss : float
-        L, the hinge loss of the comparators in force, summed over the rounds with a mistake.
+        L, the hinge loss of the current comparators, summed over the rounds with a mistake.
     radius : float
         c, max‖x‖² over those rounds times max_i M_ii.
     path : float
@@ -166,10 +166,10 @@ def shifting_bound(
 ) -> ShiftingBound:
     """Bound the mistakes of a multitask Perceptron on a drifting stream by a moving comparator.
 
-    As :func:`mistake_bound`, for comparators u_t that may change from round to round, and weights that fade by
-    gamma = 2^(-1/half_life) a round, shared and own parts alike (``Forgetting``). With a_t = <u_t, w_t>
-    in the inner product of A ⊗ I, a mistake gives a_{t+1} >= gamma (a_t + 1 - loss_t) - ‖u_{t+1} - u_t‖ ‖w_{t+1}‖, and
-    ‖w_t‖² / gamma² is at most c times the mistakes before and at most c / (1 - gamma²); summed over the rounds this is
+    It extends :func:`mistake_bound` to comparators u_t that may change from round to round, and to weights that decay
+    by gamma = 2^(-1/half_life) per round, both shared and own ones (``Forgetting``). With a_t = <u_t, w_t> in the inner
+    product of A ⊗ I, a mistake gives a_{t+1} >= gamma (a_t + 1 - loss_t) - ‖u_{t+1} - u_t‖ ‖w_{t+1}‖, and ‖w_t‖² /
+    gamma² is at most c times the mistakes before and at most c / (1 - gamma²); summed over the rounds this is
 
         mistakes <= L + Q sqrt(c mistakes)    and    mistakes <= L + Q sqrt(c / (1 - gamma²)).
 
@@ -178,11 +178,11 @@ def shifting_bound(
     Parameters
     ----------
     trace, X
-        As in :func:`mistake_bound`.
+        See :func:`mistake_bound`.
     U : array, shape (P, K, d)
         The comparators.
     when : array of int, shape (n,)
-        The number of the comparator that is in force in each round.
+        The number of the comparator of each round.
     M : array, shape (K, K)
         A⁻¹, such as a relation matrix; a factor of it cancels.
     half_life : float > 0
@@ -245,27 +245,26 @@ class WorstStream(NamedTuple):
 def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:
     """Make a stream with a mistake in every round for any model: the lower bound that CCG08 §8 asks for.
 
-    Records are unit vectors that never come twice: ``shared`` of them, each to a task drawn at random, and ``own`` for
-    each task. The label is whatever the model did not predict; labels take turns where its margin is zero, which any
-    label makes a mistake. So **every** algorithm makes
+    Records are different unit vectors: ``shared`` of them, each for a random task, and ``own`` for each task. The label
+    is the one that the model did not predict; if its margin is zero, every label is a mistake, and labels alternate. So
+    **every** algorithm makes
 
         m = shared + own K
 
-    mistakes, and task vectors that agree on all shared features, each with features of its own beside them, have margin
-    one everywhere: no loss, and ‖u_i - u_j‖² = 2 own. Under :class:`~coterie.HalfUpdate` Theorem 1 then allows
-    2 (K shared + K² own) / (K + 1), which is less than 2 m: no algorithm can be better than by that factor, whatever
-    the tasks have in common.
+    mistakes. Task vectors that agree on all shared features, and have their own features in addition, have margin one
+    in every round: no loss, and ‖u_i - u_j‖² = 2 own. Under :class:`~coterie.HalfUpdate` the bound of Theorem 1 is then
+    2 (K shared + K² own) / (K + 1), which is less than 2 m: no algorithm improves on it by more than a factor of 2.
 
     Parameters
     ----------
     model : classifier of two labels
-        An online estimator that takes ``task=``, unfitted; it is cloned, and not changed.
+        An unfitted online estimator with ``task=``; it is cloned, and not changed.
     tasks : sequence of task labels
-        K of them.
+        The K tasks.
     shared, own : int >= 0
-        The numbers of records of all tasks together, and of each task by itself; not both 0.
+        The numbers of records shared by all tasks, and of each task; not both 0.
     seed : int
-        Of the order, and of who meets which shared record.
+        The seed of the order, and of the tasks of shared records.
 
     Raises
     ------
@@ -311,16 +310,16 @@ def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
 
         risk(w̄) <= (1/T) Σ loss_t(w_(t-1)) + sqrt((2/T) ln(1 / delta))    (3.1.22).
 
-    That is what ``average=True`` predicts by. The thesis applies it to the hinge loss, for which it does not hold: that
-    exceeds 1. Take a loss that is convex and at most 1 for the margins there are, such as |y - margin| / 2 of
-    margins from -1 to 1.
+    w̄ are the weights of ``average=True``. The thesis applies the theorem to the hinge loss, but that can exceed 1. Use
+    a loss that is convex and at most 1 for the margins of the stream, such as |y - margin| / 2 for margins from -1 to
+    1.
 
     Parameters
     ----------
     losses : array, shape (T,)
-        The loss of each round, by the weights before it.
+        The loss of each round, with the weights before it.
     delta : float in (0, 1]
-        How likely the bound may fail.
+        The probability that the bound does not hold.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class ViewBound:
     p : float
         The exponent.
     views : int
-        K.
+        The number of views, K.
     """
 
     loss: float
@@ -70,7 +70,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     trace : Trace
         The trace of the first pass.
     X : list of blocks or dictionary name -> block
-        The views of the stream, as the model had them.
+        The views of the stream, as for the model.
     U : array, shape (K, d)
         The comparator, one row per view.
     p : float >= 1
@@ -79,7 +79,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     Raises
     ------
     ValueError
-        If X has not one row per round, or U not one row per view and one column per feature.
+        If X does not have one row per round, or U does not have one row per view and one column per feature.
 
     Examples
     --------
@@ -113,14 +113,14 @@ def orthogonal_view_bound(
     Parameters
     ----------
     trace, X, p
-        As in :func:`view_bound`.
+        See :func:`view_bound`.
     U : list of arrays or dictionary name -> array
         The comparator of each view, shapes (d_k,).
 
     Raises
     ------
     ValueError
-        If X has not one row per round, or U not one comparator of the right length a view.
+        If X does not have one row per round, or U does not have one comparator of the right length per view.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def orthogonal_view_bound(
 def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBound:
     """Bound the mistakes of a multitask Perceptron under ``Spectral(p)`` by a comparator (CCG08 Theorem 10).
 
-    A record of task i is a matrix whose only column that is not 0 is the i-th, of Schatten norm ‖x‖. So for every
+    A record of task i is a matrix with x in column i and 0 in all others, which has the Schatten norm ‖x‖. So for every
     comparator U, a linear classifier u_i for each task,
 
         mistakes <= L + (2p - 1)(XU)² + XU sqrt((2p - 1) L),
@@ -156,8 +156,8 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
     with X = max‖x‖, U the Schatten-2q norm of the comparator, 2q = 2p / (2p - 1), and L its hinge loss,
     Σ max(0, 1 - y u_i · x); rounds with a mistake are enough for X and L. It holds for the rule
     :class:`~coterie.rules.Perceptron`, from the first record on, without averaging and delay, whenever tasks arrive. It
-    is least for p = 1, independent tasks: U grows with p, and the gain that the paper sees comes from records of many
-    columns, whose Schatten norm falls.
+    is least for p = 1, independent tasks: U grows with p, and the gain in the paper is for records with many non-zero
+    columns, whose Schatten norm falls with p.
 
     Parameters
     ----------
@@ -166,14 +166,14 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
     X : array or sparse matrix, shape (n, d)
         The records of the stream.
     U : array, shape (K, d)
-        The comparator; row i is that of ``trace.tasks[i]``.
+        The comparator; row i is for ``trace.tasks[i]``.
     p : float >= 1
         The relation's p.
 
     Raises
     ------
     ValueError
-        If X has not one row per round, or U not one row per task and one column per feature.
+        If X does not have one row per round, or U does not have one row per task and one column per feature.
 
     Examples
     --------

@@ -227,7 +227,7 @@ def explain_record(
     Raises
     ------
     InputError
-        If the text is no record, or the model cannot read it or refuses its task.
+        If the text is not a record, or the model does not support it or its task.
     """
     from coterie.evaluation.stream_model import stream_model_of
 

@@ -38,7 +38,7 @@ def require_outputs(
     inputs : iterable of paths
         All files that the command reads.
     force : bool
-        Whether existing files may be replaced.
+        True to replace existing files.
     updated : Path or None
         A model that may be replaced without ``force``, even if it is read.
     """

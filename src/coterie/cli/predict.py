@@ -127,7 +127,7 @@ class PredictedBlock(NamedTuple):
         The columns ``place`` (of several files ``"FILE:LINE"``), ``task``, ``prediction``, ``margin``, ``probability``
         (of the second class), ``low`` and ``high``, if the model has them.
     probabilities : dict of label to list, or None
-        The probabilities of each label, if they are wanted.
+        The probabilities of each label, if requested.
     copied : dict of str to list
         The columns that the reader copies.
     """
@@ -149,7 +149,7 @@ def predict_records(
     Parameters
     ----------
     model : estimator
-        With its encoder.
+        The model, with its encoder.
     reader : Reader
         Made with the model's encoder and ``update=False``.
     level : float, optional

@@ -28,11 +28,11 @@ class AdaptiveGradient:
     Parameters
     ----------
     step : float > 0
-        The rate; 0.5 to 1 differ by about one percent of the mistakes.
+        The rate; from 0.5 to 1 the mistakes differ by about one percent.
     start : float > 0
-        What Q starts from; it matters for the first record of a weight only.
+        The initial value of Q; it has an effect only on the first update of a weight.
     storage
-        As in :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
+        See :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
 
     Raises
     ------
@@ -85,27 +85,25 @@ class CoinBetting:
     Parameters
     ----------
     alpha : float > 0
-        The caution of the first bets; 1 to 30 differ little.
+        The caution of the first bets; values from 1 to 30 differ little.
     wealth : float > 0
         The initial wealth of all rows of a task, relative to L.
     storage
-        As in :class:`coterie.hypotheses.LinearWeights`; each weight takes four times the memory.
+        See :class:`coterie.hypotheses.LinearWeights`; each weight takes four times the memory.
 
     Raises
     ------
     ValueError
         If alpha or wealth is not positive and finite, or for an unknown storage.
 
-    Notes
-    -----
-    Orabona and Tommasi, "Training deep networks without learning rates through coin betting", 2017, algorithm 2, for
-    gradients of a logistic or another convex loss. Their algorithm 1, in which rewards may be negative, alpha is 0, L
-    is known from the start and bets are slightly smaller, has the regret, against any u,
+    Notes ----- Orabona and Tommasi, "Training deep networks without learning rates through coin betting", 2017,
+    algorithm 2, for gradients of a logistic or another convex loss. Their algorithm 1, with possibly negative rewards,
+    alpha = 0, a known L and slightly smaller bets, has the regret against any u
 
         Σ_j |u_j| sqrt(L_j (G_j + L_j) ln(1 + (G_j + L_j)² u_j² / L_j²)) + L_j.
 
-    For the form above none is proven: it never has less to bet than in the beginning, and gradients that turn after a
-    long while cost it more. Tests hold its log loss to that bound on streams of random, noisy, separable and equal
+    No bound is proven for the form above: it always bets at least its initial wealth, so late changes of the gradients'
+    sign cost more. Tests check that its log loss satisfies the bound on streams of random, noisy, separable and equal
     labels.
 
     Examples
@@ -142,20 +140,21 @@ LEAST_NOISE = 1e-50
 class DiagonalAROW:
     """Diagonal AROW: a mean and a variance for each weight of the tasks and their groups.
 
-    The prior variance S of a row's weights is the row's weight in M: with share s, s for what is shared and 1 - s for
-    what is a task's own. With r = noise · ‖x‖² / nnz(x) and v = Σ S_j x_j² over the rows of the task,
+    The prior variance S of a row's weights is the row's weight in M: with share s, s for the shared row and 1 - s for a
+    task's own. With r = noise · ‖x‖² / nnz(x), where ``noise`` is the parameter r, and v = Σ S_j x_j² over the rows of
+    the task,
 
         alpha = max(0, 1 - y·margin) / (v + r),    w_j += alpha y S_j x_j,    S_j <- S_j / (1 + S_j x_j² / r).
 
-    Being relative to the record, one noise serves text and few features alike; in the paper (Crammer, Kulesza and
+    Because it is relative to the record, one noise suits both text and few features; in the paper (Crammer, Kulesza and
     Dredze, "Adaptive regularization of weight vectors", NIPS 2009) r is a constant.
 
     Parameters
     ----------
     r : float > 0
-        How noisy labels are: 3 for text, 10 in general, 30 where labels are noisy.
+        The noise of the labels: 3 for text, 10 in general, 30 for noisy labels.
     storage
-        As in :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
+        See :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
 
     Raises
     ------

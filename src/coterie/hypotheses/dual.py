@@ -24,9 +24,9 @@ class Dual:
     Parameters
     ----------
     kernel : kernel
-        Of :mod:`coterie.kernels`.
+        One of :mod:`coterie.kernels`.
     budget : budget
-        Of :mod:`coterie.budgets`.
+        One of :mod:`coterie.budgets`.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from coterie.numeric.dual.stores import empty_store
 class FullCovariance:
     """All weights of all tasks with their full covariance, with the prior M ⊗ I (CCG08 §4).
 
-    With φ the record x in the block of its task, S = Σ φφ'/r and b = Σ yφ/r over the records moved on,
+    With φ the record x in the block of its task, S = Σ φφ'/r and b = Σ yφ/r over the records with an update,
 
         P = (A ⊗ I + S)⁻¹,    W = P b,    mean of a margin f = W·φ,    its variance q = φ'Pφ,
 
@@ -26,10 +26,10 @@ class FullCovariance:
     Parameters
     ----------
     kernel : kernel
-        Of :mod:`coterie.kernels`; any but the linear one needs the dual form.
+        One of :mod:`coterie.kernels`; nonlinear ones need the dual form.
     solver : {"auto", "primal", "dual"}
-        The form to keep; ``"auto"`` begins with the dual one and goes over to the primal one when there are as many
-        support vectors as weights, for the linear kernel, and for dense records or where every record becomes one.
+        The form of the model. ``"auto"`` starts with the dual form, and changes to the primal form when there are as
+        many support vectors as weights, if the kernel is linear, and records are dense or all become support vectors.
 
     Raises
     ------

@@ -27,12 +27,12 @@ class Heterogeneous:
     Parameters
     ----------
     b : float >= 0
-        The agreement asked of tasks; with 0 they are independent.
+        The strength of the similarity of tasks; 0 makes them independent.
     kernels : kernel, tuple of kernels, mapping from task to kernel, or None
-        One for all tasks or one for each; linear ones without.
+        One kernel for all tasks, or one per task; by default linear.
     solver : {"auto", "primal", "dual"}
-        The primal form keeps A⁻¹, (D, D); the dual one (I + Z'Z)⁻¹ of the mistakes. ``"auto"`` begins with the dual
-        one, and goes over when there are D mistakes, if there are no kernels.
+        The primal form stores A⁻¹, shape (D, D), the dual form (I + Z'Z)⁻¹ of the mistakes. ``"auto"`` starts with the
+        dual form, and changes to the primal form after D mistakes if there are no kernels.
 
     Raises
     ------
@@ -91,8 +91,8 @@ class Heterogeneous:
 def signed_margin(b: float, K: int, M: Matrix | None = None) -> Matrix:
     """Return the matrix R of K tasks: a round with active task i penalises (R m)_i² of the margins m = (u_k·x_k)_k.
 
-    R = sqrt(b K)(I - 11'/K) as CCG08 §6 has it. With M = A⁻¹ of a relation R = sqrt(b K)(A/λ - I)^½, λ being A's least
-    eigenvalue: the scale of A does not change decisions, and this one makes it I plus the coupling. So the mean
+    R = sqrt(b K)(I - 11'/K), as in CCG08 §6. With M = A⁻¹ of a relation R = sqrt(b K)(A/λ - I)^½, λ being A's least
+    eigenvalue: the scale of A does not change decisions, and with this one A/λ is I plus the coupling. So the mean
     over tasks is b m'(A/λ - I)m, the penalty of A on task vectors, applied to margins; for the A of
     :class:`~coterie.MeanRegularized` with b = 1, the R of the paper.
     """

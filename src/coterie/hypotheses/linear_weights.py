@@ -28,7 +28,7 @@ class LinearWeights:
     Parameters
     ----------
     storage : {"auto", "dense", "sparse"}
-        Which storage.
+        The storage of the weights.
 
     Raises
     ------

@@ -22,16 +22,16 @@ class PotentialWeights:
     Parameters
     ----------
     potential : potential
-        Such as :class:`coterie.potentials.PNorm`; any part that has a gradient.
+        An object with a method ``gradient``, such as :class:`coterie.potentials.PNorm`.
     transform : {"Ainv", "Ainvsqrt", "none"}
         T = M, M^(1/2) or I.
     rate : float > 0
-        λ: how much the loss counts beside the divergence from the weights before (2.1.13).
+        λ, the weight of the loss relative to the divergence from the previous weights (2.1.13).
 
     Raises
     ------
     TypeError
-        If the potential is no part with a gradient.
+        If the potential has no gradient.
     ValueError
         If its gradient is not one finite number per weight, the rate not positive, or the transform unknown.
 

@@ -65,13 +65,13 @@ class Block:
     place : ndarray of int64, shape (n,)
         The 1-based line (text formats) or row (Parquet, Arrow) of each record.
     asked : ndarray of bool, optional
-        For the first records, whose question has been decided: True if their labels were asked for.
+        For the first records, with decided queries: True if the label was queried.
     weight : ndarray of float64, shape (n,), optional
-        How much each record counts, 1 without.
+        The weights of the records; None for weight 1.
     indicators : int
         The number of the last columns that indicate missing values; later blocks may have more of them.
     constant : int
-        The column of the constant, whose entry divides the others to make them z-scores; -1 if there is none.
+        The column of the constant, -1 if there is none; dividing a record by its entry restores z-scores.
     unchanged : mapping of name to ndarray, shape (n,)
         Columns of the source without any conversion.
     raw : RawRecords, optional

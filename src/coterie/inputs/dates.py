@@ -86,7 +86,7 @@ def moment(value: object, name: Hashable = None) -> Moment:
     Raises
     ------
     InputError
-        If it is none, or there is no such day; with ``name`` as its column.
+        If it is not a date, or the day does not exist; the error has ``name`` as its column.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def expand_dates(record: Record, known: dict[Hashable, None], update: bool) -> d
     Raises
     ------
     InputError
-        If a known name has a value that is no date.
+        If a known name has a value that is not a date.
     """
     expanded: dict[Hashable, object] = {}
     dates = []

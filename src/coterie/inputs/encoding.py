@@ -78,9 +78,9 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
 class Encoder:
     r"""An encoder of records as rows of features; files and dictionaries have the same rows.
 
-    A feature has a key, and the key a column: where all features are numbers, the columns are the features in their
-    order (kind ``"named"``, dense rows); else the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse rows
-    of ``2**bits`` columns), and entries of the same column add up.
+    Every feature has a key, and every key a column. If all features are numbers, the columns are the features in their
+    order (kind ``"named"``, dense rows). Otherwise the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse
+    rows of ``2**bits`` columns), and entries of the same column are added.
 
     ===========  ===================  ==================================================
     kind         key                  value
@@ -95,8 +95,8 @@ class Encoder:
     missing      ``name=``            1 if a number, a category or a date is missing
     ===========  ===================  ==================================================
 
-    Null, NaN and the empty string are missing. Indicators come behind the constant, in the order of the first records
-    with such a gap: a named encoder then gets one more column.
+    Null, NaN and the empty string are missing. A named encoder gets one more column for each missing-value indicator,
+    after the constant, in the order of the first records with such a gap.
 
     A date is a date or datetime, or text in ISO 8601. Its parts are those of the local clock in its time zone.
 
@@ -125,7 +125,7 @@ class Encoder:
         True to store names of hashed features for explanations, the first one of each column, for 65,536 columns at
         most. (The features of svmlight are numbers, and named columns have names anyhow.)
     log : sequence of str
-        The numeric columns whose logarithms are taken.
+        The numeric columns to take the logarithm of.
     absences : bool, default False
         True to read null as an absent name, as in JSON Lines, and NaN or empty text as missing; else both are missing.
 

@@ -60,7 +60,7 @@ class InputError(ValueError):
     Parameters
     ----------
     message : str
-        One sentence: the value that came, and the one that was expected.
+        One sentence: the value given, and the expected one.
     path : str, optional
         The file, or ``"<stdin>"``.
     line : int, optional

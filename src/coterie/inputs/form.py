@@ -93,7 +93,7 @@ class InputEncoder:
     bits : int or None
         Features are hashed to ``2**bits`` columns; None if each has its own.
     counts_unseen : bool
-        True if a record to predict has all features: those that no record had in columns from ``UNSEEN`` on.
+        True if predictions need the features that no record had, too; these get columns from ``UNSEEN`` on.
     """
 
     width: int | None = None
@@ -442,7 +442,7 @@ class PreparedDictEncoder(DictEncoder):
     ) -> tuple[list[float], list[int]]:
         """Return the values and columns of the features of a record that no record had, as they will be if learned.
 
-        A number that is scaled then has the z-score 0, and its presence counts, after one absence.
+        A scaled number then has the z-score 0, and a presence after one absence.
         """
         numbers, standardised = self.vocabulary.numbers, self.preparation.standardised
         unseen = [(key, value) for key, value in [*pairs, *((gap, 1.0) for gap in gaps)] if key not in numbers]
@@ -453,7 +453,7 @@ class PreparedDictEncoder(DictEncoder):
     def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:
         """Return keys, values, the keys of numbers to scale, and the keys of missing values.
 
-        A new text in place of a scaled number is refused in a learned record, and else left out.
+        A new text in place of a scaled number raises an error in learning, and is left out in predictions.
         """
         keys: list[Label] = []
         values: list[float] = []

@@ -68,9 +68,9 @@ class InputOptions:
     intercept : bool
         True to give each record a constant.
     scale : str or None
-        As in :class:`coterie.inputs.encoding.Encoder`; None leaves records, and frames with text, unprepared.
+        See :class:`coterie.inputs.encoding.Encoder`; None does not preprocess records, nor convert frames with text.
     log : tuple
-        The features whose logarithms are taken.
+        The features to take the logarithm of.
     expects_tasks : bool
         True to warn of records without a task.
     counts_unseen : bool
@@ -107,17 +107,17 @@ class Records(NamedTuple):
     rows, width
         The rows, without their weights, and the number of columns.
     task : ndarray
-        The task of each.
+        The task of each record.
     shape : tuple of int, optional
-        The shape of their margins if it is not one number per row.
+        The shape of their margins, if it is not one number per row.
     constant : int, optional
-        The column of the constant, as that of a block.
+        The column of the constant, as in a block.
     y, weights
-        Their labels, and the weights given with them; None without.
+        Their labels, and their sample weights, or None.
     learned : ndarray of bool, or None
         The records that are learned, the others having weight 0; None if all are.
     labels, values : Labels and ndarray, or None
-        The labels known with these, and these encoded; None until they are learned.
+        The label encoder after these labels, and the encoded labels; None until they are learned.
     """
 
     rows: AnyRows

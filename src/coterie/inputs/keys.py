@@ -129,7 +129,7 @@ def keyed(name: str, kind: str, value: object) -> list[tuple[str, float]]:
     Raises
     ------
     InputError
-        The value does not fit the kind, or is a number that is not finite.
+        If the value does not fit the kind, or is a number that is not finite.
 
     Examples
     --------

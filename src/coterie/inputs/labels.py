@@ -39,9 +39,9 @@ class Labels(ABC):
     unlearned : label
         The prediction before any label was learned.
     inside : data with a JSON form
-        The labels known, which is the whole state.
+        The known labels, which are the whole state.
     shift, factor : float
-        See above.
+        The shift and the factor from learners' margins to decoded ones.
     """
 
     numeric: ClassVar[bool] = False
@@ -287,7 +287,7 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
 
 
 class Membership(NamedTuple):
-    """Class indicators of records, (n, classes), and the numbers of known classes at their predictions."""
+    """Class indicators of records, shape (n, classes), and the number of classes known before each record."""
 
     y: Flags
     known: Ints
@@ -474,7 +474,7 @@ class Targets(Labels):
     standardised : bool
         False to learn labels unchanged, with m = 0 and s = 1.
     tolerance : float
-        The largest error of a prediction, in standard deviations, that is no mistake.
+        The largest error of a prediction, in standard deviations, that is not a mistake.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class Preparation:
     width : int or None
         The number of columns of tables; None for dictionaries.
     log : iterable
-        The features whose logarithms are taken: columns of tables, names of dictionaries.
+        The features to take the logarithm of: columns of tables, names of dictionaries.
     indicators : bool
         False to add no indicators.
     absences : bool
@@ -81,7 +81,7 @@ class Preparation:
         True if numbers become z-scores, and True if records are then scaled to unit length.
     moments : ndarray, shape (n, 7)
         The :class:`~coterie.numeric.core.moments.Moments` of each feature, if they are standardised; features that are
-        no numbers have a weight of -1.
+        not numbers have a weight of -1.
     counts_unseen : bool
         True if features that no record had count in predictions.
     missing : list of int

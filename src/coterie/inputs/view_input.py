@@ -64,12 +64,12 @@ def pad_views(X: AnyRecords, how: Literal["zeros", "repeat"] = "zeros", width: i
     Returns
     -------
     list or dictionary
-        As X, with blocks of one width: arrays, or CSR matrices for sparse ones.
+        A list or dictionary like X, with blocks of one width: arrays, or CSR matrices for sparse ones.
 
     Raises
     ------
     TypeError
-        For records that are dictionaries: their features have names, and those of one name are the same already.
+        For dictionaries, because their features already correspond by name.
     ValueError
         For another ``how``, a block without features, or a view that is wider than ``width``.
 
@@ -277,8 +277,7 @@ def read_views(
     Raises
     ------
     ValueError
-        For views that are unknown, of a width other than before, or of different numbers of records, and for blocks
-        that scikit-learn refuses.
+        For unknown views, another width than before, different numbers of records, or blocks that scikit-learn rejects.
     """
     names = names_of(X, chosen)
     if views is None:

@@ -51,7 +51,7 @@ class LoggedChoice(NamedTuple):
     x : dict
         The context.
     task : label
-        The user, shop or other task the choice was made for.
+        The task of the choice, such as a user or a shop.
     action : label
         The action that was shown.
     reward : float or None
@@ -59,11 +59,11 @@ class LoggedChoice(NamedTuple):
     probability : float
         The probability with which the action was chosen.
     actions : list or None
-        The actions that were offered; None if the log does not tell.
+        The actions offered; None if the log does not have them.
     probabilities : list of float or None
-        Those of all of these.
+        The probabilities of these actions.
     time : float or None
-        In seconds.
+        The time in seconds.
     """
 
     place: PlaceInLog
@@ -86,8 +86,8 @@ class LogColumns(ReadOptions):
     action, reward, probability : str or None
         The columns of these names.
     probabilities : sequence of str
-        ``ACTION=COLUMN``, a column that is called as its action, or a pattern whose ``*`` is the action: ``p_*``. One
-        column of objects, as JSON has them, holds those of all actions by their names.
+        ``ACTION=COLUMN``, a column with the name of its action, or a pattern with ``*`` for the action: ``p_*``. A
+        single column of JSON objects has the probabilities of all actions by name.
     """
 
     action: str | None = None

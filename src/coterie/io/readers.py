@@ -101,9 +101,9 @@ class Reader:
     Attributes
     ----------
     encoder : Encoder or None
-        Known from the first block on, or before if one was given (a copy of which learns).
+        The encoder, a copy of the one passed, if any; otherwise None before the first block.
     rows : int
-        Records delivered.
+        Records yielded.
     passed : int
         Records left out at the beginning (``skip``).
     bytes_total : int or None
@@ -524,15 +524,14 @@ def read(
         Files to read one after the other, of a store too (``"s3://bucket/logs/*.parquet"``), which fsspec reads;
         ``"-"`` is standard input.
     encoder : Encoder, optional
-        The encoder of an earlier reading, a copy of which goes on. The options that would shape a new one are not
-        used. Its task column must exist; its label, unless it is named, is read if the column exists, and is None where
-        it is missing.
+        The encoder of an earlier reading; a copy of it continues, and options for a new encoder are ignored. Its task
+        column must exist. Its label column is read if it exists; missing labels are None, unless ``label`` is passed.
     update : bool, default True
-        Let running scales go on learning; with False they, and the names of features, stay as the encoder has them, and
-        columns of features that a file lacks are missing values (``reader.lacking``).
+        True to update running scales. With False they, and the names of features, do not change, and columns of
+        features that a file lacks are missing values (``reader.lacking``).
     skip : int, default 0
-        Leave out this many records at the beginning, such as those that the encoder has seen: scales do not learn from
-        them. Bad records are not counted among them.
+        The number of records to leave out at the beginning, such as those that the encoder has seen; they do not update
+        scales. Bad records are not counted.
     **options
         The attributes of :class:`~coterie.io.schema.ReadOptions`: ``label``, ``task``, ``weight``, ``format``,
         ``features``, ``ignore``, ``text``, ``categorical``, ``time``, ``log``, ``bits``, ``constant``, ``scale``,

@@ -70,7 +70,7 @@ class ReadOptions:
         Columns of the label and the task; see the table of `read`. No label need be named if none is to be read;
         records without a label are left out and counted if one is named.
     weight : str, optional
-        A column of numbers from 0 to a million: how much each record counts.
+        A column with the weights of records, from 0 to a million.
     format : str, optional
         Required if the extension does not tell.
     features : sequence of names, or mapping of name to kind, optional
@@ -83,14 +83,13 @@ class ReadOptions:
         A column of dates or numbers that never become less: a record earlier than one before it, or without a time, is
         a bad record. It is a feature as well, unless it is ignored.
     log : name or sequence of names
-        Columns of numbers whose logarithm is taken before they are scaled, sign(x) · log(1 + |x|): skewed ones.
+        Columns of skewed numbers to replace by sign(x) · log(1 + |x|) before the scaling.
     bits, constant, scale, names
-        As in `Encoder`, except that numbers are scaled as commands and the adaptive estimators scale them unless
-        ``scale`` says otherwise.
+        See `Encoder`; the default of ``scale`` is that of commands and of the adaptive estimators.
     on_error : {"stop", "skip"}, default "stop"
         Raise at the first bad record, or leave bad records out and count them.
     block_rows : int, default 8192
-        Most records of a block; blocks of text are about four mebibytes at most, more if these are few records.
+        The maximum number of records in a block; blocks of text have at most about four mebibytes, or a few records.
     keep : name or sequence of names
         Columns to hand on unchanged in `Block.unchanged`, in addition to any other use of them.
 
@@ -175,7 +174,8 @@ def choose_encoder(
     Raises
     ------
     InputError
-        A named column does not exist or has no numbers to take the logarithm of, or no columns are left for features.
+        If a named column does not exist, a column to take the logarithm of has no numbers, or no columns are left for
+        features.
     """
     features = dict.fromkeys(_as_names(options.features) or kinds)
     roles = [name for name in (options.label, options.task, options.weight) if name is not None]

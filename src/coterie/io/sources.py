@@ -206,7 +206,7 @@ def fingerprint(path: str) -> Fingerprint:
     Raises
     ------
     InputError
-        There is none, it may not be read, its store does not answer, or it is a pipe, of which neither is known.
+        If it does not exist or cannot be read, its store does not answer, or it is a pipe, which has neither.
 
     Examples
     --------

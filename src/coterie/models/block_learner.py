@@ -31,7 +31,7 @@ class BlockLearner(Round):
         Raises
         ------
         ValueError
-            If a record is refused after all, because its kernel values are not those of a kernel.
+            If a record has kernel values that no kernel has.
         """
         m, moves = len(y), self._moves(len(run.tasks))
         self._learn(state, run, y, moves)
@@ -93,7 +93,7 @@ class BoundLearner(BlockLearner):
     Raises
     ------
     TypeError
-        If the hypothesis cannot learn under the relation, or it is none; both are named.
+        If the hypothesis does not support the relation; the message has both.
     """
 
     def __init__(self, hypothesis: Part, relation: Part) -> None:

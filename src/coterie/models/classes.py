@@ -75,11 +75,11 @@ class OneAgainstRest(MetaLearner):
     Parameters
     ----------
     learner : learner
-        The learner, one of which there is for each class.
+        The binary learner, with one state per class.
 
     Notes
     -----
-    Costs and memory are those of the learner times the number of classes and one.
+    Costs and memory are those of the learner, multiplied by the number of classes plus one.
     """
 
     def __init__(self, learner: BaseLearner) -> None:
@@ -129,7 +129,7 @@ class OneAgainstRest(MetaLearner):
             state.all.append(copy.deepcopy(state.all[-1], {id(state.tasks): state.tasks}))
 
     def rebind(self, state: ClassesState) -> None:
-        """Rebind the state of each class to the learner."""
+        """Rebind the state of each class to the learner's current parameters."""
         for learner, inner in self.pairs(state):
             learner.rebind(inner)
 

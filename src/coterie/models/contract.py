@@ -121,7 +121,7 @@ class Batch(NamedTuple):
     predictions : Predictions or None
         Predictions of the first records, made in an earlier batch; the others are predicted in this one.
     query_strategy : QueryAll or QueryStrategy
-        Decides which labels are asked for; the others are not read.
+        Selects the labels to query; the others are not read.
     """
 
     rows: AnyRows
@@ -207,7 +207,7 @@ class Capabilities:
     Attributes
     ----------
     log_odds : float or None
-        The factor that makes log-odds of margins; None if they cannot be.
+        The factor from margins to log-odds; None if margins are not log-odds.
     weighs : bool
         Records may have weights, see :class:`coterie.numeric.core.records.WeightedDense`.
     asks : bool
@@ -235,7 +235,7 @@ class Capabilities:
     counts_unseen : bool
         Predictions depend on features that no record had: their weights have variances, or ‖x‖² counts.
     beyond_features : str
-        The part of a margin that is no weighted sum of features, in a few words for people; empty if there is none.
+        A description of the part of margins that is not a weighted sum of features; empty if there is none.
     """
 
     log_odds: float | None = None

@@ -93,7 +93,7 @@ class Member:
     Parameters
     ----------
     hypothesis, relation, rule : part
-        As :class:`coterie.models.linear.LinearLearner` joins them.
+        The parts of a :class:`coterie.models.linear.LinearLearner`.
 
     Examples
     --------
@@ -135,14 +135,14 @@ class Ensemble(MemberLearner):
     learners : sequence of learners
         The members, each of which learns by its own margins.
     experts : array, shape (S, n_learners), optional
-        Each row an expert, the sum of the learners' margins with these factors; the learners themselves without.
+        One expert per row: the sum of the learners' margins with these factors. By default each learner is an expert.
     local : float >= 0
         lambda, the weight of a task's own losses against an expert.
 
     Notes
     -----
-    If all learners have log-odds, these are combined, and the stacker learns; else margins as they are, whose scales
-    should then be alike. O(S²) per record in addition to the learners' costs.
+    If all learners have log-odds, these are combined, and the stacker learns. Otherwise margins are combined unchanged,
+    and should have similar scales. O(S²) per record in addition to the learners' costs.
     """
 
     def __init__(
@@ -386,7 +386,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
     Parameters
     ----------
     learners, experts, local
-        As in :class:`Ensemble`, the learners being such as :meth:`supports` accepts.
+        See :class:`Ensemble`; :meth:`supports` must be True for the learners.
     """
 
     def __init__(self, learners: Sequence[LinearLearner], experts: ArrayLike | None = None, local: float = 0.1) -> None:

@@ -33,14 +33,14 @@ class HeterogeneousLearner(BlockLearner):
     Parameters
     ----------
     hypothesis : Heterogeneous
-        What is stored, and how much tasks are to agree.
+        The form of the model, and the strength of the similarity.
     relation : part, optional
-        Which tasks are to agree; all alike without.
+        The similarities of tasks; by default all equal.
 
     Raises
     ------
     TypeError
-        If the relation is learned, or none.
+        If the relation is learned, or not a relation.
     """
 
     def __init__(self, hypothesis: Heterogeneous, relation: Part = None) -> None:

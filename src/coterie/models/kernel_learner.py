@@ -40,12 +40,12 @@ class KernelLearner(BoundLearner):
     hypothesis : Dual
         Kernel and budget.
     relation : part
-        How tasks share, a fixed one.
+        A fixed relation between tasks.
 
     Raises
     ------
     TypeError
-        If the relation is learned, or if it is none.
+        If the relation is learned, or not a relation.
     """
 
     hypothesis: Dual

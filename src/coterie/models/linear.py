@@ -143,7 +143,7 @@ class Round(BaseLearner):
 
 
 class CompiledLearner(BaseLearner):
-    """Base of learners with one compiled loop; a state keeps prepared calls for its model."""
+    """Base of learners with one compiled loop; a state caches the compiled calls for single records."""
 
     compiled_rule: Tree
     #: True if a round may have consequences to :meth:`warn` of.

@@ -87,10 +87,10 @@ class MixedEffectsLearner(CompiledLearner):
     logistic : bool
         True for labels of two classes, False for numbers.
     shared : tuple of two float, optional
-        The prior variances of the shared constant and of other shared weights; ``CONSTANT`` and 1 without.
+        The prior variances of the shared constant and of other shared weights; by default ``CONSTANT`` and 1.
     too_wide : str
-        The advice that ends the refusal of records with more features than the limit. Without, such records make the
-        model leave.
+        The advice at the end of the error for records with more features than the limit. If empty, such records stop
+        the model instead.
     """
 
     def __init__(
@@ -309,9 +309,9 @@ class SuccessionLearner(MemberLearner):
     Parameters
     ----------
     first : MixedEffectsLearner
-        One that leaves beyond the limit of features.
+        The model that stops beyond the limit of features.
     successor : learner
-        A learner of the same labels, whose margins are log-odds if those of the first are.
+        A learner of the same labels; its margins are log-odds if those of ``first`` are.
     """
 
     def __init__(self, first: MixedEffectsLearner, successor: BaseLearner) -> None:
@@ -366,7 +366,7 @@ class SuccessionLearner(MemberLearner):
         return np.asarray(getattr(learner, method)(inner, *arguments))
 
     def linear_part(self, state: MembersState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the margins of records as weighted sums."""
+        """Return the part of margins that is a weighted sum of features, from the model in use."""
         return self._ask_active("linear_part", state, run, record)
 
     def weights(self, state: MembersState) -> Floats:

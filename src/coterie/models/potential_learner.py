@@ -21,9 +21,9 @@ from .contract import Batch, Codes, Margins, split_unseen
 
 
 class PotentialLearner(BoundLearner):
-    """A hypothesis with a potential and a fixed relation; recomputes the gradient after every mistake.
+    """Perceptron with a potential and a fixed relation; recomputes the weights ∇Φ*(v) after every mistake.
 
-    The rule is the Perceptron's. Parameters are those of :class:`BoundLearner`.
+    For the parameters see :class:`BoundLearner`.
     """
 
     def __init__(self, hypothesis: Part, relation: Part) -> None:

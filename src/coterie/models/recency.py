@@ -129,11 +129,12 @@ class Turnover:
     places : ndarray of int64
         For every record the place of its task among these.
     recency : Recency
-        Of the tasks known; whoever takes a piece lets tasks join, leave and be seen before taking the next.
+        The order of the known tasks. The caller adds, drops and updates tasks after each piece.
     most : int
-        How many tasks there may be.
+        The maximum number of tasks.
     together : int
-        How many tasks may come at the beginning of a piece though their records come later: 1 where that would show.
+        The maximum number of tasks that are added at the beginning of a piece although their records come later; 1 if
+        that would change predictions.
     """
 
     def __init__(self, numbers: Codes, places: Codes, recency: Recency, most: int, together: int) -> None:

@@ -53,18 +53,18 @@ class SecondOrderLearner(BoundLearner):
     hypothesis : FullCovariance
         Kernel and form.
     relation : part
-        How tasks share; a fixed one.
+        A fixed relation between tasks.
     rule : AROW, SecondOrder or Squared
-        When to move, by the confidence in weights.
+        The condition and the step size of updates.
     noise : float > 0
         The variance r of a label.
     relative : bool
-        Whether the noise is relative to the mean square of the record's entries, r = noise · ‖x‖² / nnz(x).
+        True if the noise is relative to the mean square of the record's entries, r = noise · ‖x‖² / nnz(x).
 
     Raises
     ------
     TypeError
-        If the relation is learned, or none; both are named.
+        If the relation is learned, or not a relation; the message has both.
     """
 
     hypothesis: FullCovariance
@@ -112,7 +112,7 @@ class SecondOrderLearner(BoundLearner):
         Raises
         ------
         AttributeError
-            Where the kernel is not linear, so that features have none.
+            If the kernel is not linear, because features then have no weights.
         """
         if not self.hypothesis.linear:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")

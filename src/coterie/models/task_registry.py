@@ -73,9 +73,9 @@ class TaskRegistry:
     Attributes
     ----------
     new_task : {"grow", "raise"}
-        Whether a task that was never seen is registered or refused.
+        Register an unseen task, or raise ValueError.
     max_tasks : int, optional
-        The most tasks to know at a time; for a new one, the one not seen for longest is forgotten. See `limit`.
+        The maximum number of tasks; a further one replaces the least recently seen one. See `limit`.
     tasks : Index
         The tasks known.
     state : object or None

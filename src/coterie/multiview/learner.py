@@ -147,7 +147,7 @@ class ViewRound(BaseLearner):
         Raises
         ------
         AttributeError
-            With kernels, whose features have none.
+            With kernels, because features then have no weights.
         """
         raise AttributeError("a kernel model has support vectors and no weights of features")
 
@@ -226,17 +226,18 @@ class ViewLearner(_NormLearner):
 
     Parameters
     ----------
-    norm : SchattenNorm or GroupNorm
-        What makes weights of the sums of moves.
+    norm : SchattenNorm, SpectralNorm or GroupNorm
+        The map from sums of updates to weights.
     rule : Perceptron or PassiveAggressive
-        When and how far to move; the length of a record is ``(2p - 1)‖X‖²`` to it, by how smooth the norm is.
+        The condition and the step size of updates; the squared length of a record is ``(2p - 1)‖X‖²``, by the
+        smoothness of the norm.
     average : bool
-        Whether to predict by the mean of the weights before each round.
+        True to predict by the mean of the weights before each round.
 
     Raises
     ------
     TypeError
-        If the rule is none of these.
+        If the rule is another one.
     """
 
     def rebind(self, state: ViewState) -> None:
@@ -297,19 +298,20 @@ class KernelViewLearner(_NormLearner):
 
     Parameters
     ----------
-    norm : SchattenNorm or GroupNorm
-        As there; of a group norm with ``inner=2`` only.
+    norm : SchattenNorm, SpectralNorm or GroupNorm
+        The map from sums of updates to weights; a group norm must have ``inner=2``.
     kernels : kernel, sequence or mapping of them
-        One for all pairs of views of one space; for views of spaces of their own, one for all or one per view.
+        For views of one space: one kernel for all pairs of views, or a mapping with one per pair. For views of separate
+        spaces: one for all views, or one per view.
     rule, average
-        As there.
+        See :class:`ViewLearner`.
 
     Raises
     ------
     TypeError
-        If the rule is none of those.
+        If the rule is another one.
     ValueError
-        If the norm is none that has a dual form.
+        If the norm has ``inner`` other than 2, because only then there is a dual form.
     """
 
     def __init__(self, norm: Norm, kernels: Part, rule: Part, average: bool) -> None:
@@ -444,7 +446,7 @@ def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[H
     Raises
     ------
     ValueError
-        If there is not one a pair, in whichever order its names are given.
+        If there is not exactly one per pair, with its names in either order.
     """
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i:]]
     known = set(map(frozenset, pairs))
@@ -513,7 +515,7 @@ def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
     Raises
     ------
     TypeError
-        If it is another rule, or none.
+        If it is another rule.
     """
     spec.require_part("rule", rule, "PassiveAggressive()")
     compiled = rule.compiled() if isinstance(rule, Rule) else None

@@ -82,23 +82,23 @@ class SchattenNorm(_OfOneSpace):
 class SpectralNorm(_OfOneSpace):
     """Any unitarily invariant norm or potential of V = [v_1 … v_K], as a function of the singular values (CCG08 §7).
 
-    W = L diag(∇Φ*(σ)) R' for V = L diag(σ) R' (Theorem 9), Φ* being the same in whatever order and with whatever signs
-    the min(d, K) singular values stand, or K of them in the space of a kernel. With ``PNorm(2 p)`` it is
+    W = L diag(∇Φ*(σ)) R' for V = L diag(σ) R' (Theorem 9), where Φ* does not depend on the order and the signs of the
+    min(d, K) singular values, or of K of them in the space of a kernel. With ``PNorm(2 p)`` it is
     :class:`SchattenNorm`.
 
     Parameters
     ----------
     gauge : potential
-        A symmetric one, such as ``potentials.ExponentiatedGradient()``, or one of one's own by its gradient: half the
-        square of a symmetric gauge function, or another convex function.
+        A symmetric potential, such as ``potentials.ExponentiatedGradient()``, or a custom object with a method
+        ``gradient``: half the square of a symmetric gauge function, or another convex function.
 
     Raises
     ------
     TypeError
-        If the gauge is no part with a gradient.
+        If the gauge has no gradient.
     ValueError
-        If its gradient is not one finite number a singular value, or not symmetric: it must turn with the values'
-        signs and order, be 0 at 0, and larger for larger ones.
+        If its gradient is not one finite number per singular value, or not symmetric: it must follow the signs and the
+        order of the values, be 0 at 0, and increase with the values.
 
     Examples
     --------
@@ -134,24 +134,24 @@ class GroupNorm:
     """(Σ_k ‖v_k‖_r^2p)^(1/2p): views of any sizes, the r-norm inside each and the 2p-norm over them.
 
     W_k = ∇_k ½‖V‖² = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r) sign(v_k)|v_k|^(r - 1). With r = 2 it is the Schatten norm of views
-    at right angles (FOR09 4.1.6); with r = 2p the norm of all features side by side, whose potential is that of the
-    p-norm Perceptron.
+    in orthogonal subspaces (FOR09 4.1.6); with r = 2p the norm of all features side by side, whose potential is that of
+    the p-norm Perceptron.
 
     Parameters
     ----------
     p : float >= 1, or "auto"
-        1 adds views up, more prefers those with longer sums; ``"auto"`` is ln K, at least 1.
+        1 adds the views; larger values prefer those with longer sums; ``"auto"`` is ln K, at least 1.
     inner : float >= 2
-        r.
+        The exponent r.
     beyond_span : float >= 0
-        The length of a part of every v_k at right angles to all records, from the first on: ‖v_k‖² + beyond_span² in
-        the place of ‖v_k‖² (FOR09 A.2.1).
+        The length of an additional part of every v_k, orthogonal to all records: ‖v_k‖² + beyond_span² replaces ‖v_k‖²
+        (FOR09 A.2.1).
 
     Raises
     ------
     ValueError
-        If p is below 1, inner below 2, beyond_span negative, or one is not finite; for beyond_span beside another inner
-        norm than that of r = 2.
+        If p is below 1, inner below 2, beyond_span negative, or one is not finite; for beyond_span with inner other
+        than 2.
 
     Examples
     --------

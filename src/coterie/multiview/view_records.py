@@ -49,9 +49,9 @@ class Views:
     names : sequence of labels
         The views.
     widths : sequence of int
-        How many features each has; 0 where nobody has seen it.
+        The number of features of each view; 0 for a view that was never seen.
     words : sequence of Vocabulary, optional
-        The feature names of each; the same object for all where all views lie in one space.
+        The feature names of each view; the same object for all views of one space.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Views:
         Raises
         ------
         ValueError
-            If there is none of this name.
+            If there is no view with this name.
         """
         if name not in self._places:
             shown = ", ".join(map(repr, self.names))
@@ -147,7 +147,7 @@ def views_from_json(data: Json) -> Views:
     Raises
     ------
     ValueError
-        If none did: there is not one width per view, or not one name per feature, or one twice.
+        If there is not one width per view, not one name per feature, or a name occurs twice.
     """
     saved = msgspec.convert(data, _Saved)
     spec.labels_of(saved.views)

@@ -121,7 +121,7 @@ def vocabulary_from_json(data: Json) -> Vocabulary:
     Raises
     ------
     ValueError
-        If none did: a name occurs twice, or can be none.
+        If a name occurs twice, or is not valid.
     """
     names = spec.labels_of(msgspec.convert(data, _Named).names)
     vocabulary = Vocabulary(names)

@@ -46,7 +46,7 @@ def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
     Raises
     ------
     ValueError
-        No ``"independent"`` in the comparison, nothing to compare it with, or an unknown ``learner``.
+        If the comparison has no ``"independent"`` or no other learner, or ``learner`` is unknown.
     """
     alone = comparison.reference_names[0]
     others = [name for name in comparison.models if name != alone]

@@ -73,7 +73,7 @@ class ShardedOutcome:
     baselines : list of str
         The names of the baselines; empty if the learner learned alone.
     reading : dict
-        A summary of what was read; see :class:`coterie.io.readers.Reading`.
+        A summary of the records and columns read; see :class:`coterie.io.readers.Reading`.
     seconds : list of float
         CPU seconds of each shard.
     """
@@ -141,12 +141,12 @@ def learn(
     files : str or iterable of str
         Files, globs or URLs, read one after the other; not standard input.
     learner : estimator or str
-        An online estimator of tasks that has learned nothing, or the expression of one as ``--learner`` takes it.
+        An unfitted online estimator with tasks, or its expression, as for ``--learner``.
     workers : int
         The number of shards.
     output : path-like
-        A folder for the model, new or of a run that has not ended. It also holds the split records until the end, on a
-        disk that all machines of a cluster see.
+        The folder of the model, new or of an unfinished run. It also has the split records until the end of the run, so
+        all machines of a cluster must have access to it.
     address : str, optional
         The address of a Ray cluster; without it Ray is started on this machine.
     alone : bool, default False
@@ -154,11 +154,11 @@ def learn(
     common_start : int, default 10,000
         Records that are learned once for all shards; with 0 the first hundred, or until two labels are known.
     save_every : str, default "5m"
-        How often each shard is saved: after this many records, seconds, minutes or hours (``"100000"``, ``"30s"``).
+        The interval between saves of a shard, in records, seconds, minutes or hours (``"100000"``, ``"30s"``).
     on_progress : callable, optional
         Called with :class:`Progress`.
     **reading
-        As in :func:`coterie.io.readers.read`: ``task``, ``label`` and others.
+        Options of :func:`coterie.io.readers.read`: ``task``, ``label`` and others.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def learn(
     Raises
     ------
     ValueError
-        For a folder that holds other files, or a run of other files or arguments.
+        For a folder with other files, or with a run of other files or arguments.
     InputError
         With file and line, for records that cannot be read or learned.
 

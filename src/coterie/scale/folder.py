@@ -56,7 +56,7 @@ def read_manifest(folder: str | PathLike[str]) -> Manifest:
     Raises
     ------
     ValueError
-        If the folder holds no model in shards, or one that this version cannot read.
+        If the folder has no sharded model, or one that this version cannot read.
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
@@ -96,7 +96,7 @@ def load(folder: str | PathLike[str]) -> ShardedModel:
     Raises
     ------
     ValueError
-        If the folder holds none.
+        If the folder has no sharded model.
     """
     return ShardedModel(folder)
 
@@ -135,7 +135,7 @@ class ShardedModel:
         Raises
         ------
         ValueError
-            If its file is missing or another one than was written.
+            If its file is missing or has changed.
         """
         if number not in self.loaded:
             self.loaded[number] = _load_shard(self._folder, self.manifest.shards[number])

@@ -51,9 +51,9 @@ def learn_on_ray(
         The folder of the run, which all machines of the cluster see under this name.
     shards : int
     every : str
-        How often a shard is saved.
+        The interval between saves of a shard.
     address : str or None
-        Of a cluster; without it Ray is started on this machine and stopped in the end.
+        The address of a cluster; by default Ray is started on this machine, and stopped at the end.
     on_progress : callable
         Called once a second with the records learned, by shard.
 

@@ -54,7 +54,7 @@ class Split(msgspec.Struct, frozen=True):
     records : list of int
         The number of records of each shard.
     reading : dict
-        A summary of what was read; see :class:`coterie.io.readers.Reading`.
+        A summary of the records and columns read; see :class:`coterie.io.readers.Reading`.
     """
 
     start: int
@@ -79,9 +79,9 @@ class ShardState:
     models : dict of str to estimator
         The learner, and the baselines behind it.
     records : int
-        The number of records learned: where to go on in the shard's files.
+        The number of records learned, after which to continue in the shard's files.
     sums : Sums
-        Of the rounds of these records.
+        The sums over the rounds of these records.
     label_baselines : LabelBaselines
         The baselines that see labels only.
     seconds : float

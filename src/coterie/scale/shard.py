@@ -33,7 +33,7 @@ class Shard:
     number : int
         The shard.
     every : str
-        How often it is saved; see :class:`coterie.evaluation.interruption.SaveInterval`.
+        The interval between saves; see :class:`coterie.evaluation.interruption.SaveInterval`.
     """
 
     def __init__(self, run: str, number: int, every: str) -> None:

@@ -1,12 +1,12 @@
-"""A service that predicts, learns from outcomes as they become known, and loses nothing that it acknowledged.
+"""A service that predicts, learns from outcomes as they become known, and never loses acknowledged records.
 
 ================ ===================================================================================================
-:mod:`.journal`  frames on the disk, one behind the other: what happened, in order
-:mod:`.events`   what a request and a frame hold
-:mod:`.engine`   the model and all else that is a function of the journal alone
-:mod:`.choosing` the same of a bandit
+:mod:`.journal`  the events in order, as frames on the disk
+:mod:`.events`   the contents of requests and frames
+:mod:`.engine`   the state, which depends only on the journal: the model, waiting records, learned ids
+:mod:`.choosing` the state of a bandit service
 :mod:`.service`  a folder with journal and snapshots, and the one thread that writes and learns
-:mod:`.live`     whether learning together helps, while it goes on
-:mod:`.app`      all of it over HTTP
+:mod:`.live`     the live comparison with baselines
+:mod:`.app`      the HTTP interface
 ================ ===================================================================================================
 """

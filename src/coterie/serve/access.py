@@ -134,7 +134,7 @@ class Connection(HttpToolsProtocol):
     # -- callbacks of the parser
 
     def on_headers_complete(self) -> None:
-        """Start to answer a request, unless its head is too long or ambiguous."""
+        """Start to answer a request; reject a head that is too long or ambiguous, and too many waiting requests."""
         size, hosts, codings = len(self.url), 0, []
         for name, value in self.headers:
             size += len(name) + len(value) + 32

@@ -152,11 +152,11 @@ class App:
     service : Service
         The service that answers.
     token : str, optional
-        A secret that requests must carry (``Authorization: Bearer …``), all except those for health and the page.
+        The secret of all requests (``Authorization: Bearer …``), except those for health and the page.
     max_body, max_records : int
-        Longer bodies, and more records in one request, are refused.
+        The maximum length of a body, and of records in one request.
     hosts : collection of str
-        Names and addresses, besides those of the machine for itself, by which a service without a token may be asked.
+        Further allowed values of ``Host`` for a service without a token, in addition to local names and addresses.
     log : str or Path, optional
         A file to which refused requests are appended, see :class:`coterie.serve.refusal_log.RefusalLog`.
     """

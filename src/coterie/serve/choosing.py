@@ -121,7 +121,7 @@ class PolicyEvaluator(LiveEvaluator):
     Attributes
     ----------
     pooled : Bandit or None
-        The other bandit; None if there is none, or it could not learn what the bandit did.
+        The bandit with one model for all tasks; None if there is none, or if it could not learn the same rewards.
     values : dict of str to PolicySums
         The sums of each policy.
     """
@@ -253,18 +253,18 @@ class BanditEngine(Engine):
     Parameters
     ----------
     model : Bandit
-        Chooses and learns; changed in place.
+        The bandit; changed in place.
     remember, expire, compared
-        As those of :class:`coterie.serve.engine.Engine`; the baseline is the same bandit with one model for all.
+        See :class:`coterie.serve.engine.Engine`; the baseline is the same bandit with one model for all tasks.
     window : float > 0, optional
-        Seconds after which a choice without a reward is learned with 0; by default nothing is learned of it.
+        Seconds after which a choice without a reward is learned with reward 0; by default it is not learned.
 
     Attributes
     ----------
     waiting : WaitingRecords
         The choices that wait for rewards by id, the oldest first.
     learned : dict of str to Settled
-        Those whose rewards were learned.
+        The choices with learned rewards, by id.
     counts : ChoiceCounts
         The numbers of choices and rewards.
 

@@ -111,39 +111,39 @@ class Engine(Parameters):
     Parameters
     ----------
     model : estimator
-        Learns online; changed in place.
+        The online model; changed in place.
     remember : int >= 1
-        An id is learned at most once among the last this many.
+        The number of latest learned ids; each of these is not learned again.
     expire : float > 0
-        Seconds after which a record that waits for its label is given up, by the times of events.
+        Seconds after which a record without a label is dropped, by the times of events.
     compared : bool
-        Whether one model per task and one for all learn the same records, to judge whether learning together helps; it
-        takes about twice the memory and the time. Models of several views are never compared.
+        True to let baselines learn the same records, for the live comparison; it takes about twice the memory and the
+        time. Models of several views are never compared.
 
     Attributes
     ----------
     offset : int
-        The journal's offset up to which everything was applied.
+        The journal's offset up to which all events were applied.
     forgotten : int
-        The offset behind the last frame by which tasks were forgotten; older files hold their records. 0 before any.
+        The offset after the last frame with forgotten tasks, 0 before the first; older files contain their records.
     began_at, at, observed_at : float
-        The times of the first event, the last, and the last that brought a label; 0 before the first.
+        The times of the first event, the last one, and the last one with a label; 0 before the first.
     waiting : WaitingRecords
         The records that wait for labels by id, the oldest first.
     expired : int
-        The number of records that this process gave up.
+        The number of records without a label that this process dropped.
     learned : dict of str to None
-        The ids learned, the oldest first.
+        The learned ids, the oldest first.
     features : Features
-        The names of features in the records learned.
+        The names of features in the learned records.
     live : LiveEvaluator or None
-        The comparison with learning alone.
+        The live comparison with baselines.
     lock : RLock
         Held while events are applied, or the engine is copied.
     model_lock : RLock
-        Held by predictions, and while the model learns; baselines learn later, and no prediction waits for them.
+        Held during predictions, and while the model learns; baselines learn later, without it.
     on_learned : callable
-        Called with the records that were learned: features, label, task of each.
+        Called with the learned records: features, label and task of each.
 
     Examples
     --------

@@ -90,13 +90,13 @@ class Journal:
     Attributes
     ----------
     end, flushed : int
-        The offset behind the last frame, and behind the last that may be acknowledged.
+        The offset after the last frame, and after the last one on the disk, which may be acknowledged.
 
     Raises
     ------
     DamageError
-        For a file that is no journal, is missing in between, is damaged elsewhere than at its very end, or ends before
-        what was flushed; the message names file and offset.
+        If a file is not a journal, is missing, is damaged before its last frame, or ends before the flushed offset; the
+        message names file and offset.
     OSError
         If files cannot be read or written.
 
@@ -236,7 +236,7 @@ def read_flushed(folder: Path) -> int:
     DamageError
         If the file is damaged.
     OSError
-        If there is none.
+        If the file does not exist.
     """
     data = (folder / FLUSHED).read_bytes()
     offset = int.from_bytes(data[:8], "little")

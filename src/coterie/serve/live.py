@@ -54,9 +54,10 @@ class Limits(NamedTuple):
     Attributes
     ----------
     error : float or None
-        The mean error of the last 1,000 records: the share of wrong labels, of numbers the mean absolute error.
+        The limit of the mean error of the last 1,000 records: the share of wrong labels, or the mean absolute error of
+        numbers.
     silence : float or None
-        Seconds without a label while records are predicted.
+        The limit of the seconds without a label while records are predicted.
     """
 
     error: float | None = None
@@ -134,18 +135,18 @@ class LiveComparison(LiveEvaluator):
     Parameters
     ----------
     model : estimator
-        The model that is judged, from which the baselines are made.
+        The model to compare; the baselines have its parameters.
 
     Attributes
     ----------
     references : dict of str to estimator
         The baselines; empty before the first record.
     sums : Sums
-        The model beside these and the constant.
+        The sums of the model against these baselines and the constant.
     n : int
         The number of records added.
     head_start : int
-        The records that the model had learned before the first one that the baselines learned, too.
+        The number of records that the model had learned before the first record of the baselines.
     """
 
     def __init__(self, model: Estimator) -> None:
@@ -259,9 +260,9 @@ class LiveComparison(LiveEvaluator):
         ----------
         against : str, optional
             The name of a baseline, or ``"best"`` for the best of them; by default one model per task, or the constant
-            if that is compared no more.
+            if that baseline has ended.
         confidence : float
-            The confidence of intervals.
+            The level of intervals.
 
         Raises
         ------

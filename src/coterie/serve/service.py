@@ -9,7 +9,7 @@
 
 An acknowledged request is on the disk: the requests that wait are written as one frame, learned and flushed, and then
 answered. After a crash the newest snapshot is loaded, and the frames behind it are learned again, each as before, so
-that bits are the same. A journal that ends before what was flushed is damaged, and the service refuses to start.
+that bits are the same. A journal that ends before the flushed offset is damaged, and the service refuses to start.
 """
 
 from __future__ import annotations
@@ -89,39 +89,39 @@ class Service:
     Parameters
     ----------
     folder : str or Path
-        Made if it is not there.
+        The folder; created if it does not exist.
     make : callable
         Makes the engine of a new folder.
     waiting : int
-        Records that may wait to be written.
+        The maximum number of records that wait to be written.
     every_records, every_seconds : int or float, optional
         A snapshot is written after this many records or this many seconds (if there was a record since).
     segment : int
-        Bytes of a file of the journal.
+        The maximum number of bytes of a journal file.
     limits : Limits, optional
         The limits of alarms.
     accept_loss : bool
-        Continue with what can be read if acknowledged frames are missing or damaged. What cannot be read is deleted.
+        If acknowledged frames are missing or damaged, continue with the readable frames and delete the others.
     check : callable, optional
         Called with the engine before anything is written; an error of it refuses the start.
 
     Attributes
     ----------
     engine : Engine
-        The model and what waits.
+        The model and the waiting records.
     journal : Journal
         The acknowledged events.
     reset : float
-        Seconds by which time was set back at the start, because the last event was so far ahead of the machine's clock.
+        The seconds by which the last event was ahead of the machine's clock at the start; time was set back by them.
     replayed : int
         Frames that were learned again when the folder was opened.
     new : bool
-        Whether the folder was begun by this start.
+        True if this start created the folder's service.
     accepted : str or None
         The loss that was accepted when the folder was opened.
     lacks_journal : bool
-        Whether there was a snapshot and nothing of a journal, as in a folder that is begun with a copied snapshot: the
-        records acknowledged since that snapshot, if there were any, are lost.
+        True if there was a snapshot and no journal, as in a folder that was created with a copied snapshot. Records
+        acknowledged after that snapshot are lost.
     snapshot_offset : int
         The offset of the last snapshot, -1 if there is none.
     snapshot_error : str or None
@@ -129,11 +129,11 @@ class Service:
     snapshot_cost : SnapshotCost or None
         The cost of the last snapshot; None before the first one since the start.
     failure : BaseException or None
-        The error after which the service takes nothing any more: after an error of writing, nobody knows what is on
-        the disk.
+        The error after which the service rejects all events, because the state of the disk is unknown after an error of
+        writing.
     clock : callable
-        The time in seconds since 1970, from the machine's clock when the service started and no step of it since: a
-        wrong hour would expire what waits.
+        The time in seconds since 1970: the machine's clock at the start plus monotonic time, because a step of the
+        clock would expire waiting records.
     on_failure, on_commit : callable
         Called by the thread that writes: with the error of a failure, and after every frame with its seconds and number
         of records.
@@ -141,8 +141,8 @@ class Service:
     Raises
     ------
     ValueError
-        If another process has the folder, or a file in it is damaged or missing: the message names it, and says how to
-        continue.
+        If another process has locked the folder, or a file in it is damaged or missing; the message has its name and
+        the way to continue.
     OSError
         If the folder cannot be read or written.
 

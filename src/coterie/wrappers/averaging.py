@@ -26,7 +26,7 @@ class Averaged(HypothesisWrapper):
     Parameters
     ----------
     hypothesis : LinearWeights
-        What is averaged.
+        The hypothesis to average.
 
     Examples
     --------

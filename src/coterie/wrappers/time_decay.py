@@ -24,7 +24,7 @@ class Forgetting(HypothesisWrapper):
     Parameters
     ----------
     hypothesis : LinearWeights, AdaptiveGradient, CoinBetting or DiagonalAROW
-        What forgets.
+        The hypothesis with decaying weights.
     shared, own : float > 0
         Half-lives in rounds; infinity forgets nothing. For relations that are not of nested groups the two must be the
         same.
@@ -38,7 +38,7 @@ class Forgetting(HypothesisWrapper):
 
     Notes
     -----
-    O(1) per round beside what the hypothesis costs, by a scale for each table; memory as without.
+    O(1) more per round, by a scale factor for each table, and no more memory.
 
     Examples
     --------

@@ -207,7 +207,7 @@ def _exact_numbers(values: list[Any]) -> pa.Array:
     Raises
     ------
     OverflowError
-        If there is a whole number of too many digits, or one that no float has beside a number that is not whole.
+        If a whole number has too many digits, or no float equals it and other numbers are not whole.
     """
     kinds = set(map(type, values))
     if float in kinds and not any(map(_is_large, values)):

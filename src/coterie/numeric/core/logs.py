@@ -2,8 +2,8 @@ r"""Logarithms of skewed columns, also for zeros and negative numbers.
 
 $$\ell(x) = \operatorname{sign}(x)\,\log(1 + |x|)$$
 
-It is the same function whatever has come so far: a column that was positive for a million records may turn negative.
-It leaves 0 where it is and is near x within ± 1 of it; numbers that are all much smaller need another unit.
+The function does not depend on earlier records, so a column may become negative after a million positive values. It is
+nearly x for small |x|, so numbers that are all far below 1 need a smaller unit.
 """
 
 from __future__ import annotations

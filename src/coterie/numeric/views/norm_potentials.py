@@ -157,7 +157,7 @@ class Group(NamedTuple):
 
 
 class Beyond(namedtuple("Beyond", "sums factor past clock p inner beyond_span"), Group):  # type: ignore[misc]
-    """As :class:`Group`, with an additional part of each view's sum, of norm ``beyond_span``, without updates."""
+    """A :class:`Group` with a constant part of norm ``beyond_span`` in each sum, orthogonal to all records."""
 
     __slots__ = ()
 

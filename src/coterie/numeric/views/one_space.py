@@ -64,7 +64,7 @@ class DenseMatrix(NamedTuple):
 
 
 class WideMatrix(DenseMatrix):
-    """As :class:`DenseMatrix` for more views than features: W = F V with F of the d × d products VV'."""
+    """Weights of more views than features: W = F V with F of the d × d products VV'."""
 
     __slots__ = ()
 

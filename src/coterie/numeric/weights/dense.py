@@ -121,7 +121,7 @@ class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
 
 
 class RowMajorPairs(RowMajor):
-    """As :class:`RowMajor`, each weight followed by its second number; the stride counts both."""
+    """Row after row, each weight followed by its second number; ``stride`` counts both."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class RowMajorPairs(RowMajor):
 
 
 class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
-    """As :class:`RowMajor`, each weight followed by ``numbers`` - 1 others; the stride counts all.
+    """Row after row, each weight followed by ``numbers`` - 1 others; ``stride`` counts all.
 
     It starts at a cache line, so that eight doubles are one line.
     """

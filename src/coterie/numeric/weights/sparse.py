@@ -332,7 +332,7 @@ class Sparse(namedtuple("Sparse", "values features start size count used free"),
 
 
 class SparsePairs(Sparse):
-    """As :class:`Sparse`, with buckets of two cache lines: the four cells, then the four second numbers.
+    """A :class:`Sparse` table with two numbers per weight; a bucket's second cache line has the second numbers.
 
     A margin reads only the first line, an update both; processors fetch lines in pairs.
     """
@@ -342,7 +342,7 @@ class SparsePairs(Sparse):
 
 
 class SparseMany(namedtuple("SparseMany", "values features start size count used free numbers"), _SparseTable):
-    """As :class:`SparsePairs` with ``numbers`` per weight, and one more line per bucket for every two of them."""
+    """A :class:`Sparse` table with ``numbers`` per weight; a bucket has one more cache line for every two of them."""
 
     __slots__ = ()
 

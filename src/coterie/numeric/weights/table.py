@@ -105,7 +105,7 @@ class Table(ABC):
     @classmethod
     @abstractmethod
     def blank(cls, numbers: int) -> Self:
-        """Make a table without rows, with the array types of saved tables."""
+        """Make an empty table with ``numbers`` per weight and the array types of saved tables."""
 
     @abstractmethod
     def check(self, rows: int, features: int) -> None:
@@ -171,7 +171,7 @@ def touch(table, row, rows, t):
 def prefetch_row(table, row, rows, t):
     """Prefetch the memory that record t needs of a row; on text this halves the time of a round.
 
-    A record that is dense reads its row from end to end, which a processor foresees by itself.
+    Dense records need no prefetching: they read the row from end to end, which processors detect by themselves.
     """
 
 
