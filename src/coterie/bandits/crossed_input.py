@@ -25,13 +25,13 @@ from coterie.inputs.input import Input, InputOptions, Records
 from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
 from coterie.inputs.preprocessing import CONSTANT, Preparation
-from coterie.models.contract import UNSEEN, InputShape
+from coterie.models.contract import InputShape
 from coterie.models.task_registry import TaskRegistry
 from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.dictionaries import read_dictionary, with_space
-from coterie.numeric.core.records import Csr
+from coterie.numeric.core.records import UNSEEN, Csr
 from coterie.numeric.primal.calls import prepared
 from coterie.numeric.text.crossing import Pairs, cross
 from coterie.numeric.trees import Arrays, strip_prefix

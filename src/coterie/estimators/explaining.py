@@ -12,8 +12,8 @@ from coterie import spec
 from coterie.explanation import Explanation, Weights, explanation_of, largest
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.models.contract import Batch, split_unseen
-from coterie.numeric.core.records import Csr
+from coterie.models.contract import Batch
+from coterie.numeric.core.records import Csr, split_unseen
 from coterie.types import Array, Record
 
 from .model import OnlineModel

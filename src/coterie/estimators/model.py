@@ -29,10 +29,10 @@ from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records
 from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preprocessing import runs_of
-from coterie.models.contract import UNSEEN, BaseLearner, Batch, InputShape, LearnerState, Predictions, split_unseen
+from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions
 from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Csr, widths_of, with_weights
+from coterie.numeric.core.records import UNSEEN, Csr, split_unseen, widths_of, with_weights
 from coterie.numeric.primal.query_decisions import QUERY_ALL
 from coterie.types import AnyLabels, AnyRecords, Array, Arrays, Floats, Inputs, Json, Learning, Record, Tasks, Tree
 

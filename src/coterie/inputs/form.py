@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.models.contract import UNSEEN, split_unseen
 from coterie.multiview import Vocabulary
 from coterie.multiview.vocabularies import (
     SecondColumn,
@@ -31,7 +30,7 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import PLAIN, read_dictionary, with_space
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log
-from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.core.records import UNSEEN, Csr, Dense, split_unseen
 from coterie.numeric.primal.preparation import SECOND, UNPREPARED, Preparing
 from coterie.numeric.trees import strip_prefix
 from coterie.types import AnyRecords, Array, Arrays, Fields, Floats, Json, Label, Learning, Record

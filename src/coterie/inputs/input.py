@@ -16,11 +16,11 @@ import numpy as np
 
 from coterie import spec
 from coterie.index import Index
-from coterie.models.contract import InputShape, split_unseen
+from coterie.models.contract import InputShape
 from coterie.models.task_registry import TaskRegistry
 from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Dense
+from coterie.numeric.core.records import Dense, split_unseen
 from coterie.types import (
     AnyLabels,
     AnyRecords,

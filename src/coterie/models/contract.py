@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
-from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.core.records import split_unseen
 from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.primal.query_decisions import QUERY_ALL, decide_all
 from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
@@ -31,9 +31,6 @@ Margins = NDArray[np.float64]
 
 #: The state of a learner, of the class that its :meth:`BaseLearner.init` returns.
 LearnerState: TypeAlias = Any
-
-#: The first column of the features of a record to predict that have none, because no record had them.
-UNSEEN = 1 << 30
 
 #: Numbers in the document of a model file.
 Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
@@ -594,29 +591,6 @@ def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: A
     whole = [prediction or zero_predictions(like, 1) for prediction in predictions]
     support = (stored, evicted) if has_support else (None, None)
     return UpdateResult(Predictions.concatenate(whole or [like]), own, steps, *support)
-
-
-def split_unseen(rows: AnyRows, features: int) -> tuple[AnyRows, Margins]:
-    """Return records without the features from this column on, and the squared lengths of these."""
-    if isinstance(rows, Dense):
-        known, unseen = np.hsplit(rows.values, [features])
-        dense = rows._replace(values=np.ascontiguousarray(known)) if unseen.size else rows
-        return dense, np.einsum("td,td->t", unseen, unseen)
-    if rows.width <= features:
-        return rows, np.zeros(rows.n_records)
-    csr = rows.trimmed()
-    seen, owners = csr.features < features, np.repeat(np.arange(csr.n_records), np.diff(csr.starts))
-    starts, squares = np.append(0, np.cumsum(seen))[csr.starts], np.where(seen, 0.0, csr.values) ** 2
-    sparse = Csr(csr.values[seen], csr.features[seen], starts, csr.weights)
-    return sparse, np.asarray(np.bincount(owners, squares, csr.n_records), np.float64)
-
-
-def place_unseen(rows: AnyRows, features: int) -> AnyRows:
-    """Put the features of records that have no columns behind this number of features."""
-    if not isinstance(rows, Csr) or rows.width <= UNSEEN:
-        return rows
-    columns = np.where(rows.features < UNSEEN, rows.features, features + rows.features - UNSEEN)
-    return rows._replace(features=columns.astype(np.int32))
 
 
 def count_entries(rows: AnyRows, t: int) -> int:

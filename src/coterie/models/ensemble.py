@@ -27,7 +27,7 @@ from coterie import spec
 from coterie.hypotheses.adaptive_gradients import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped, enlarged
-from coterie.numeric.core.records import weights_of
+from coterie.numeric.core.records import split_unseen, weights_of
 from coterie.numeric.primal.compiled_ensemble import (
     COIN,
     CONFIDENT,
@@ -75,7 +75,6 @@ from .contract import (
     UpdateResult,
     count_entries,
     learn_in_pieces,
-    split_unseen,
     without_nan,
 )
 from .linear import CompiledLearner, ConfidenceLearner, LinearLearner, result_of

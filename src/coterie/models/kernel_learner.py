@@ -17,7 +17,7 @@ from coterie.hypotheses.dual import Dual
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
-from coterie.numeric.core.records import Rows, weights_of
+from coterie.numeric.core.records import Rows, place_unseen, weights_of
 from coterie.numeric.dual.eviction import EvictionQueue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, KernelWork
 from coterie.numeric.dual.kernel_loop import Turns, predict, readable, walk
@@ -28,7 +28,7 @@ from coterie.state import State
 from coterie.types import Part, Tree
 
 from .block_learner import BoundLearner, Span
-from .contract import Batch, Codes, InputShape, Margins, place_unseen
+from .contract import Batch, Codes, InputShape, Margins
 from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, work_with
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Csr, Rows
+from coterie.numeric.core.records import Csr, Rows, split_unseen
 from coterie.numeric.primal.averaged import AveragedModel
 from coterie.numeric.primal.calls import RecordCalls, prepared
 from coterie.numeric.primal.confidence import margin_variances
@@ -54,7 +54,6 @@ from .contract import (
     UpdateResult,
     count_entries,
     score_known_and_unseen,
-    split_unseen,
 )
 from .relation_adapters import NO_GROUPS, LearnedAdapter, adapt_relation, arrivals_of, count_all, require_fit
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Rows, weights_of
+from coterie.numeric.core.records import Rows, split_unseen, weights_of
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.weights.table import Weights
 from coterie.potentials import ExponentiatedGradient, PNorm
@@ -17,7 +17,7 @@ from coterie.state import State
 from coterie.types import Part, Tree
 
 from .block_learner import BoundLearner
-from .contract import Batch, Codes, Margins, split_unseen
+from .contract import Batch, Codes, Margins
 
 
 class PotentialLearner(BoundLearner):

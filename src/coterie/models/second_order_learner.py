@@ -19,7 +19,7 @@ from coterie.hypotheses.full import FullCovariance
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points
-from coterie.numeric.core.records import Rows, weights_of
+from coterie.numeric.core.records import Rows, place_unseen, weights_of
 from coterie.numeric.dual.second_order_models import Course, Forecast, Pairs, Shares, course_through
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.weights.table import Weights
@@ -29,7 +29,7 @@ from coterie.types import Part, Tree
 from coterie.wording import counted
 
 from .block_learner import BLOCK, BoundLearner, Span, spans
-from .contract import AnyRows, Batch, Codes, Margins, place_unseen, score_known_and_unseen
+from .contract import AnyRows, Batch, Codes, Margins, score_known_and_unseen
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.
 MOST_WEIGHTS = 1 << 15

@@ -30,13 +30,12 @@ from coterie.models.contract import (
     Predictions,
     RoundCount,
     UpdateResult,
-    place_unseen,
 )
 from coterie.models.linear import result_of
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.points import Kernel, PlainProduct, Points
-from coterie.numeric.core.records import Csr
+from coterie.numeric.core.records import Csr, place_unseen
 from coterie.numeric.primal.step_rules import MistakeStep, ShortestStep
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.models.contract import UNSEEN
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import NUMBERS, read_dictionary
-from coterie.numeric.core.records import Csr
+from coterie.numeric.core.records import UNSEEN, Csr
 from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.types import Json, Record
 

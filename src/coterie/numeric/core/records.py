@@ -140,6 +140,9 @@ class Csr(NamedTuple):
 
 Rows = Dense | Csr
 
+#: The first column of the features of a record to predict that have none, because no record had them.
+UNSEEN = 1 << 30
+
 
 def _weights_at(weights: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
     return weights[places] if weights.size else weights
@@ -165,6 +168,29 @@ def with_weights(rows: Rows, weights: NDArray[np.float64]) -> Rows:
 def weights_of(rows: Rows) -> NDArray[np.float64]:
     """Return the weight of every record."""
     return rows.weights if rows.weights.size else np.ones(rows.n_records)
+
+
+def split_unseen(rows: Rows, features: int) -> tuple[Rows, NDArray[np.float64]]:
+    """Return records without the features from this column on, and the squared lengths of these."""
+    if isinstance(rows, Dense):
+        known, unseen = np.hsplit(rows.values, [features])
+        dense = rows._replace(values=np.ascontiguousarray(known)) if unseen.size else rows
+        return dense, np.einsum("td,td->t", unseen, unseen)
+    if rows.width <= features:
+        return rows, np.zeros(rows.n_records)
+    csr = rows.trimmed()
+    seen, owners = csr.features < features, np.repeat(np.arange(csr.n_records), np.diff(csr.starts))
+    starts, squares = np.append(0, np.cumsum(seen))[csr.starts], np.where(seen, 0.0, csr.values) ** 2
+    sparse = Csr(csr.values[seen], csr.features[seen], starts, csr.weights)
+    return sparse, np.asarray(np.bincount(owners, squares, csr.n_records), np.float64)
+
+
+def place_unseen(rows: Rows, features: int) -> Rows:
+    """Put the features of records that have no columns behind this number of features."""
+    if not isinstance(rows, Csr) or rows.width <= UNSEEN:
+        return rows
+    columns = np.where(rows.features < UNSEEN, rows.features, features + rows.features - UNSEEN)
+    return rows._replace(features=columns.astype(np.int32))
 
 
 @compiled
