@@ -81,7 +81,7 @@ def least(model: Any, stream: list) -> None:
     )
     for x, y, task in stream:
         i, entries = tasks[task], read_dictionary(x, numbers)
-        calls.predict(state.model, *entries, UNPREPARED, i)
+        calls.predict(state.model, *entries, len(entries[0]), UNPREPARED, i)
         calls.learn(state.model, rule, *entries, UNPREPARED, i, 1.0 if y else -1.0)
 
 

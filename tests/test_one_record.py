@@ -345,6 +345,44 @@ def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
     assert quick.state_.rounds == slow.state_.rounds
 
 
+#: Records after which a number, a category, and a name that was always missing are known.
+TABLE = [
+    ({"price": 0.5 * t, "colour": ["red", "blue"][t % 2], "gap": None, "flag": float(t % 3)}, t % 3 == 0)
+    for t in range(60)
+]
+NEW = [
+    {"new": 3.0},
+    {"new": "x"},
+    {"colour": "green"},
+    {"price": "dear"},
+    {"gap": 2.0},
+    {"new": -1.0, "colour": "green", "other": "y", "gap": 4.0},
+    {"colour": 2.0},
+]
+
+
+@pytest.mark.parametrize("new", NEW, ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        ct.AdaptiveSharingClassifier(),
+        ct.MultitaskMixedEffectsClassifier(),
+        ct.MultitaskMixedEffectsClassifier(scale="unit"),
+        ct.MultitaskLogistic(),
+        ct.MultitaskLogistic(scale="unit"),
+    ],
+    ids=str,
+)
+def test_features_that_no_record_had_take_the_fast_path(model, new):
+    model = model.__sklearn_clone__()
+    for t, (x, y) in enumerate(TABLE):
+        model.learn_one(x, y, task=["ann", "bob"][t % 2])
+    record = {"price": 3.0, "colour": "red"} | new
+    model.predict_one({"price": 3.0, "colour": "red"}, "ann")  # known names only: opens the fast path
+    margin = model.__stream_model__().fast_path.score(record, "ann")
+    assert margin == pytest.approx(model.decision_function([record, record], task=["ann", "new"])[0], rel=1e-12)
+
+
 CHANGES = {
     "set_params": lambda model: model.set_params(rule=ct.rules.PassiveAggressive(C=0.01)),
     "fit": lambda model: model.fit(*(list(column) for column in zip(*stream(9, seed=7), strict=True))),

@@ -18,9 +18,9 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import Input, InputOptions
 from coterie.kernels import Gaussian, Kernel, KernelLike, Linear, Precomputed, as_kernel
-from coterie.models.contract import place_unseen
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.points import Points, points
+from coterie.numeric.core.records import Csr, place_unseen
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, labels_of, square
 from coterie.settings import check_fields
@@ -209,7 +209,7 @@ class BatchEstimator(_Reading):
         counts_unseen = not learning and not isinstance(self._kernel(), Linear)
         self.input_.configure(InputOptions(type(self).__name__, self.task_column, counts_unseen=counts_unseen))
         rows, features = self.input_.read_rows(X, learning)
-        if counts_unseen and not rows.dense:
+        if counts_unseen and isinstance(rows, Csr):
             rows = place_unseen(rows, features)
             features = max(features, rows.width)
         if self.dtype != "float64":

@@ -10,7 +10,7 @@ from coterie.inputs import tabular
 from coterie.inputs.form import PlainRecords
 from coterie.models.linear import CompiledLearner
 from coterie.models.task_registry import TaskRegistry
-from coterie.numeric.core.dictionaries import read_dictionary
+from coterie.numeric.core.dictionaries import read_dictionary, read_with_unseen
 from coterie.numeric.primal.calls import RecordCalls
 from coterie.types import Record
 
@@ -30,10 +30,16 @@ class FastPath:
         self._tasks, self._calls, self._records = population.tasks.numbers, calls, records
 
     def score(self, x: Record, task: Hashable) -> float:
-        """Return the margin of a record before labels are decoded; NaN if the record may have anything new."""
-        i, (numbers, plain, preparing, needs_all) = self._number(x, task), self._records
-        entries = None if i is None else read_dictionary(x, numbers, plain)
-        if entries is None or (needs_all and len(entries[0]) < len(x)):
+        """Return the margin of a record before labels are decoded; NaN for unseen tasks and unusual values."""
+        i, (numbers, plain, preparing, reads_unseen) = self._number(x, task), self._records
+        if i is None:
+            return math.nan
+        if reads_unseen:
+            entries = read_with_unseen(x, numbers, plain, preparing.scaled)
+        else:
+            known = read_dictionary(x, numbers, plain)
+            entries = None if known is None else (*known, len(known[0]))
+        if entries is None:
             return math.nan
         margin: float = self._calls.predict(self._state.model, *entries, preparing, i)
         return margin

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from coterie.models.contract import UNSEEN, Predictions
+from coterie.models.contract import Predictions
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Csr
+from coterie.numeric.core.records import UNSEEN, Csr
 
 
 class SavedPredictions(msgspec.Struct, array_like=True):

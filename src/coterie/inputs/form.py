@@ -6,7 +6,6 @@ Its :class:`~coterie.inputs.preprocessing.Preparation` then scales the numbers.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
 from contextlib import nullcontext
@@ -27,7 +26,7 @@ from coterie.multiview.vocabularies import (
     vocabulary_from_json,
 )
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.dictionaries import PLAIN, read_dictionary, with_space
+from coterie.numeric.core.dictionaries import PLAIN, PRESENCE, read_dictionary, read_with_unseen, with_space
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log
 from coterie.numeric.core.records import UNSEEN, Csr, Dense, split_unseen
@@ -59,15 +58,15 @@ _NAMELESS = "the model learned from arrays without names: give an array, or fit 
 
 
 class PlainRecords(NamedTuple):
-    """Settings to read plain dictionaries with known names: columns of names, types of values, preprocessing.
+    """Settings to read plain dictionaries: columns of names, types of values, preprocessing.
 
-    If it ``needs_all`` features, a record with an unknown name cannot be read.
+    If it ``reads_unseen`` features, those that no record had count in predictions.
     """
 
     numbers: dict[Label, int]
     plain: frozenset[type] = PLAIN
     preparing: Preparing = UNPREPARED
-    needs_all: bool = False
+    reads_unseen: bool = False
 
 
 class InputEncoder:
@@ -166,7 +165,7 @@ class InputEncoder:
         if words is None or (prepared is not None and prepared.log):
             return None
         preparation = () if prepared is None else (prepared.plain, prepared.compiled)
-        return PlainRecords(words.numbers, *preparation)._replace(needs_all=self.reads_unseen)
+        return PlainRecords(words.numbers, *preparation)._replace(reads_unseen=self.reads_unseen)
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that restores the current state."""
@@ -393,29 +392,21 @@ class PreparedDictEncoder(DictEncoder):
 
     def _read_plain(self, record: dict[Hashable, object], learning: bool) -> Entries | None:
         """Return the row of plain numbers and strings, with space for the constant; None for other values."""
-        entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
-        if (learning or self.reads_unseen) and entries is not None and len(entries[0]) < len(record):
-            if not learning:
-                return self._with_unseen(record, *entries)
-            if str in map(type, record.values()):
-                return None
-            self._add(record, record)
-            entries = read_dictionary(record, self.vocabulary.numbers, self.preparation.plain)
-        return None if entries is None else (*with_space(*entries), len(entries[0]), 0)
-
-    def _with_unseen(self, record: Record, values: Floats, features: NDArray[np.int32]) -> Entries:
-        """Add the features that no record had to the others of a record of plain numbers and strings."""
-        numbers = self.vocabulary.numbers
-        new = {
-            name: value
-            for name, value in record.items()
-            if (f"{name}={value}" if isinstance(value, str) else name) not in numbers
-        }
-        keys, own_values, scaled, gaps = self._entries(new, False)
-        unseen, columns = self._unseen(zip(keys, own_values, strict=True), scaled, gaps)
-        n, constant = len(values), [numbers[CONSTANT_KEY]] if self.preparation.constant else []
-        entries = np.concatenate([values, np.ones(len(constant)), unseen, np.zeros(n)])
-        return entries, np.concatenate([features, [*constant, *columns], np.zeros(n)]).astype(np.int32), n, len(columns)
+        numbers, preparation = self.vocabulary.numbers, self.preparation
+        if not learning and self.reads_unseen:
+            entries = read_with_unseen(record, numbers, preparation.plain, preparation.standardised)
+        else:
+            known = read_dictionary(record, numbers, preparation.plain)
+            if learning and known is not None and len(known[0]) < len(record):
+                if str in map(type, record.values()):
+                    return None
+                self._add(record, record)
+                known = read_dictionary(record, numbers, preparation.plain)
+            entries = None if known is None else (*known, len(known[0]))
+        if entries is None:
+            return None
+        behind = len(entries[0]) - entries[2]
+        return (*with_space(*entries, preparation.constant), entries[2], behind)
 
     def _read(self, record: Record, learning: bool) -> Entries:
         """Return the row of values of all kinds, with space for the constant before indicators of missing values."""
@@ -446,7 +437,7 @@ class PreparedDictEncoder(DictEncoder):
         numbers, standardised = self.vocabulary.numbers, self.preparation.standardised
         unseen = [(key, value) for key, value in [*pairs, *((gap, 1.0) for gap in gaps)] if key not in numbers]
         columns = {key: UNSEEN + k for k, (key, _) in enumerate(unseen)}
-        presence = {key: 0.0 if missing_key(key) in numbers else math.sqrt(0.5) for key in scaled if standardised}
+        presence = {key: 0.0 if missing_key(key) in numbers else PRESENCE for key in scaled if standardised}
         return [presence.get(key, value) for key, value in unseen], [columns[key] for key, _ in unseen]
 
     def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:

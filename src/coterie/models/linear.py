@@ -172,7 +172,8 @@ class CompiledLearner(BaseLearner):
 
     def predict_one(self, state: LearnerState, rows: Csr, i: int) -> float:
         """Return the margin of one record, in the hypothesis's value type, in a few microseconds."""
-        margin: float = _calls_of(state).predict(state.model, rows.values, rows.features, UNPREPARED, i)
+        call, n = _calls_of(state).predict, len(rows.values)
+        margin: float = call(state.model, rows.values, rows.features, n, UNPREPARED, i)
         return margin
 
     def learn_one(self, state: LearnerState, rows: Csr, i: int, y: float) -> None:

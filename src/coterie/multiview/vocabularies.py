@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.dictionaries import NUMBERS, read_dictionary
+from coterie.numeric.core.dictionaries import NUMBERS, PLAIN, read_dictionary, read_with_unseen
 from coterie.numeric.core.records import UNSEEN, Csr
 from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.types import Json, Record
@@ -54,8 +54,8 @@ class Vocabulary:
 
     def record(self, features: Record, resize: bool, unseen: bool = False) -> Csr:
         """Return one record as a block; new names are added with ``resize``, else ignored unless ``unseen``."""
-        plain = self._plain(features, resize) if type(features) is dict else None
-        if plain is not None and not (unseen and len(plain.values) < len(features)):
+        plain = self._plain(features, resize, unseen) if type(features) is dict else None
+        if plain is not None:
             return plain
         names, values = _numbers(features)
         if resize:
@@ -70,8 +70,11 @@ class Vocabulary:
         """Return the columns of names, -1 for unknown names."""
         return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
-    def _plain(self, features: Json, resize: bool) -> Csr | None:
+    def _plain(self, features: Json, resize: bool, unseen: bool) -> Csr | None:
         """Return one record of plain numbers and strings as a block; None for other values."""
+        if unseen:
+            read = read_with_unseen(features, self.numbers, PLAIN, False)
+            return None if read is None else Csr(*read[:2], one_record(len(read[0])))
         entries = read_dictionary(features, self.numbers)
         if resize and entries is not None and len(entries[0]) < len(features):
             self.add(f"{name}={value}" if type(value) is str else name for name, value in features.items())

@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from coterie.numeric._numba import STOCK, python_function
 
 from .generic import compiled, holds_gil
+from .records import UNSEEN
 from .text_fields import LARGEST_VALUE
 
 #: The types of numbers and of values that are read here; values of derived types may need their own code.
@@ -32,6 +34,9 @@ Columns: TypeAlias = Mapping[Any, int]
 #: Values and columns of the features of a record.
 Entries: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32]]
 
+#: The presence of a scaled number after one absence: the root of the share of absences.
+PRESENCE = math.sqrt(0.5)
+
 _NOT_PLAIN, _UNUSUAL_NAME = -1, -2
 _EQUAL_SIGN = "="
 
@@ -45,12 +50,37 @@ def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] 
     if STOCK or type(record) is not dict or type(numbers) is not dict:
         return read_in_python(record, numbers, plain)
     values, columns = np.empty(len(record)), np.empty(len(record), np.int32)
-    count = _read(id(record), id(numbers), _addresses(plain), values, columns)
-    if count == len(record):
+    known, _ = _read(id(record), id(numbers), _addresses(plain), False, values, columns)
+    if known == len(record):
         return values, columns
-    if count == _UNUSUAL_NAME:
+    if known == _UNUSUAL_NAME:
         return read_in_python(record, numbers, plain)
-    return None if count < 0 else (values[:count], columns[:count])
+    return None if known < 0 else (values[:known], columns[:known])
+
+
+def read_with_unseen(
+    record: AnyRecord, numbers: Columns, plain: frozenset[type], scaled: bool
+) -> tuple[NDArray[np.float64], NDArray[np.int32], int] | None:
+    """Return the values and the columns of all features, and the number of the known ones, which come first.
+
+    The others follow with columns from ``UNSEEN`` on and the values that they have once they are learned: where numbers
+    are ``scaled``, a new one counts as its presence after one absence. None is returned as by :func:`read_dictionary`,
+    and for records with unseen features that compiled code cannot read.
+    """
+    if STOCK or type(record) is not dict or type(numbers) is not dict:
+        entries = read_in_python(record, numbers, plain)
+        return (*entries, len(record)) if entries is not None and len(entries[0]) == len(record) else None
+    values, columns = np.empty(len(record)), np.empty(len(record), np.int32)
+    known, unseen = _read(id(record), id(numbers), _addresses(plain), scaled, values, columns)
+    if known == _UNUSUAL_NAME:
+        entries = read_in_python(record, numbers, plain)
+        return (*entries, len(record)) if entries is not None and len(entries[0]) == len(record) else None
+    if known < 0:
+        return None
+    if unseen:  # they were written from the end
+        values[known : known + unseen] = values[len(record) - unseen :][::-1].copy()
+        columns[known : known + unseen] = UNSEEN + np.arange(unseen)
+    return values[: known + unseen], columns[: known + unseen], known
 
 
 def read_in_python(record: AnyRecord, numbers: Columns, plain: frozenset[type]) -> Entries | None:
@@ -113,6 +143,16 @@ def _type_of(address):
 
 
 @compiled
+def _number_of(value):
+    """Return a number as a float; NaN for an integer that no float can hold."""
+    number = _float_of(value)
+    if number == -1.0 and _failed():
+        _forget_failure()
+        return np.nan
+    return number
+
+
+@compiled
 def _find_text(numbers, name, text, equal_sign):
     """Return the column entry of the feature ``name=text``, 0 if it is unknown."""
     start = _new_joined(name, equal_sign)
@@ -123,38 +163,60 @@ def _find_text(numbers, name, text, equal_sign):
     return entry
 
 
+@compiled
+def _scaled_unseen(numbers, name, is_text, equal_sign):
+    """Return the value of an unseen feature among scaled numbers; NaN for a text in place of a number."""
+    if is_text:
+        return np.nan if _find(numbers, name) else 1.0
+    # the z-score of a first number is 0, and its presence counts unless the name was missing in all records
+    key_of_gaps = _new_joined(name, equal_sign)
+    entry = _find(numbers, key_of_gaps)
+    _release(key_of_gaps)
+    return 0.0 if entry else PRESENCE
+
+
 @holds_gil
-def _read(record, numbers, addresses, values, columns):
-    """Write values and columns; return their number, or a negative one if the record is not plain."""
+def _read(record, numbers, addresses, scaled, values, columns):
+    """Write values and columns of known features, and from the end the values of unseen ones; return how many of each.
+
+    The first number is negative if the record is not plain.
+    """
     text, whole, equal_sign = addresses[0], addresses[1], addresses[-1]
     cursor = np.zeros(3, np.intp)  # a position in the dictionary, the name and the value there
     position = cursor.ctypes.data
-    count, total = 0, 0.0
+    known, unseen, total = 0, 0, 0.0
     while _next_entry(record, position, position + cursor.itemsize, position + 2 * cursor.itemsize):
         name, value = cursor[1], cursor[2]
         type_of_name, type_of_value = _type_of(name), _type_of(value)
-        if type_of_value == text:
+        is_text = type_of_value == text
+        if is_text:
             if type_of_name != text or _length(value) == 0:
-                return _NOT_PLAIN
+                return _NOT_PLAIN, 0
             number, entry = 1.0, _find_text(numbers, name, value, equal_sign)
         elif type_of_value in addresses[1:-1]:
             if type_of_name != text and type_of_name != whole:
-                return _UNUSUAL_NAME
-            number = _float_of(value)
-            if number == -1.0 and _failed():  # an integer that no float can hold
-                _forget_failure()
-                return _NOT_PLAIN
-            entry = _find(numbers, name)
+                return _UNUSUAL_NAME, 0
+            number, entry = _number_of(value), _find(numbers, name)
         else:
-            return _NOT_PLAIN
+            return _NOT_PLAIN, 0
         total += abs(number)
         if entry:
-            values[count], columns[count] = number, _whole_number_of(entry)
-            count += 1
-    return count if total <= LARGEST_VALUE else _NOT_PLAIN
+            values[known], columns[known] = number, _whole_number_of(entry)
+            known += 1
+            continue
+        if scaled:
+            if type_of_name != text:
+                return _UNUSUAL_NAME, 0
+            number = _scaled_unseen(numbers, name, is_text, equal_sign)
+            if np.isnan(number):
+                continue
+        unseen += 1
+        values[values.size - unseen] = number
+    return (known, unseen) if total <= LARGEST_VALUE else (_NOT_PLAIN, 0)
 
 
-def with_space(values: NDArray[np.float64], columns: NDArray[np.int32]) -> Entries:
-    """Append space for a constant and for the second columns of all entries."""
-    space = np.zeros(len(values) + 1)
-    return np.append(values, space), np.append(columns, space.astype(np.int32))
+def with_space(values: NDArray[np.float64], columns: NDArray[np.int32], n: int, constant: bool) -> Entries:
+    """Insert space for a constant behind the first n entries, and append space for the second columns of these."""
+    gap, space = np.zeros(int(constant)), np.zeros(n)
+    spaced = np.concatenate([columns[:n], gap, columns[n:], space]).astype(np.int32)
+    return np.concatenate([values[:n], gap, values[n:], space]), spaced

@@ -5,7 +5,7 @@ All other code reads records through these four functions, so that dense and spa
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,7 @@ class Csr(NamedTuple):
 
 
 Rows = Dense | Csr
+R = TypeVar("R", bound=Dense | Csr)
 
 #: The first column of the features of a record to predict that have none, because no record had them.
 UNSEEN = 1 << 30
@@ -170,7 +171,7 @@ def weights_of(rows: Rows) -> NDArray[np.float64]:
     return rows.weights if rows.weights.size else np.ones(rows.n_records)
 
 
-def split_unseen(rows: Rows, features: int) -> tuple[Rows, NDArray[np.float64]]:
+def split_unseen(rows: R, features: int) -> tuple[R, NDArray[np.float64]]:
     """Return records without the features from this column on, and the squared lengths of these."""
     if isinstance(rows, Dense):
         known, unseen = np.hsplit(rows.values, [features])
@@ -181,11 +182,11 @@ def split_unseen(rows: Rows, features: int) -> tuple[Rows, NDArray[np.float64]]:
     csr = rows.trimmed()
     seen, owners = csr.features < features, np.repeat(np.arange(csr.n_records), np.diff(csr.starts))
     starts, squares = np.append(0, np.cumsum(seen))[csr.starts], np.where(seen, 0.0, csr.values) ** 2
-    sparse = Csr(csr.values[seen], csr.features[seen], starts, csr.weights)
+    sparse = rows._replace(values=csr.values[seen], features=csr.features[seen], starts=starts)
     return sparse, np.asarray(np.bincount(owners, squares, csr.n_records), np.float64)
 
 
-def place_unseen(rows: Rows, features: int) -> Rows:
+def place_unseen(rows: R, features: int) -> R:
     """Put the features of records that have no columns behind this number of features."""
     if not isinstance(rows, Csr) or rows.width <= UNSEEN:
         return rows

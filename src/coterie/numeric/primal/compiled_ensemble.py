@@ -34,7 +34,7 @@ from .coin import GAINED, REWARD, SUM, bet, measure
 from .confidence import label_variance, row_variance, sharpen
 from .mixture import Work, allocate_work, charge, correct, finite, stack_inputs
 from .query_decisions import decide, skip_unlabelled, wanted
-from .round import add, prefetch_record, prefetch_task, ready, score
+from .round import add, prefetch_record, prefetch_task, ready, score, score_with_unseen
 from .step_rules import SHORTEST, evidence, logistic_step, step, triggers_update
 from .stream import AHEAD
 
@@ -177,8 +177,11 @@ def _combine(factors, margins, experts):
 
 
 @no_refcount
-def score_members(model, i, rows, t):
-    """Write the margins of members and experts of record t of task i; return the ensemble's."""
+def score_members(model, i, rows, t, whole):
+    """Write the margins of members and experts of record t of task i; return the ensemble's.
+
+    The record t of ``whole`` has all features, also those without weights, which count in variances.
+    """
     members, work, experts = model.members, model.work, model.work.mixing.experts
     for m in range(work.predictions.size):
         work.predictions[m] = 0.0
@@ -193,14 +196,15 @@ def score_members(model, i, rows, t):
             work.predictions[m] += work.pooled[m]
     if model.mixed > 0:
         # members with mixed effects are no part of the tables: they come last, with arrays of their own
-        work.predictions[members.kinds.size] = mixed_effects.predict_margin(model.first, i, rows, t)
+        work.predictions[members.kinds.size] = mixed_effects.predict_margin(model.first, i, whole, t)
     if model.mixed > 1:
-        work.predictions[members.kinds.size + 1] = mixed_effects.predict_margin(model.second, i, rows, t)
+        work.predictions[members.kinds.size + 1] = mixed_effects.predict_margin(model.second, i, whole, t)
     _combine(model.factors, work.predictions, experts)
     return stack_inputs(model.losses, model.layer, model.local, i, work.mixing)
 
 
-when(score, MemberModels)(lambda model, i, rows, t: score_members(model, i, rows, t))
+when(score, MemberModels)(lambda model, i, rows, t: score_members(model, i, rows, t, rows))
+when(score_with_unseen, MemberModels)(lambda model, i, known, rows: score_members(model, i, known, 0, rows))
 
 
 @no_refcount
@@ -350,7 +354,7 @@ def _score_late(model, i, rows, s, predictions):
     If all earlier predictions are 0, experts count with their current margins; stopped experts have none.
     """
     # members move by their margins of now; experts are judged by what they predicted
-    margin, experts, known = score_members(model, i, rows, s), model.work.mixing.experts, False
+    margin, experts, known = score_members(model, i, rows, s, rows), model.work.mixing.experts, False
     for a in range(experts.size):
         known = known or predictions[a, s] != 0.0
     if not known:
@@ -379,7 +383,7 @@ def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, q
         if s + AHEAD < last:
             prefetch_task(model, tasks[s + AHEAD])
         if t >= n_predicted:
-            moves.margins[t] = score_members(model, tasks[t], rows, t)
+            moves.margins[t] = score_members(model, tasks[t], rows, t, rows)
             # experts are charged later for these margins, when the label comes
             for a in range(experts.size if late else 0):
                 predictions[a, t] = finite(experts[a])
@@ -406,6 +410,6 @@ def predict(model, rows, tasks, predictions, margins):
             prefetch_record(model, tasks[t + 1], rows, t + 1)
         if t + AHEAD < tasks.size:
             prefetch_task(model, tasks[t + AHEAD])
-        margins[t] = score_members(model, tasks[t], rows, t)
+        margins[t] = score_members(model, tasks[t], rows, t, rows)
         for a in range(experts.size):
             predictions[a, t] = experts[a]

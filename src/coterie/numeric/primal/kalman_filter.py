@@ -40,7 +40,7 @@ from coterie.numeric.core.hashing import slot
 from coterie.numeric.core.records import begin, end, feature, value, weight
 
 from .gaussian import LARGEST, Gaussian, absorb, bounded, multiply
-from .round import add, ready, score
+from .round import add, ready, score, score_with_unseen
 from .step_rules import evidence, step, triggers_update
 
 #: The most features seen, the constant being one: beyond, d² numbers cost too much.
@@ -395,6 +395,7 @@ class FilterStep(NamedTuple):
 
 
 when(score, MixedEffects)(lambda model, i, rows, t: predict_margin(model, i, rows, t))
+when(score_with_unseen, MixedEffects)(lambda model, i, known, rows: predict_margin(model, i, rows, 0))
 when(ready, MixedEffects)(lambda model, i, rows, t: has_room(model, i, rows, t))
 when(evidence, FilterStep)(lambda rule, y, margin: y)
 when(triggers_update, FilterStep)(lambda rule, label: True)

@@ -48,6 +48,11 @@ def score(model, i, rows, t):
 
 
 @generic
+def score_with_unseen(model, i, known, rows):
+    """Return the margin of one record, given by its known features and by all."""
+
+
+@generic
 def report(model, i, rows, t, margin):
     """Return the public margin: that of the averaged weights if there are any."""
 
@@ -110,6 +115,7 @@ def summed_margin(model, twin, i, rows, t, clock, margin):
     """
 
 
+when(score_with_unseen, object)(lambda model, i, known, rows: score(model, i, known, 0))
 when(report, object)(lambda model, i, rows, t, margin: margin)
 when(adapt, object)(lambda model: None)
 when(on_step_end, object)(lambda model: None)
@@ -221,5 +227,5 @@ class Wrapper(Model):
         self.model.check(bounds)
 
 
-forward(Wrapper, score, report, ready, add, adapt, on_step_end, skip)
+forward(Wrapper, score, score_with_unseen, report, ready, add, adapt, on_step_end, skip)
 forward(Wrapper, prefetch_record, prefetch_task, diagonal, predictive_variance)

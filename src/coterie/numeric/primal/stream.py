@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.numeric.core.generic import compiled, holds_gil
-from coterie.numeric.core.records import Csr, end, weight
+from coterie.numeric.core.records import UNSEEN, Csr, end, feature, value, weight
 
 from .grouped import count_arrivals
 from .preparation import prepare_entries, take_back
 from .query_decisions import decide, skip_unlabelled, wanted
-from .round import adapt, add, on_step_end, prefetch_record, prefetch_task, ready, report, score
+from .round import adapt, add, on_step_end, prefetch_record, prefetch_task, ready, report, score, score_with_unseen
 from .step_rules import direction, evidence, step, triggers_update
 
 
@@ -93,24 +93,46 @@ UNPROVIDED, UNPREPARABLE = -1.0, -2.0
 
 
 @compiled
-def prepare_record(values, features, preparing, update):
-    """Copy and preprocess the entries of one record; the result has a negative length if Python must do it."""
-    n = values.size
+def prepare_record(values, features, known, preparing, update):
+    """Copy and preprocess the entries of one record; the result has a negative length if Python must do it.
+
+    The first ``known`` features have columns, the others were seen in no record.
+    """
     # room for second columns of all entries and for the constant
-    rows = Csr(np.empty(2 * n + 1), np.empty(2 * n + 1, np.int32), np.zeros(2, np.int64), np.zeros(0))
-    for k in range(n):
+    size = values.size + known + 1
+    rows = Csr(np.empty(size), np.empty(size, np.int32), np.zeros(2, np.int64), np.zeros(0))
+    for k in range(known):
         rows.values[k], rows.features[k] = values[k], features[k]
-    rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, n, 0, update)
+    gap = 1 if preparing.constant >= 0 else 0
+    for k in range(known, values.size):
+        rows.values[k + gap], rows.features[k + gap] = values[k], features[k]
+    rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, known, values.size - known, update)
     return rows
 
 
+@compiled
+def _without_unseen(rows):
+    """Copy the entries of one record that have columns."""
+    n = end(rows, 0)
+    known = Csr(np.empty(n), np.empty(n, np.int32), np.zeros(2, np.int64), np.zeros(0))
+    for k in range(n):
+        if feature(rows, 0, k) < UNSEEN:
+            known.values[known.starts[1]], known.features[known.starts[1]] = value(rows, 0, k), feature(rows, 0, k)
+            known.starts[1] += 1
+    return known
+
+
 @holds_gil
-def predict_one(model, values, features, preparing, i):
-    """Return the margin of one record, without learning; NaN if it cannot be preprocessed."""
-    rows = prepare_record(values, features, preparing, False)
+def predict_one(model, values, features, n, preparing, i):
+    """Return the margin of one record, without learning; NaN if it cannot be preprocessed.
+
+    The first n features have columns, the others were seen in no record.
+    """
+    rows = prepare_record(values, features, n, preparing, False)
     if end(rows, 0) < 0:
         return np.nan
-    return report(model, i, rows, 0, score(model, i, rows, 0))
+    known = _without_unseen(rows) if n < values.size else rows
+    return report(model, i, known, 0, score_with_unseen(model, i, known, rows))
 
 
 @holds_gil
@@ -120,7 +142,7 @@ def learn_one(model, rule, values, features, preparing, i, y):
     It repeats the lines of :func:`learn`, because in a shared function the reference counts of a model's arrays would
     be updated.
     """
-    rows = prepare_record(values, features, preparing, True)
+    rows = prepare_record(values, features, values.size, preparing, True)
     if end(rows, 0) < 0:
         return UNPREPARABLE
     margin = score(model, i, rows, 0)
