@@ -19,6 +19,7 @@ NAN, INFINITE = X.copy(), X.copy()
 NAN[3, 2], INFINITE[5, 1] = np.nan, -np.inf
 HUGE = X * 1e98
 HUGE[4, 3] = -1e155
+WIDE = sp.coo_array((np.ones(40), (np.tile(np.arange(20), 2), np.repeat([3, 2**32 + 3], 20))), shape=(20, 2**32 + 4))
 RECORDS = [{f"f{j}": float(value) for j, value in enumerate(x)} for x in X]
 FRAME = pd.DataFrame(X, columns=[f"f{j}" for j in range(D)])
 
@@ -57,6 +58,7 @@ ARRAYS = {
     "three dimensions": ((X[None], Y[:1], TASK[:1]), "dim 3"),
     "words": ((np.full(X.shape, "word"), Y, TASK), "could not convert string to float"),
     "complex numbers": ((X * 1j, Y, TASK), "Complex data not supported"),
+    "columns beyond 31 bits": ((sp.csr_array(WIDE), Y, TASK), r"X has 4,294,967,300 columns; at most 1,073,741,824"),
     "no records": ((X[:0], Y[:0], TASK[:0]), r"Found array with 0 sample\(s\)"),
     "fewer labels": ((X, Y[:5], TASK), "inconsistent numbers of samples"),
     "no labels": ((X, None, TASK), "y"),
@@ -310,3 +312,33 @@ def test_the_smallest_numbers_leave_numbers(model, value):
     learned = clone(model).fit(X, y, task=task)
     say = learned.decision_function if hasattr(learned, "decision_function") else learned.predict
     assert np.isfinite(say([[1.0, 1.0], [value, 2.0]], task=[0, 1])).all()
+
+
+NOT_NUMBERS = {
+    "dates": np.arange(20).astype("datetime64[D]"),
+    "pandas' dates": pd.Series(pd.date_range("2026-01-01", periods=20)),
+    "durations": np.arange(20).astype("timedelta64[s]"),
+    "text": ["1_0"] * 20,
+    "one text": [1.0] * 19 + ["2"],
+    "one text among objects": np.array([1.0] * 19 + ["2"], object),
+    "complex": np.ones(20) * 1j,
+}
+
+
+@pytest.mark.parametrize("numbers", NOT_NUMBERS.values(), ids=NOT_NUMBERS)
+def test_what_numpy_would_convert_to_numbers_is_refused(numbers):
+    model = ct.MultitaskMixedEffectsRegressor().partial_fit(X, Y, TASK)
+    refused(model, "must be a number, got", lambda model: model.partial_fit(X, numbers, TASK))
+    refused(model, "must be a number, got", lambda model: model.learn_one({"f0": 1.0}, list(numbers)[-1], TASK[0]))
+    refused(model, "one number per record", lambda model: model.partial_fit(X, Y, TASK, sample_weight=numbers))
+
+
+@pytest.mark.parametrize("place", ["X", "y", "task", "sample_weight"])
+def test_masks_that_would_be_ignored_are_refused(place):
+    arguments = {"X": X, "y": Y, "task": np.array(TASK), "sample_weight": np.ones(20)}
+    arguments[place] = np.ma.masked_greater(arguments[place], 0.5)
+    model = learned_from_arrays()
+    refused(model, f"{place} is a masked array", lambda model: model.partial_fit(**arguments), TypeError)
+    if place in ("X", "task"):
+        asked = {name: arguments[name] for name in ("X", "task")}
+        refused(model, f"{place} is a masked array", lambda model: model.predict(**asked), TypeError)

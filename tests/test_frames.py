@@ -87,6 +87,18 @@ def test_columns_of_frames_are_known_as_scikit_learn_has_them(make_frame, model,
     assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
 
 
+def test_numbered_columns_are_the_same_in_dictionaries():
+    """A frame with text is read as a file, which has named columns."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({0: rng.normal(size=40), 1: rng.choice(["a", "b"], 40), 2: rng.normal(size=40)})
+    model = ct.AdaptiveSharingClassifier().partial_fit(frame, frame[0] > 0, task=["ann"] * 40)
+    expected = model.decision_function(frame, task=["ann"] * 40)
+    assert model.decision_function(frame.to_dict("records"), task=["ann"] * 40) == pytest.approx(expected, rel=1e-9)
+    for x, margin in zip(frame.to_dict("records"), expected, strict=True):
+        assert model.decision_function_one(x, "ann") == pytest.approx(margin, rel=1e-9)
+        assert model.explain(x, "ann").margin == pytest.approx(margin, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("frame", "message"),
     [

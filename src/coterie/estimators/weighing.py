@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.index import distinct_labels
-from coterie.inputs.labels import Labels
+from coterie.inputs.keys import refuse_masked
+from coterie.inputs.labels import Labels, as_floats
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import LARGEST_WEIGHT
 from coterie.types import Array, Floats
@@ -43,8 +44,9 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
     """
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     try:
-        weights = np.array(sample_weight, np.float64)
+        weights = np.array(as_floats(sample_weight))
     except (TypeError, ValueError):
         raise ValueError(f"sample_weight must have one number per record, got {sample_weight!r}") from None
     if weights.ndim == 0:

@@ -120,9 +120,11 @@ def with_missing(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Combine the chunks of an array and resolve its dictionary."""
+    """Combine the chunks of an array; resolve its dictionary, and views of strings, which few functions take."""
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return whole.cast(whole.type.value_type) if pa.types.is_dictionary(whole.type) else whole
+    if pa.types.is_dictionary(whole.type):
+        return plain(whole.dictionary).take(whole.indices)
+    return whole.cast(pa.large_string()) if pa.types.is_string_view(whole.type) else whole
 
 
 def present(array: pa.Array) -> Flags:

@@ -538,8 +538,9 @@ class Encoder:
     def _features(self, record: Record) -> tuple[set[str], list[tuple[str, tuple[str, float]]]]:
         """Return the columns without a value, and the kind, key and value of each feature."""
         columns: Iterable[tuple[str, str]] = self.columns
-        if self.source != "columns":
+        if not all(type(name) is str for name in record):  # frames may number their columns
             record = {str(name): value for name, value in record.items()}
+        if self.source != "columns":
             columns = [(name, "numeric") for name in record]
         gaps, features = set(), []
         for name, kind in columns:

@@ -40,6 +40,7 @@ from coterie.types import (
 from . import tabular
 from .block import Block, RawRecords
 from .form import ArrayEncoder, DictEncoder, InputEncoder, PlainRecords, Preprocessing, TableEncoder, restore_encoder
+from .keys import refuse_masked
 from .labels import Labels
 from .tabular import Shape
 
@@ -222,6 +223,8 @@ class Input:
         self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
     ) -> tuple[tabular.Rows, int, AnyLabels]:
         """Read rows, width and labels of records of any form; the ``first`` ones determine the encoder."""
+        for values, what in ((X, "X"), (y, "y")):
+            refuse_masked(values, what)
         is_frame = tabular.is_frame(X)
         names = tabular.distinct_names(X) if is_frame else ()
         form = self._chosen(X) if first or self.form is None else self._known

@@ -139,3 +139,9 @@ def keyed(name: str, kind: str, value: object) -> list[tuple[str, float]]:
     ['title^the', 'title^cat', 'title^hat']
     """
     return list(_KEYED[kind](name, value))
+
+
+def refuse_masked(values: object, what: str) -> None:
+    """Raise TypeError for a masked array, whose mask NumPy's functions ignore."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{what} is a masked array, whose mask would be ignored; pass its filled() array")

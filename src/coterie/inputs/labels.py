@@ -23,6 +23,9 @@ from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.numeric.primal.targets import standardise
 from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Label
 
+#: Types that NumPy converts to floats, though they are not numbers.
+_NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+
 
 class Labels(ABC):
     """The labels of a stream, in order of first appearance.
@@ -416,6 +419,15 @@ class ManyLabels(Labels):
             return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
 
+def as_floats(numbers: AnyLabels) -> Floats:
+    """Convert numbers to an array of floats; raise TypeError for text, dates and durations."""
+    array = np.asarray(numbers)
+    texts = array.dtype.kind == "O" and any(isinstance(number, _NOT_NUMBERS) for number in array.ravel())
+    if array.dtype.kind in "SUmMc" or texts:
+        raise TypeError("not numbers")
+    return np.asarray(array, np.float64)
+
+
 def as_labels(labels: Sequence[Hashable]) -> Array:
     """Convert labels to an array with one entry each, also for mixed types."""
     if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), tuple):
@@ -517,7 +529,7 @@ class Targets(Labels):
     def takes(y: AnyLabels) -> bool:
         """Return True for a number that can be learned."""
         try:
-            return abs(float(y)) <= LARGEST_VALUE
+            return not isinstance(y, _NOT_NUMBERS) and abs(float(y)) <= LARGEST_VALUE
         except (TypeError, ValueError):
             return False
 
@@ -540,7 +552,7 @@ class Targets(Labels):
             For a label that is not a number, not finite or too large; the message names the record.
         """
         try:
-            values = np.asarray(y, np.float64)
+            values = as_floats(y)
         except (TypeError, ValueError):
             t, label = next((t, label) for t, label in enumerate(y) if not self.takes(label))
             raise ValueError(f"label of record {t} (from 0) must be a number, got {label!r}") from None

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.index import is_nothing
 from coterie.multiview.vocabularies import usable_number
+from coterie.numeric.core.checks import MOST_FEATURES
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Record
@@ -24,7 +25,7 @@ from coterie.wording import stack_level
 
 from .block import Block
 from .dates import is_date
-from .keys import is_missing, spell
+from .keys import is_missing, refuse_masked, spell
 from .labels import exact_labels
 
 if TYPE_CHECKING:
@@ -408,7 +409,15 @@ def _named(number: float, dtype: str) -> str:
 
 
 def block_rows(X: AnyRecords) -> tuple[Rows, int]:
-    """Return validated records as rows for compiled code, and their width."""
+    """Return validated records as rows for compiled code, and their width.
+
+    Raises
+    ------
+    ValueError
+        For more columns than there are numbers for.
+    """
+    if X.shape[1] > MOST_FEATURES:
+        raise ValueError(f"X has {X.shape[1]:,} columns; at most {MOST_FEATURES:,} are supported: hash them to fewer")
     if not hasattr(X, "indptr"):  # numba would compile everything again for read-only arrays
         return Dense(np.require(X, np.float64, ["C", "W"])), X.shape[1]
     kinds = (X.data, np.float64), (X.indices, np.int32), (X.indptr, np.int64)
@@ -486,6 +495,7 @@ def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Arr
     """
     if task is None:
         return np.full(n, only_task(known), np.int64)
+    refuse_masked(task, "task")
     labels = task.to_pylist() if hasattr(task, "to_pylist") else task
     labels = objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if labels.ndim == 0:

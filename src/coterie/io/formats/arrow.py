@@ -60,6 +60,9 @@ def _longest_shared(column: pa.Array) -> int:
     shared = column.dictionary if pa.types.is_dictionary(kind) else column if pa.types.is_string_view(kind) else None
     if shared is None or not is_string(shared.type):
         return 0
+    if pa.types.is_string_view(shared.type):  # a view has 16 bytes, of which the first four are the length of the text
+        first = np.frombuffer(shared.buffers()[1], np.int32)[::4]
+        return int(first[shared.offset : shared.offset + len(shared)].max(initial=0))
     return pc.max(pc.binary_length(shared)).as_py() or 0
 
 

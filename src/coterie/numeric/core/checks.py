@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 #: Clocks and counts stay below this, so that a stream of any length can follow without an overflow.
 MOST_ROUNDS = 2**62
 
-#: Features and their columns are numbered in 32 bits.
-MOST_FEATURES = 2**31 - 1
+#: Columns are numbered in 31 bits; those of the second half are free for features that no record had.
+MOST_FEATURES = 2**30
 
 
 class Bounds(NamedTuple):

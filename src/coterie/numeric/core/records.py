@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import MOST_FEATURES
 from .generic import compiled, generic_no_refcount, no_refcount, when
 
 #: The weights of records that all count once. One type of rows, weighted or not, keeps loops from being compiled twice.
@@ -142,7 +143,7 @@ Rows = Dense | Csr
 R = TypeVar("R", bound=Dense | Csr)
 
 #: The first column of the features of a record to predict that have none, because no record had them.
-UNSEEN = 1 << 30
+UNSEEN = MOST_FEATURES
 
 
 def _weights_at(weights: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
