@@ -305,6 +305,8 @@ def validated(
     """
     if labels is not None:
         y = require_labels(y)
+        if labels.numeric and np.ndim(y) == 1:  # scikit-learn would convert text
+            labels.check(y)
     from sklearn.utils.validation import validate_data
 
     estimator: Any = _expecting(owner)()
