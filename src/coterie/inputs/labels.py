@@ -24,7 +24,7 @@ from coterie.numeric.primal.targets import standardise
 from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Label
 
 #: Types that NumPy converts to floats, though they are not numbers.
-_NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+_NOT_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 class Labels(ABC):
