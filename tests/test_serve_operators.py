@@ -273,6 +273,7 @@ def test_compiling_beforehand_changes_nothing_of_the_model(kind):
 REFUSED = {
     "--host 192.0.2.1": "pass --token-file",
     "--token-file empty": "must contain one word",
+    "--token-file bytes": "--token-file bytes must contain one word of ASCII characters",
     "--max-body lots": "expected bytes, such as 8388608 or 8MiB",
     "--expire 12": "'12' is not a duration; expected seconds, minutes or hours",
     "--expire 7d": "'7d' is not a duration; expected seconds, minutes or hours",
@@ -296,6 +297,7 @@ def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch, served):
     """So that the command, once corrected, begins with the learner that it names."""
     monkeypatch.chdir(tmp_path)
     Path("empty").write_text("\n")
+    Path("bytes").write_bytes(b"\xff\xfe")
     model = ct.MultitaskLogistic()
     model.learn_one({"f": 1.0}, "spam", task="ann")
     model.save("m.coterie")

@@ -362,7 +362,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
 
 
 def _read_token(path: Path) -> str:
-    token = path.read_text().strip()
+    token = path.read_text(encoding="ascii", errors="replace").strip()  # a replaced character is not ASCII
     if not token or not token.isascii() or len(token.split()) != 1:
         raise UsageError(f"--token-file {path} must contain one word of ASCII characters")
     return token
