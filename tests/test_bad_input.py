@@ -116,6 +116,7 @@ DICTIONARIES = {
     "fewer labels": (([{"new": 1.0}] * 3, [1]), "y must have one label per record: got 1 for 3 records"),
     "fewer tasks": (([{"new": 1.0}], [1], [1, 2]), r"got shape \(2,\) for 1 records"),
     "missing task": (([{"new": 1.0}], [1], [None]), r"task of record 0 \(from 0\) is missing"),
+    "a list among dictionaries": (([{"f0": 1.0}, [1.0]], [1, -1]), r"record 1 \(from 0\) must be a dictionary of features"),
     "an array": ((X, Y), "learned features by name; pass a list of dictionaries or a frame, not an array"),
 }
 

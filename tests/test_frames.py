@@ -87,16 +87,37 @@ def test_columns_of_frames_are_known_as_scikit_learn_has_them(make_frame, model,
     assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
 
 
-def test_numbered_columns_are_the_same_in_dictionaries():
-    """A frame with text is read as a file, which has named columns."""
-    rng = np.random.default_rng(0)
+COLUMN_NAMES = {
+    "numbers": [0, 1, 2],
+    "pairs": pd.MultiIndex.from_tuples([("p", 1), ("p", 2), ("q", "s")]),
+}
+
+
+@pytest.mark.parametrize("names", COLUMN_NAMES.values(), ids=COLUMN_NAMES)
+@pytest.mark.parametrize("model", [ct.AdaptiveSharingClassifier(), ct.MultitaskLogistic()], ids=str)
+def test_columns_whose_names_are_not_text_are_the_same_in_dictionaries(model, names):
+    rng, task = np.random.default_rng(0), ["ann"] * 40
     frame = pd.DataFrame({0: rng.normal(size=40), 1: rng.choice(["a", "b"], 40), 2: rng.normal(size=40)})
-    model = ct.AdaptiveSharingClassifier().partial_fit(frame, frame[0] > 0, task=["ann"] * 40)
-    expected = model.decision_function(frame, task=["ann"] * 40)
-    assert model.decision_function(frame.to_dict("records"), task=["ann"] * 40) == pytest.approx(expected, rel=1e-9)
-    for x, margin in zip(frame.to_dict("records"), expected, strict=True):
+    frame.columns = names
+    y, records = frame[names[0]] > 0, frame.to_dict("records")
+    model = model.__sklearn_clone__().partial_fit(frame, y, task=task)
+    expected = model.decision_function(frame, task=task)
+    assert model.decision_function(records, task=task) == pytest.approx(expected, rel=1e-9)
+    for x, margin in zip(records, expected, strict=True):
         assert model.decision_function_one(x, "ann") == pytest.approx(margin, rel=1e-9)
         assert model.explain(x, "ann").margin == pytest.approx(margin, rel=1e-9)
+
+
+@pytest.mark.parametrize("learned", [str, int])
+def test_numbered_columns_of_a_frame_have_the_names_of_dictionaries(learned):
+    """A file of text names its columns "0", "1" ...; pandas numbers the columns of an array."""
+    X, task = np.random.default_rng(0).normal(size=(40, 3)), ["ann"] * 40
+    records = [{learned(j): value for j, value in enumerate(x)} for x in X.tolist()]
+    model = ct.MultitaskLogistic().partial_fit(records, X[:, 0] > 0, task=task)
+    expected = model.decision_function(records, task=task)
+    for name in (str, int):
+        frame = pd.DataFrame(X, columns=[name(j) for j in range(3)])
+        assert model.decision_function(frame, task=task) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,22 @@ class DictEncoder(InputEncoder):
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Convert a frame to dictionaries; return other records unchanged."""
-        return tabular.frame_records(X, self.preparation is not None) if tabular.is_frame(X) else X
+        if not tabular.is_frame(X):
+            return X
+        records = tabular.frame_records(X, self.preparation is not None)
+        names = {name: self._known_name(name) for name in records[0]}
+        if all(known is name for name, known in names.items()):
+            return records
+        return [{self._known_name(name): value for name, value in record.items()} for record in records]
+
+    def _known_name(self, name: Hashable) -> Hashable:
+        """Return the known name of a column that is a number here and text there, else the name itself."""
+        known = self.vocabulary.numbers
+        if name in known:
+            return name
+        if not isinstance(name, str):
+            return str(name) if str(name) in known else name
+        return int(name) if name.isdecimal() and int(name) in known else name
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[Csr, int]:
         """Return rows and width of dictionaries; learned records add columns for new names."""

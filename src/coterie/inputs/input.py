@@ -231,6 +231,8 @@ class Input:
         X = X if form is None else form.normalized_input(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
             return self._validated(X, y, first, learning, labels)
+        if tabular.is_records(X):
+            tabular.require_records(X)
         if labels is not None and getattr(y, "ndim", 1) != 1:
             from sklearn.utils import column_or_1d
 

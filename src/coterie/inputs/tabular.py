@@ -101,6 +101,13 @@ def is_records(X: AnyRecords) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
+def require_records(X: Sequence[object]) -> None:
+    """Raise ValueError for an item of a list that is no dictionary, unlike the first one."""
+    for t, x in enumerate(X):
+        if type(x) is not dict and not isinstance(x, Mapping):
+            raise ValueError(f"record {t} (from 0) must be a dictionary of features as the first is, got {x!r}")
+
+
 def is_frame(X: AnyRecords) -> bool:
     """Return True for a pandas or Polars frame, or an Arrow table, with records."""
     return hasattr(X, "columns") and len(X) > 0
@@ -166,7 +173,7 @@ def arrow_table(X: AnyRecords) -> AnyRecords:
     if not hasattr(X, "iloc"):
         return X.to_arrow()
     try:
-        return pa.Table.from_pandas(_with_offsets(X.rename(columns=str)), preserve_index=False)
+        return pa.Table.from_pandas(_with_offsets(X.set_axis(list(map(str, X.columns)), axis=1)), preserve_index=False)
     except pa.ArrowNotImplementedError as error:
         raise ValueError(f"X has a column that cannot be read: {' '.join(map(str, error.args))}") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
