@@ -195,10 +195,7 @@ def predictions(model, form):
     if hasattr(model, "predict_proba"):
         with contextlib.suppress(AttributeError):  # a mixture whose members have none says so when asked
             outputs["probabilities"] = model.predict_proba(asked.X, **asked.keywords)[:, 1:]
-    return {
-        name: [value.tolist() if hasattr(value, "tolist") else value for value in values]
-        for name, values in outputs.items()
-    }
+    return {name: [v.tolist() if hasattr(v, "tolist") else v for v in values] for name, values in outputs.items()}
 
 
 def taught(model, form):
@@ -298,10 +295,7 @@ MODELS = {
         lambda: _perceptron(ct.LogDet(0.1, step_norm=True), _PA1, average=True),
     ),
     "perceptron-von-Neumann": ("arrays", lambda: _perceptron(ct.relations.VonNeumann(0.01, step_norm=True))),
-    "perceptron-Bregman": (
-        "arrays",
-        lambda: _perceptron(ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 0.01)),
-    ),
+    "perceptron-Bregman": ("arrays", lambda: _perceptron(ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 0.01))),
     "perceptron-covariance": ("arrays", lambda: _perceptron(ct.relations.Covariance(0.1))),
     "perceptron-batch-optimal": ("arrays", lambda: _perceptron(ct.relations.BatchOptimal(0.1, role="Ainv"))),
     "perceptron-primed": ("arrays", lambda: _perceptron(ct.relations.Primed(_LOG_DET, 20))),
@@ -380,10 +374,7 @@ MODELS = {
     "views-gauge": ("views", lambda: MultiviewPerceptron(gauge=ct.potentials.ExponentiatedGradient())),
     "orthogonal-average": ("views", lambda: OrthogonalMultiviewPerceptron(3.0, average=True)),
     "orthogonal-inner-sparse": ("sparse views", lambda: OrthogonalMultiviewPerceptron(2.0, inner=4.0)),
-    "orthogonal-kernels-dictionaries": (
-        "nested views",
-        lambda: OrthogonalMultiviewPerceptron(2.0, Gaussian(1.0)),
-    ),
+    "orthogonal-kernels-dictionaries": ("nested views", lambda: OrthogonalMultiviewPerceptron(2.0, Gaussian(1.0))),
     "orthogonal-beyond-span": ("views", lambda: OrthogonalMultiviewPerceptron(3.0, beyond_span=0.5)),
     "cues-kernels-partial": (
         "partial views",
@@ -392,10 +383,7 @@ MODELS = {
     "views-in-parallel": ("views", lambda: ct.views.ParallelPerceptrons()),
     # questions
     "asking-margin": ("arrays", lambda: _asking(MultitaskLogistic())),
-    "asking-budget-window": (
-        "arrays",
-        lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12, 20, seed=4),
-    ),
+    "asking-budget-window": ("arrays", lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12, 20, seed=4)),
     "asking-randomly-by-task": ("arrays", lambda: _asking(MultitaskAROW(), ct.asking.Randomly(0.5), 12, per_task=0.5)),
     "asking-row-log-det": ("arrays", lambda: _asking(_perceptron(_LOG_DET, average=True), ct.asking.RelationRow())),
     "asking-open-question": ("an open question", lambda: _asking(MultitaskLogistic(), ct.asking.Randomly(0.5), 20, 30)),
@@ -435,6 +423,8 @@ MODELS = {
     "read-file-classes": ("columns and classes", lambda: OneVsRest(_perceptron())),
 }
 
+#: Where files of some kinds are; `python tests/saved/make_saved.py KIND` writes one.
+FILES = Path(__file__).parent / "saved" / "kinds"
 #: Those that quick tests go through.
 QUICK = {
     *("AROW", "SVC", "asking-margin", "classes", "field", "kernel-classifier", "kernel-projection", "logistic"),
@@ -473,7 +463,9 @@ def learned(name):
 
 @cache
 def as_file(name):
-    """The metadata and the arrays of a kind's file."""
+    """The metadata and the arrays of a kind's file, which is kept of kinds that compile what no quick test needs."""
+    if (FILES / f"{name}.coterie").exists():
+        return persistence._read(FILES / f"{name}.coterie")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.coterie"
         _learned(name).save(path)
