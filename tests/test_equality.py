@@ -25,10 +25,8 @@ def weights_of(model, case, d, form):
     """The weights in the order of the case's tasks and the stream's features, however the model numbered them."""
     rows = [model.tasks_.index(task) for task in case.tasks]
     if form == "dictionaries":
-        columns = [
-            int(model.__stream_model__().input.vocabulary.record({f"f{j}": 1.0}, resize=False).features[0])
-            for j in range(d)
-        ]
+        vocabulary = model.__stream_model__().input.vocabulary
+        columns = [int(vocabulary.record({f"f{j}": 1.0}, resize=False).features[0]) for j in range(d)]
         return weights(model)[np.ix_(rows, columns)]
     return weights(model)[rows]
 
@@ -55,9 +53,7 @@ def test_every_pair_comes_up():
     results = [(CASES[name].relation.form == "columns", *rest) for name, *rest in COVER]
     for one, other in combinations(range(5), 2):
         values = [(False, True), *axes]
-        assert {(combination[one], combination[other]) for combination in results} == set(
-            product(values[one], values[other])
-        )
+        assert {(row[one], row[other]) for row in results} == set(product(values[one], values[other]))
     tables = {(columns, storage.replace("auto", "dense"), average) for columns, storage, *_, average in results}
     assert tables == set(product((False, True), ("dense", "sparse"), (False, True)))
     assert {name for name, *_ in COVER} == set(CASES)
@@ -92,6 +88,8 @@ def test_relation_matrix_is_the_inverse_of_the_papers(name, case):
     model = model_of(case).partial_fit(np.eye(K), [0, 1, 0, 1, 0], task=list(case.tasks))
     if case.A is not None:
         np.testing.assert_allclose(model.relation_matrix_, np.linalg.inv(case.A), rtol=1e-9, atol=1e-12)
+    if name == "pooled":  # where b of the mean has no end
+        np.testing.assert_allclose(model.relation_matrix_, 1 / K)
     factor = case.M[0, 0] / model.relation_matrix_[0, 0]
     if name != "clusters share":  # there each group has a factor of its own
         np.testing.assert_allclose(model.relation_matrix_ * factor, case.M, rtol=1e-9, atol=1e-12)

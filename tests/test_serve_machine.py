@@ -17,7 +17,7 @@ from coterie.serve.engine import Engine
 from coterie.serve.events import Record
 from coterie.serve.service import Service
 
-IDS = [f"e{n}" for n in range(6)]
+IDS = [f"e{n}" for n in range(3)]
 TASKS = ["ann", "bob", 7]
 labels = st.booleans()
 features = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from([-1.0, 0.5, 2.0]), min_size=1)
