@@ -37,9 +37,8 @@ def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None
     classes = np.asarray(classes)
     label, prediction = classes[positive.astype(int)], classes[(margin >= 0).astype(int)]
     mistake = np.where(positive, margin, -margin) <= 0
-    return Trace(
-        margin, prediction, mistake, mistake, np.ones_like(mistake), label, task, tuple(tasks), classes, probability
-    )
+    all_rounds = np.ones_like(mistake)
+    return Trace(margin, prediction, mistake, mistake, all_rounds, label, task, tuple(tasks), classes, probability)
 
 
 def from_mistakes(mistake, task=None, tasks=None):
@@ -71,9 +70,8 @@ def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
     }
     seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
     models = dict.fromkeys(traces)
-    return SampleComparison(
-        traces | LabelBaselines(has_tasks=False).predict_next(traces["independent"]), models, seconds
-    )
+    baselines = LabelBaselines(has_tasks=False).predict_next(traces["independent"])
+    return SampleComparison(traces | baselines, models, seconds)
 
 
 def reading():

@@ -7,9 +7,7 @@ def digest(model):
     """What a model would keep in a file, its parameters with it, as text and bytes."""
     data, arrays = model.__dump__()
     parameters = model.get_params() if hasattr(model, "get_params") else {}
-    return repr((parameters, data)), {
-        name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()
-    }
+    return repr((parameters, data)), {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
 
 
 def content(model, path):

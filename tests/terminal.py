@@ -30,9 +30,7 @@ testing._get_command = cache(testing._get_command)  # the commands are made once
 
 def run(*arguments, code=0, stdin=None):
     """The result of a command that is to end with this exit code."""
-    result = testing.CliRunner().invoke(
-        app, [str(argument) for argument in arguments], prog_name="coterie", input=stdin
-    )
+    result = testing.CliRunner().invoke(app, [*map(str, arguments)], prog_name="coterie", input=stdin)
     assert result.exit_code == code, (result.exit_code, result.output, result.exception)
     return result
 
@@ -136,15 +134,8 @@ def rows(n=300, n_tasks=5, seed=0):
         shop = ("north", "south", "west")[rng.integers(3)]
         liked = price + 0.3 * (user % 2) * age + 0.5 * (shop == "north") + 0.3 * rng.normal() > 0
         title = " ".join(rng.choice(["red", "blue", "old", "new"], 3))
-        yield {
-            "id": i,
-            "user": f"u{user}",
-            "price": round(float(price), 4),
-            "age": round(float(age), 4),
-            "shop": shop,
-            "title": title,
-            "click": "yes" if liked else "no",
-        }
+        numbers = {"price": round(float(price), 4), "age": round(float(age), 4)}
+        yield {"id": i, "user": f"u{user}", **numbers, "shop": shop, "title": title, "click": "yes" if liked else "no"}
 
 
 NUMBERS = ("user", "price", "age", "click")

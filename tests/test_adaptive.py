@@ -202,12 +202,7 @@ REFUSED = [
     (DiagonalAROW(), ct.Pooled(), ct.rules.Logistic(), ["DiagonalAROW", "Logistic"]),
     (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.rules.AROW(), ["DiagonalAROW", "TaskGraph"]),
     (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.AROW(), ["LinearWeights", "AROW"]),
-    (
-        ct.hypotheses.LinearWeights(),
-        INTERCEPTS,
-        ct.rules.Perceptron(),
-        ["LinearWeights cannot learn under Intercepts()"],
-    ),
+    (ct.hypotheses.LinearWeights(), INTERCEPTS, ct.rules.Perceptron(), ["LinearWeights cannot learn under Intercepts"]),
     (DiagonalAROW(), INTERCEPTS, ct.rules.AROW(), ["DiagonalAROW", "cannot learn under Intercepts()"]),
 ]
 

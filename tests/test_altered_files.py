@@ -423,27 +423,15 @@ REFUSED = [
     ("perceptron-dense", set_document({}, "kept"), "the data have no input encoder"),
     ("perceptron-dense", set_document({"names": ["a"] * 2}, "view"), "a feature name occurs twice"),
     ("perceptron-dense", set_document({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
-    (
-        "perceptron-dense",
-        set_document("Quantum", "state", "shape", "kind"),
-        "is a Quantum, but the parameters require a ",
-    ),
+    ("perceptron-dense", set_document("Quantum", "state", "shape", "kind"), "is a Quantum, but the parameters require"),
     (
         "perceptron-dense",
         set_document("Spread", "state", "shape", "kind"),
         "is a Spread, but the parameters require a Grouped",
     ),
-    (
-        "perceptron-dense",
-        set_document(4, "state", "shape", "fields", "tasks", "fields", "stride"),
-        "are not in pieces of 4",
-    ),
+    ("perceptron-dense", set_document(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces"),
     ("perceptron-dense", set_document(nested(100), "kept"), "JSON data are nested more than 100 deep"),
-    (
-        "perceptron-frames",
-        set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"),
-        "names of columns are not",
-    ),
+    ("perceptron-frames", set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "of columns are not"),
     ("classes", set_document({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels do not match 3 two-class models"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
     ("read-file", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
@@ -509,9 +497,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "message"), REFUSED, ids=lambda value: None if callable(value) else value[:40]
-)
+@pytest.mark.parametrize(("name", "change", "message"), REFUSED, ids=lambda it: None if callable(it) else it[:40])
 def test_what_no_model_can_be_is_refused(name: str, change: Any, message: str, tmp_path: Path) -> None:
     path = rewritten(tmp_path / "model.coterie", name, change)
     with pytest.raises(ValueError, match=message) as raised:

@@ -23,9 +23,7 @@ FEATURED = [{"kind": "shoes", "price": 3.0}, {"kind": "hats", "price": 1.0}, {"k
 def contexts(n, seed=0):
     """Contexts of numbers and a category, and the user of each."""
     rng = np.random.default_rng(seed)
-    pages = [
-        {"a": float(a), "b": float(b), "page": ["x", "y"][t % 2]} for t, (a, b) in enumerate(rng.normal(size=(n, 2)))
-    ]
+    pages = [{"a": float(a), "b": float(b), "page": "xy"[t % 2]} for t, (a, b) in enumerate(rng.normal(size=(n, 2)))]
     return pages, [f"u{i}" for i in rng.integers(4, size=n)]
 
 
@@ -109,9 +107,8 @@ def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
 def test_thompson_is_how_often_drawn_scores_are_the_largest():
     scores, deviations = np.array([0.0, 0.3, -0.5]), np.array([1.0, 0.4, 2.0])
     drawn = np.random.default_rng(1).normal(scores, deviations, size=(400_000, 3)).argmax(axis=1)
-    np.testing.assert_allclose(
-        exploring.thompson(scores, np.diag(deviations**2)), np.bincount(drawn) / 400_000, atol=0.004
-    )
+    probabilities = exploring.thompson(scores, np.diag(deviations**2))
+    np.testing.assert_allclose(probabilities, np.bincount(drawn) / 400_000, atol=0.004)
     larger = norm.cdf(0.3 / math.sqrt(1.16))  # that the second of two is
     assert np.isclose(exploring.thompson(scores[:2], np.diag(deviations[:2] ** 2))[1], larger, atol=1e-4)
 
@@ -190,9 +187,8 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
 
 
 def test_thompson_sampling_explores_where_little_is_known():
-    bandit = ct.Bandit(
-        ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled()), explore="thompson", floor=0.0, actions=["a", "b"]
-    )
+    model = ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled())
+    bandit = ct.Bandit(model, explore="thompson", floor=0.0, actions=["a", "b"])
     for _ in range(40):
         bandit.learn({}, "a", 0.5)
     mean, before = 0.5 * 40 / 41, bandit.probabilities()[1]
@@ -255,9 +251,8 @@ def test_an_explanation_is_the_reward_predicted_for_the_action():
     choice = bandit.choose(x, task="u2")
     explanation = bandit.explain(x, choice, task="u2")
     assert np.isclose(explanation.margin, choice.scores[choice.index])
-    assert np.isclose(
-        explanation.base + sum(part.part for part in explanation.parts) + explanation.rest, explanation.margin
-    )
+    parts = sum(part.part for part in explanation.parts)
+    assert np.isclose(explanation.base + parts + explanation.rest, explanation.margin)
     names = {part.name for part in explanation.parts}
     assert names & {f"a^kind={FEATURED[choice.index]['kind']}", f"page=x^kind={FEATURED[choice.index]['kind']}"}
 
@@ -304,10 +299,8 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
     bandit.forget_task("eve")
     assert bandit._range <= 3.0
     data, _ = bandit.__dump__()
-    assert data["extremes"] == {
-        "lowest": [["cid", -0.0], ["ann", -1.0], ["bob", -3.0]],
-        "highest": [["bob", 3.0], ["ann", 1.0], ["cid", 0.0]],
-    }
+    lowest, highest = [["cid", -0.0], ["ann", -1.0], ["bob", -3.0]], [["bob", 3.0], ["ann", 1.0], ["cid", 0.0]]
+    assert data["extremes"] == {"lowest": lowest, "highest": highest}
     bandit.save(tmp_path / "b.coterie")
     assert ct.load(tmp_path / "b.coterie")._range == bandit._range
     assert (copied._extremes.low, copied._extremes.high) == extremes
@@ -346,39 +339,24 @@ REFUSED = [
     (lambda b: b.learn(X, "hats", math.nan), "the reward must be a finite number, got nan"),
     (lambda b: b.learn(X, "hats", "much"), "the reward must be a finite number, got 'much'"),
     (lambda b: b.learn(X, "hats", 1.0, 1.5), r"the probability must lie in \(0, 1\], got 1.5"),
-    (
-        lambda b: b.learn(X, b.choose(X, task="u1", id=1), 1.0, 0.123),
-        r"it was chosen with probability [\d.]+, not 0.123",
-    ),
+    (lambda b: b.learn(X, b.choose(X, task="u1", id=1), 1.0, 0.123), r"chosen with probability [\d.]+, not 0.123"),
     (lambda b: b.learn(X, "boots", 1.0), "action 'boots' is not one of actions="),
     (lambda b: b.learn(X, None, 1.0), "an action is missing: None"),
     (lambda b: b.learn([1.0], "hats", 1.0), "a context must be a dictionary of features, got list"),
     (lambda b: b.learn({"a": math.inf}, "hats", 1.0, task="u1"), "feature 'a'"),
-    (
-        lambda b: b.choose({"a": "now text"}, task="u1", id=1) and b.learn({"a": "now text"}, "hats", 1.0, task="u1"),
-        "was a number so far",
-    ),
+    (lambda b: b.learn({"a": "now text"}, "hats", 1.0, task="u1"), "was a number so far"),
     (lambda b: b.choose(X, []), "there must be at least one action, got none"),
     (lambda b: b.choose(X, ["hats", "hats"]), "action 'hats' occurs twice"),
     (lambda b: b.choose(X, "hats"), "actions must be a list of labels or dictionaries, got 'hats'"),
-    (
-        lambda b: b.choose(X, ["hats", {"kind": "hats"}]),
-        "actions must all be labels or all be dictionaries of features, got both",
-    ),
-    (
-        lambda b: b.choose_many([X], pd.DataFrame({"hats": [1]}), task=["u1"]),
-        "actions must be a list .* got a DataFrame",
-    ),
+    (lambda b: b.choose(X, ["hats", {"kind": "hats"}]), "all be labels or all be dictionaries of features, got both"),
+    (lambda b: b.choose_many([X], pd.DataFrame({"hats": [1]}), task=["u1"]), "must be a list .* got a DataFrame"),
     (lambda b: b.choose_many([X, X], task="u1"), "task must have one entry per row, got a str"),
     (lambda b: b.learn_many([X], ["hats"], 1.0, task=["u1"]), "reward must have one entry per row, got a float"),
     (
         lambda b: b.learn_many([X], b.choose_many([X], task=["u1"], id=["x"]), [1.0], [0.123], task=["u1"]),
         r"the action of row 0 \(from 0\) was chosen with probability [\d.]+, not 0.123",
     ),
-    (
-        lambda b: b.learn_many([X, X], ["hats", "hats"], [1.0, math.nan], task=["u1", "u1"]),
-        r"reward of row 1 \(from 0\) must be",
-    ),
+    (lambda b: b.learn_many([X, X], ["hats", "hats"], [1.0, math.nan], task=["u1", "u1"]), r"reward of row 1 \(from"),
     (lambda b: b.learn_many([X, {"a": math.inf}], ["hats"] * 2, [1.0, 1.0], task=["u1"] * 2), r"record 1 \(from 0\)"),
 ]
 

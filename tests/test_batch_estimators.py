@@ -19,9 +19,7 @@ TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
 NAMES = [f"user {t}" for t in TASK]
 NUMBER = X[:, 0] + 0.4 * TASK + 0.1 * RNG.normal(size=N)
 LABEL = np.where(NUMBER > 0.6, "high", "low")
-MODELS = [
-    *(KernelRidge(), ct.batch.MultitaskKernelClassifier(), ct.batch.MultitaskSVC(), ct.batch.MultitaskSVR()),
-]
+MODELS = [*(KernelRidge(), ct.batch.MultitaskKernelClassifier(), ct.batch.MultitaskSVC(), ct.batch.MultitaskSVR())]
 
 
 def target(model):
@@ -64,10 +62,8 @@ def test_tasks_from_a_column_equal_tasks_by_argument(model, form):
 
 def test_grid_search_over_relations_and_kernels():
     rows, column = WITH_TASK["pandas"]
-    grid = {
-        "kernel": ["linear", ct.kernels.Gaussian(2.0)],
-        "relation": [ct.Independent(), ct.relations.MixedEffect(omega=0.5)],
-    }
+    relations = [ct.Independent(), ct.relations.MixedEffect(omega=0.5)]
+    grid = {"kernel": ["linear", ct.kernels.Gaussian(2.0)], "relation": relations}
     search = GridSearchCV(ct.batch.MultitaskSVC(task_column=column), grid, cv=3, error_score="raise").fit(rows, LABEL)
     assert search.best_score_ > 0.7
 

@@ -35,12 +35,8 @@ def test_products_of_a_linear_kernel_are_sums_over_pairs(monkeypatch, learned, a
     monkeypatch.setattr(products, "BLOCK_ENTRIES", 100)  # several blocks
     Z, records, places = as_points(FORMS[learned](X)), as_points(FORMS[asked](NEW)), np.arange(7) % T
     K, kernel = reference.linear(NEW, X), Linear()
-    np.testing.assert_allclose(
-        products.joint_product(kernel, records, places, Z, TASK, M, C, "float64"),
-        reference.joint(K, M, places, TASK) @ C,
-        rtol=1e-10,
-        atol=1e-12,
-    )
+    product = products.joint_product(kernel, records, places, Z, TASK, M, C, "float64")
+    np.testing.assert_allclose(product, reference.joint(K, M, places, TASK) @ C, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(products.gram_product(kernel, records, Z, C, "float64"), K @ C, rtol=1e-10, atol=1e-12)
     every = reference.linear(X, X)
     for coefficients in (C, products.by_tasks(TASK, C[:, 0], T)):

@@ -10,11 +10,8 @@ from coterie.bounds.budget_bounds import Comparators, forgetron_bound, random_re
 from streams import spiteful
 
 K, D = 4, 8
-RELATIONS = {
-    "half": (ct.HalfUpdate(), (np.eye(K) + 1) / (K + 1)),
-    "independent": (ct.Independent(), np.eye(K)),
-    "mean": (ct.MeanRegularized(b=3), (np.eye(K) + 0.75) / 4),
-}
+RELATIONS = {"half": (ct.HalfUpdate(), (np.eye(K) + 1) / (K + 1)), "independent": (ct.Independent(), np.eye(K))}
+RELATIONS["mean"] = ct.MeanRegularized(b=3), (np.eye(K) + 0.75) / 4
 
 
 def stream(seed, n, noise, shifts=1):

@@ -35,11 +35,7 @@ BUDGETS = {
     "projection": (ct.budgets.Projection(B, eta=ETA), literal.projection, {"B": B, "eta": ETA}),
     "shared projection": (ct.budgets.SharedProjection(B, eta=ETA), literal.shared_projection, {"B": B, "eta": ETA}),
     "projectron": (ct.budgets.Projectron(eta=ETA), literal.projection, {"B": np.inf, "eta": ETA}),
-    "projectron++": (
-        ct.budgets.Projectron(eta=ETA, plus=True),
-        literal.projection,
-        {"B": np.inf, "eta": ETA, "plus": True},
-    ),
+    "projectron++": (ct.budgets.Projectron(ETA, plus=True), literal.projection, {"B": np.inf, "eta": ETA, "plus": 1}),
 }
 STRICT = {name: form for name, form in BUDGETS.items() if form[0].size is not None}
 #: Each way through the compiled code (tiles of a dense Gaussian, dense rows, sparse rows) is compiled for each budget and
@@ -138,9 +134,8 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
     order = np.argsort(stream.task, kind="stable")
     late = stream.take(order)
     for budget in EVERY_WAY:
-        known, growing = (
-            KernelPerceptron(KERNELS["wide gaussian"][0], ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12"
-        )
+        kernel = KERNELS["wide gaussian"][0]
+        known, growing = (KernelPerceptron(kernel, ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12")
         all_at_once = known.__stream_model__().learn(late.X, late.y, late.task, tasks=range(5))
         results = []
         for i in range(5):
@@ -171,10 +166,8 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
     y = rng.choice([-1.0, 1.0], 240)
     whole, single = (KernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40)) for _ in "12")
     rounds = whole.__stream_model__().learn(X, y)
-    updated = [
-        single.__stream_model__().learn(x[None], [label], classes=[-1, 1]).updated[0]
-        for x, label in zip(X, y, strict=True)
-    ]
+    learn = single.__stream_model__().learn
+    updated = [learn(x[None], [label], classes=[-1, 1]).updated[0] for x, label in zip(X, y, strict=True)]
     np.testing.assert_array_equal(rounds.updated, updated)
 
 

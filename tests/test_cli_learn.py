@@ -51,12 +51,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
         "command", "version", "examples", "tasks", "learner", "learners", "base_rate", "verdict", "against_pooled", "best_baseline", "against_best", "sentences",
         "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
     }  # fmt: skip
-    assert (result["command"], result["examples"], result["tasks"], result["learner"]) == (
-        "learn",
-        300,
-        5,
-        "together",
-    )
+    assert (result["command"], result["examples"], result["tasks"], result["learner"]) == ("learn", 300, 5, "together")
     assert list(result["learners"]) == LEARNERS
     together = result["learners"]["together"]
     assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels", "gain_over"}
@@ -69,9 +64,8 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert result["reading"]["source"] == str(clicks)
     assert (result["model"], result["report"]) == (str(model), None)
     assert result["parameters"]["together"] == repr(ct.load(model))
-    trace = ct.progressive_validation(
-        LearnerExpression(None).make(), read(clicks, task="user", label="click", scale="auto")
-    )
+    reader = read(clicks, task="user", label="click", scale="auto")
+    trace = ct.progressive_validation(LearnerExpression(None).make(), reader)
     assert together["micro"]["error_rate"] == trace.error
 
 
@@ -124,10 +118,8 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     named = {"names": (*NUMBERS, "title")} if "title" in options else {}
     suffix = "csv" if write is write_csv else "jsonl"
     for end in (33,) if write is write_csv else (150,):
-        first, second = (
-            write(tmp_path / f"{name}.{suffix}", part, **named)
-            for name, part in (("a", records[:end]), ("b", records[end:]))
-        )
+        first = write(tmp_path / f"a.{suffix}", records[:end], **named)
+        second = write(tmp_path / f"b.{suffix}", records[end:], **named)
         whole, before, after = (tmp_path / f"{name}{end}.coterie" for name in ("whole", "before", "after"))
         run("learn", first, second, *WHO, *options, "-q", "--alone", "--output", whole)
         run("learn", first, *WHO, *options, "-q", "--alone", "--output", before)

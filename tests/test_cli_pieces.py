@@ -19,11 +19,10 @@ import samples
 from coterie.cli import progress
 from coterie.cli.printing import summary_lines
 from coterie.evaluation.costs import RATES
-from coterie.evaluation.learning import TOGETHER, continue_learning, learn
+from coterie.evaluation.learning import learn
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import shown_gain
 from coterie.expressions import LearnerExpression
-from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.relations.files import read_edges, read_groups, read_matrix
 from coterie.wording import percent, spoken
@@ -85,27 +84,6 @@ def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, 
 def clicks(tmp_path, **options):
     path = write_csv(tmp_path / "clicks.csv", rows())
     return read(path, task="user", label="click", **options)
-
-
-def test_the_job_leaves_models_that_predict(tmp_path):
-    outcome = learn(
-        clicks(tmp_path),
-        {"a": LearnerExpression(None), "b": LearnerExpression("MultitaskLogistic(MeanRegularized(share=0.1))")},
-    )
-    assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled", "intercepts", "mixed model"}
-    assert outcome.trace is outcome.comparison.traces[outcome.learner]
-    assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
-    assert outcome.model.predict_one({"price": 3.0, "age": 0.0}, task="u1") == "yes"
-
-
-def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerExpression(None)}, alone=True)
-    path = tmp_path / "more.csv"
-    path.write_text("user,price,age,click\nu1,1,1,yes\nu1,1,1,perhaps\n")
-    before = outcome.model.coef_
-    with pytest.raises(InputError, match=r"more.csv:3: column 'click': 'perhaps' is a third label"):
-        continue_learning(read(path, encoder=outcome.model.encoder_), {TOGETHER: outcome.model})
-    np.testing.assert_array_equal(outcome.model.coef_, before)
 
 
 def errors(rate, n=4000, seed=0):

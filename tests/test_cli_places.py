@@ -37,12 +37,8 @@ def model_folder(tmp_path_factory):
     return folder
 
 
-FILES = {
-    "groups.csv": b"u0,a\nu1,b\nu2,a\nu3,b\nu4,a\n",
-    "near.csv": b"u0,u1\nu2,u3\n",
-    "notes.txt": b"what I know of users\n",
-    "notes.html": b"what I know of users\n",
-}
+FILES = {"groups.csv": b"u0,a\nu1,b\nu2,a\nu3,b\nu4,a\n", "near.csv": b"u0,u1\nu2,u3\n"}
+FILES |= dict.fromkeys(("notes.txt", "notes.html"), b"what I know of users\n")
 
 
 def contents(folder):
@@ -103,10 +99,8 @@ def test_a_model_may_go_on_over_itself(folder, source, target):
 
 
 def test_force_replaces_what_exists(folder):
-    for command in (
-        f"{LEARN} --alone --learner MultitaskLogistic() -q --output notes.txt",
-        "predict m.coterie s.csv --output groups.csv",
-    ):
+    learn = f"{LEARN} --alone --learner MultitaskLogistic() -q --output notes.txt"
+    for command in (learn, "predict m.coterie s.csv --output groups.csv"):
         before = contents(folder)[folder / command.split()[-1]]
         assert EXISTS in refused(*command.split())
         run(*command.split(), "--force")

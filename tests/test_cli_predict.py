@@ -64,9 +64,7 @@ def test_columns_of_the_records_stand_behind_the_predictions(model, later):
 
 def test_what_is_no_number_is_kept_as_json_has_it(model, tmp_path):
     values = [1.5, float("inf"), None]
-    records = pa.table(
-        {"user": ["u1"] * 3, "price": [1.0] * 3, "age": [2.0] * 3, "held": [[value] for value in values]}
-    )
+    records = pa.table({"user": ["u1"] * 3, "price": [1.0] * 3, "age": [2.0] * 3, "held": [[v] for v in values]})
     parquet.write_table(records, tmp_path / "a.parquet")
     predicted_rows = predicted_json(tmp_path / "a.parquet", model, "--keep", "held")
     assert [row["held"] for row in predicted_rows] == [[1.5], [None], [None]]
@@ -156,22 +154,10 @@ def test_records_are_weighed_by_a_column(tmp_path):
     partial, whole = tmp_path / "some.coterie", tmp_path / "whole.coterie"
     names = ("click", "user", "price", "age")
     learn = ("-q", "--alone", "--learner", "MultitaskLogistic()", "--scale", "none", "--output")
-    run(
-        "learn",
-        write_csv(tmp_path / "all.csv", test_rows, (*names, "counts")),
-        *WHO,
-        "--weight",
-        "counts",
-        *learn,
-        whole,
-    )
-    run(
-        "learn",
-        write_csv(tmp_path / "some.csv", [row for row in test_rows if row["counts"]], names),
-        *WHO,
-        *learn,
-        partial,
-    )
+    all_rows = write_csv(tmp_path / "all.csv", test_rows, (*names, "counts"))
+    run("learn", all_rows, *WHO, "--weight", "counts", *learn, whole)
+    counted = write_csv(tmp_path / "some.csv", [row for row in test_rows if row["counts"]], names)
+    run("learn", counted, *WHO, *learn, partial)
     one, other = ct.load(partial), ct.load(whole)
     assert one.encoder_.feature_names == other.encoder_.feature_names
     places = [other.tasks_.index(task) for task in one.tasks_]
@@ -200,9 +186,8 @@ def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, mod
         partial.write_text(lines)
         run("learn", partial, *(["--task", "t"] if ending == "vw" else []), "-q", "--output", model, "--force")
     if NO_RECORDS[kind] is None:
-        parquet.write_table(
-            pa.table({"user": pa.array([], "str"), "price": [], "age": [], "click": pa.array([], "str")}), path
-        )
+        texts = pa.array([], "str")
+        parquet.write_table(pa.table({"user": texts, "price": [], "age": [], "click": texts}), path)
     else:
         path.write_bytes(NO_RECORDS[kind])
     assert run("predict", model, path).stdout == HEAD + "\n"

@@ -20,10 +20,8 @@ from streams import FORMS, linear_stream
 STREAM = linear_stream(101, n=150, zeros=0.3)
 NAMES = [f"user {i}" for i in STREAM.task]
 FIELDS = ("margin", "mistake", "updated", "queried", "label", "task")
-MODELS = {
-    "half": lambda: ct.MultitaskPerceptron(),
-    "mean of b": lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True),
-}
+MODELS = {"half": lambda: ct.MultitaskPerceptron()}
+MODELS["mean of b"] = lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True)
 
 
 def learners():
@@ -61,9 +59,8 @@ def test_a_verdict_is_on_what_was_asked_for_though_a_baseline_did_better():
     y = X @ rng.normal(size=8) > 0
     compared = ct.compare({"own": ct.MultitaskPerceptron()}, X, y, task=task)
     assert compared.requested == ("own",)
-    assert {"pooled", "intercepts"} & {
-        name for name in compared.traces if compared.traces[name].error < compared.traces["own"].error
-    }
+    better = {name for name, trace in compared.traces.items() if trace.error < compared.traces["own"].error}
+    assert {"pooled", "intercepts"} & better
     for against in (None, "best", "pooled"):
         assert compared.verdict(against=against).name == "own"
     assert summarize(compared).learner == summary_of(compared).learner == "own"
@@ -75,22 +72,15 @@ def test_a_verdict_is_on_what_was_asked_for_though_a_baseline_did_better():
 
 def test_what_one_has_without_learning_together_is_always_there():
     comparison = ct.compare({"half": ct.MultitaskPerceptron(average=True)}, STREAM.X, STREAM.y, task=NAMES)
-    assert (
-        list(comparison.models)
-        == list(comparison.seconds)
-        == ["half", "independent", "pooled", "intercepts", "mixed model"]
-    )
+    names = ["half", "independent", "pooled", "intercepts", "mixed model"]
+    assert list(comparison.models) == list(comparison.seconds) == names
     assert list(comparison.traces) == [*comparison.models, "running rate", "constant"]
-    assert comparison.models["pooled"].get_params() == {
-        **comparison.models["half"].get_params(),
-        "relation": ct.Pooled(),
-    }
+    half, pooled = (comparison.models[name].get_params() for name in ("half", "pooled"))
+    assert pooled == half | {"relation": ct.Pooled()}
     assert comparison.models["independent"].relation == ct.Independent()
     assert all(comparison.models[name].average for name in ("half", "independent", "pooled"))
-    assert (
-        comparison.models["intercepts"].get_params()
-        == ct.MultitaskLogistic(ct.relations.Intercepts(), fit_intercept=False).get_params()
-    )
+    constants = ct.MultitaskLogistic(ct.relations.Intercepts(), fit_intercept=False)
+    assert comparison.models["intercepts"].get_params() == constants.get_params()
     assert all(seconds >= 0 for seconds in comparison.seconds.values())
 
 

@@ -37,16 +37,14 @@ def test_of_two_labels_it_guesses_the_more_frequent(delay):
         positive = int((before == "yes").sum())
         assert predictions.prediction[t] == ("yes" if 2 * positive >= len(before) else "no")
         assert predictions.probability[t] == pytest.approx((positive + 0.5) / (len(before) + 1))
-        assert predictions.margin[t] == pytest.approx(
-            np.log(predictions.probability[t] / (1 - predictions.probability[t])), abs=1e-12
-        )
+        p = predictions.probability[t]
+        assert predictions.margin[t] == pytest.approx(np.log(p / (1 - p)), abs=1e-12)
     np.testing.assert_array_equal(predictions.mistake, np.where(TWO == "yes", 1, -1) * predictions.margin <= 0)
     running = LabelBaselines(delay)
     parts = [constant(running, piece) for piece in pieces(trace)]
     for name in ("margin", "prediction", "probability"):
-        np.testing.assert_array_equal(
-            np.concatenate([getattr(part, name) for part in parts]), getattr(predictions, name)
-        )
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        np.testing.assert_array_equal(joined, getattr(predictions, name))
 
 
 @pytest.mark.parametrize("delay", [0, 7])

@@ -58,10 +58,8 @@ def learned(model, X, y, task, ends, classes=(-1, 1), stop=None):
 def part(X, a, b):
     """Some of the records, of views the same of each."""
     if isinstance(X, list) and not isinstance(X[0], dict):
-        return [
-            ct.views.PartialBlock(x.X[a:b], x.present[a:b]) if isinstance(x, ct.views.PartialBlock) else x[a:b]
-            for x in X
-        ]
+        Partial = ct.views.PartialBlock
+        return [Partial(x.X[a:b], x.present[a:b]) if isinstance(x, Partial) else x[a:b] for x in X]
     return X[a:b]
 
 
@@ -99,24 +97,6 @@ def test_any_pieces_equal_the_whole(name, storage, form, rule, average):
     assert_same(*crossed(name, storage, form, rule, average), CUTTINGS)
 
 
-@pytest.mark.parametrize("name", [slow("mean b"), "clusters b", slow("separator b"), "mean share"])
-@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
-def test_learn_one_equals_the_whole(name, average):
-    """By every lane there is: the first records are looked at, later ones go straight to compiled code."""
-    case, stream = CASES[name], late_stream(62, zeros=0.3, n=400)
-    X, tasks = FORMS["dictionaries"](stream.X), stream.named(case.tasks)
-    rule = RULES["PA-I" if average else "perceptron"]
-    whole, single = (ct.MultitaskPerceptron(case.relation, rule, average) for _ in range(2))
-    margins = whole.__stream_model__().learn(X, stream.y, tasks).margin
-    for x, y, task, margin in zip(X, stream.y, tasks, margins, strict=True):
-        known = single.__sklearn_is_fitted__() and task in single.tasks_
-        if known and set(x) <= set(single.feature_names_in_ if hasattr(single, "feature_names_in_") else x):
-            assert single.decision_function_one(x, task) == margin
-        single.learn_one(x, y, task)
-    np.testing.assert_array_equal(weights(single), weights(whole))
-    np.testing.assert_array_equal(single.relation_matrix_, whole.relation_matrix_)
-
-
 @pytest.mark.parametrize("delay", [7, 25])
 def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
     """Where it comes before the labels of all that waited, some of the next piece were told in an earlier run, some not."""
@@ -125,13 +105,9 @@ def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
 
     def trace(ends):
         blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
-        return ct.progressive_validation(
-            ct.geometries.PotentialMultitaskPerceptron(
-                ct.potentials.ExponentiatedGradient(), ct.MeanRegularized(b=5), rate=0.3
-            ),
-            blocks,
-            delay=delay,
-        )
+        Potential, gradient = ct.geometries.PotentialMultitaskPerceptron, ct.potentials.ExponentiatedGradient()
+        model = Potential(gradient, ct.MeanRegularized(b=5), rate=0.3)
+        return ct.progressive_validation(model, blocks, delay=delay)
 
     whole = trace([])
     for end in range(1, N):

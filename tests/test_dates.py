@@ -18,14 +18,8 @@ from coterie.io.readers import read
 from coterie.numeric.core.hashing import feature_hash
 from reference import text as reference
 
-DATES = [
-    datetime(2024, 2, 29, 18, 30),
-    datetime(2023, 12, 31, 23, 59, 59, 999_999),
-    datetime(2024, 12, 31),
-    datetime(1969, 7, 20, 20, 17),
-    datetime(1, 1, 1),
-    datetime(9999, 12, 31, 23),
-]
+DATES = [datetime(2024, 2, 29, 18, 30), datetime(2023, 12, 31, 23, 59, 59, 999_999), datetime(2024, 12, 31)]
+DATES += [datetime(1969, 7, 20, 20, 17), datetime(1, 1, 1), datetime(9999, 12, 31, 23)]
 
 
 def parts(at):

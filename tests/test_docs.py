@@ -23,14 +23,8 @@ SITE = ROOT / "build" / "site"
 DOCS = ROOT / "docs"
 APPENDIX = DOCS / "appendix"
 OF_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-PAGES = [
-    *OF_THE_ROOT,
-    *(
-        path
-        for place in (DOCS, APPENDIX, ROOT / "papers", ROOT / "papers" / "data")
-        for path in sorted(place.glob("*.md"))
-    ),
-]
+FOLDERS = (DOCS, APPENDIX, ROOT / "papers", ROOT / "papers" / "data")
+PAGES = [*OF_THE_ROOT, *(path for place in FOLDERS for path in sorted(place.glob("*.md")))]
 TEXT = {path: path.read_text(encoding="utf-8") for path in PAGES}
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|source)[^>]*\bsrc(?:set)?=\"([^\"]+)\"")
@@ -96,9 +90,7 @@ def test_every_public_name_is_documented_and_has_an_example():
         "Choice",
         "PolicyValue",
     )  # what functions return; theirs have the example
-    classes = {
-        name: value for name, value in NAMES.items() if not isinstance(value, ModuleType) and name not in records
-    }
+    classes = {name: cls for name, cls in NAMES.items() if not isinstance(cls, ModuleType) and name not in records}
     assert [name for name, value in classes.items() if ">>>" not in value.__doc__] == []
 
 
@@ -117,9 +109,8 @@ def dead(path):
     for target in (first or second for first, second in LINK.findall(FENCED.sub("", TEXT[path]))):
         place, _, anchor = target.partition("#")
         aim = (path.parent / place).resolve() if place else path
-        if not re.match(r"[a-z]+:", target) and (
-            not aim.exists() or (anchor and anchor not in anchors(aim.read_text(encoding="utf-8")))
-        ):
+        there = aim.exists() and (not anchor or anchor in anchors(aim.read_text(encoding="utf-8")))
+        if not re.match(r"[a-z]+:", target) and not there:
             yield f"{path.name}: {target}"
 
 

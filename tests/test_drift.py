@@ -56,10 +56,7 @@ def test_the_lazy_form_equals_the_literal_one(name, storage):
 
 @pytest.mark.parametrize(
     ("name", "rule"),
-    slow_where(
-        product(CASES, ("perceptron", "PA-I")),
-        lambda name, rule: name in BY_COLUMNS or rule != "perceptron",
-    ),
+    slow_where(product(CASES, ("perceptron", "PA-I")), lambda name, rule: name in BY_COLUMNS or rule != "perceptron"),
 )
 def test_one_half_life_under_every_relation(name, rule):
     case, rule = CASES[name], RULES[rule]
@@ -126,9 +123,8 @@ def test_the_bound_holds_on_adversarial_streams(half_life):
     rng, n = np.random.default_rng(0), 200
     x, task = rng.standard_normal((n, 3)), rng.integers(2, size=n)
     y = spiteful(ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=half_life), x, task, [0, 1])
-    trace = ct.progressive_validation(
-        ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=half_life), x, y, task=task, tasks=[0, 1]
-    )
+    model = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=half_life)
+    trace = ct.progressive_validation(model, x, y, task=task, tasks=[0, 1])
     assert trace.mistakes > 0.95 * n
     order = [int(i) for i in trace.tasks]
     U = rng.standard_normal((4, 2, 3))[:, order]

@@ -18,13 +18,8 @@ from reference import moments
 from states import dense
 
 COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("n", "numeric")]
-TYPES = {
-    "price": pa.float64(),
-    "shop": pa.string(),
-    "title": pa.string(),
-    "tags": pa.list_(pa.string()),
-    "n": pa.int32(),
-}
+TEXT = pa.string()
+TYPES = {"price": pa.float64(), "shop": TEXT, "title": TEXT, "tags": pa.list_(TEXT), "n": pa.int32()}
 SCHEMA = pa.schema(list(TYPES.items()))
 SHORT = st.text(max_size=8)
 VALUES = {

@@ -105,9 +105,7 @@ def test_weights_are_passed_on_where_they_are_asked_for(routing):
 
 
 def test_blocks_by_the_names_of_river():
-    frame = pd.DataFrame(STREAM.X, columns=[f"x{j}" for j in range(STREAM.X.shape[1])]).set_index(
-        np.arange(len(STREAM.X)) + 7
-    )
+    frame = pd.DataFrame(STREAM.X, np.arange(len(STREAM.X)) + 7, [f"x{j}" for j in range(STREAM.X.shape[1])])
     model = ct.MultitaskLogistic()
     assert model.predict_many(frame[:3]).tolist() == [None] * 3
     assert model.predict_proba_many(frame[:3]).shape == (3, 0)
@@ -137,9 +135,8 @@ def test_every_form_of_input_gives_the_same(make):
     expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin
     X = make(STREAM.X)
     model = ct.MultitaskPerceptron()
-    np.testing.assert_allclose(
-        model.__stream_model__().learn(X, STREAM.y, STREAM.task).margin, expected, rtol=1e-12, atol=1e-12
-    )
+    learned = model.__stream_model__().learn(X, STREAM.y, STREAM.task).margin
+    np.testing.assert_allclose(learned, expected, rtol=1e-12, atol=1e-12)
     assert model.n_features_in_ == D
     margins = model.decision_function(X, STREAM.task)
     np.testing.assert_allclose(margins, (STREAM.X * model.coef_[ranks(model)]).sum(axis=1), rtol=1e-9, atol=1e-9)
@@ -169,9 +166,8 @@ def test_types_of_numbers(dtype):
     X = (STREAM.X > 0).astype(dtype)
     expected = ct.MultitaskPerceptron().__stream_model__().learn(X.astype(float), STREAM.y).margin
     for form in (np.asarray, sp.csr_array):
-        np.testing.assert_array_equal(
-            ct.MultitaskPerceptron().__stream_model__().learn(form(X), STREAM.y).margin, expected
-        )
+        margin = ct.MultitaskPerceptron().__stream_model__().learn(form(X), STREAM.y).margin
+        np.testing.assert_array_equal(margin, expected)
 
 
 # -- tasks and labels --------------------------------------------------------------------------------------------------
@@ -253,9 +249,8 @@ def test_any_two_labels(low, high, negative_first):
     np.testing.assert_array_equal(margins[1], expected.margin[3:])
     assert model.classes_.tolist() == [low, high]
     assert set(model.predict(stream.X, stream.task).tolist()) == {low, high}
-    np.testing.assert_array_equal(
-        model.predict(stream.X, stream.task) == high, model.decision_function(stream.X, stream.task) >= 0
-    )
+    above = model.decision_function(stream.X, stream.task) >= 0
+    np.testing.assert_array_equal(model.predict(stream.X, stream.task) == high, above)
 
 
 RNG = np.random.default_rng(0)

@@ -73,10 +73,7 @@ def records(columns):
 
 def as_text(columns):
     """The columns with dates as text."""
-    return {
-        name: [value.isoformat() if isinstance(value, datetime) else value for value in values]
-        for name, values in columns.items()
-    }
+    return {name: [v.isoformat() if isinstance(v, datetime) else v for v in values] for name, values in columns.items()}
 
 
 def views_of_strings(columns):
@@ -131,12 +128,8 @@ def expected(name, delay):
 def learned_from_file(table, form, path, delay):
     """The trace and the model after a file, of which some are read in blocks of seven records."""
     FILES[form](table.columns | {"user": USER, "label": table.labels.tolist()}, path)
-    options = {
-        "label": "label",
-        "task": "user",
-        "scale": "auto",
-        "block_rows": 8192 if form == "csv" else 7,
-    } | table.options
+    options = {"label": "label", "task": "user", "scale": "auto", **table.options}
+    options["block_rows"] = 8192 if form == "csv" else 7
     reader, model = read(path, **options), type(table.model)()
     reader.require_labels(numbers=table.labels.dtype.kind == "f")
     trace = ct.progressive_validation(model, reader, delay=delay)

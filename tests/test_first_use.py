@@ -84,9 +84,8 @@ def alone():
 def callers(function):
     """The modules in which a function that has a body for each type is called."""
     call = re.compile(rf"(?<!def )\b{function.__name__}\(")
-    modules = [
-        importlib.import_module(module.name) for module in pkgutil.walk_packages(numeric.__path__, "coterie.numeric.")
-    ]
+    found_modules = pkgutil.walk_packages(numeric.__path__, "coterie.numeric.")
+    modules = [importlib.import_module(module.name) for module in found_modules]
     knowing = [module for module in modules if vars(module).get(function.__name__) is function]
     return {module.__name__ for module in knowing if call.search(inspect.getsource(module))}
 

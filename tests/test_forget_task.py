@@ -275,10 +275,8 @@ def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation
     for other in margins[1:]:
         assert one.tasks_ == other.tasks_
         assert one.coef_.tobytes() == other.coef_.tobytes()
-        assert (
-            one.__stream_model__().population.recency.order.tolist()
-            == other.__stream_model__().population.recency.order.tolist()
-        )
+        orders = [model.__stream_model__().population.recency.order.tolist() for model in (one, other)]
+        assert orders[0] == orders[1]
 
 
 def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():

@@ -1,4 +1,4 @@
-"""Functions with one body per named-tuple type: which body is taken, and that memory is asked for where it pays."""
+"""Compiled code: memory is asked for where it pays, what it was given is let go of, and code of before is passed over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,96 +13,10 @@ from numba import njit
 
 import coterie as ct
 from coterie.hypotheses.storage import Storage
-from coterie.numeric.core.generic import compiled, forward, generic, when
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.weights.table import prefetch_row
 from coterie.state import arrays_of
 from slow import but_slowly, slow
-
-
-class Round(NamedTuple):
-    size: float
-
-
-class Square(NamedTuple):
-    size: float
-
-
-@generic
-def meeting(one, other):
-    """Who meets whom."""
-
-
-when(meeting, object)(lambda one, other: 0)
-when(meeting, Round)(lambda one, other: 1)
-when(meeting, object, Square)(lambda one, other: 2)
-when(meeting, Round, Square)(lambda one, other: 3)
-
-
-@compiled
-def met(one, other):
-    return meeting(one, other), meeting(one, one), meeting(other, other), meeting(other, one)
-
-
-def test_of_several_bodies_the_one_that_names_the_most_types_is_taken():
-    assert met(Round(1.0), Square(1.0)) == (3, 1, 2, 0)
-
-
-class Figure:
-    """What has a size; named tuples derive from it."""
-
-    __slots__ = ()
-
-
-class Disc(Round, Figure):
-    __slots__ = ()
-
-
-class Dot(Disc):
-    __slots__ = ()
-
-
-class Framed(NamedTuple):
-    figure: Round
-    width: float
-
-
-class Hung(Framed):
-    __slots__ = ()
-
-
-@generic
-def extent(figure):
-    """How far a figure reaches."""
-
-
-@generic
-def scaled(figure, factor):
-    """How far it would reach if it was larger."""
-
-
-when(extent, Figure)(lambda figure: figure.size)
-when(extent, Dot)(lambda figure: 0.0)
-when(extent, Hung)(lambda figure: 10.0 * figure.width)
-when(scaled, Figure)(lambda figure, factor: factor * extent(figure))
-forward(Framed, extent, scaled)
-
-
-@compiled
-def extents(disc, dot, framed, twice, hung):
-    """How far each reaches, and would if it was three times as large."""
-    return (
-        *(extent(disc), scaled(disc, 3.0), extent(dot), scaled(dot, 3.0)),
-        *(extent(framed), scaled(framed, 3.0), extent(twice), scaled(twice, 3.0), extent(hung), scaled(hung, 3.0)),
-    )
-
-
-@pytest.mark.slow
-def test_bodies_are_of_the_type_itself_of_its_bases_or_of_what_it_wraps():
-    disc, dot = Disc(2.0), Dot(2.0)
-    results = extents(disc, dot, Framed(disc, 1.0), Framed(Framed(dot, 1.0), 1.0), Hung(disc, 1.0))
-    assert results == (2.0, 6.0, 0.0, 0.0, 2.0, 6.0, 0.0, 0.0, 10.0, 6.0)
-
 
 SPARSE_RECORD = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 DENSE_RECORD = Dense(np.ones((1, 4)))

@@ -101,9 +101,7 @@ def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_a
     rows = 0
     for block in reader:
         assert len(hints_of_reader) == 1, "before the first block, and once"
-        assert {hint.column for hint in hints_of_reader[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}, (
-            "more records come"
-        )
+        assert {hint.column for hint in hints_of_reader[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}
         rows += len(block)
     assert rows == 600
     by_column = {hint.column: hint for hint in reader.hints}
@@ -119,9 +117,7 @@ def test_a_command_names_them_in_one_line_before_it_learns(tmp_path):
     options = ["learn", tmp_path / "t.csv", "--task", "user", "--label", "label", "--alone"]
     result = run(*options)
     line, *rest = result.stderr.splitlines()
-    assert line.startswith(
-        "coterie: columns to look at: paid has values that tell the label nearly by themselves (AUC 0.9"
-    )
+    assert line.startswith("coterie: columns to look at: paid has values that tell the label nearly by themselves (AUC")
     assert line.endswith("; unit has the same value in the first 600 records")
     assert rest[0].split()[0] == "examples"
     assert "Hint: unit has the same value in the first 600 records: try --ignore unit\n" in result.stdout
@@ -145,6 +141,5 @@ def test_frames_are_warned_of_columns_to_leave_out(make_frame):
         model = ct.AdaptiveSharingClassifier().partial_fit(numbers, whole["label"], task=task)
     assert {str(warning.message).split("'")[1] for warning in caught} == {"paid", "unit"}
     model.partial_fit(numbers, whole["label"], task=task)  # no more than once: a warning would be an error here
-    ct.AdaptiveSharingClassifier().partial_fit(
-        make_frame(whole[["paid"]].iloc[:99]), whole["label"][:99], task=task[:99]
-    )
+    first = whole[:99]
+    ct.AdaptiveSharingClassifier().partial_fit(make_frame(first[["paid"]]), first["label"], task=task[:99])

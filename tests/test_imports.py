@@ -21,9 +21,7 @@ PUBLIC = [
 HEAVY = [
     "sklearn", "pyarrow", "pandas", "polars", "plotly", "matplotlib", "river", "scipy.sparse.linalg", "safetensors",
 ]  # fmt: skip
-RECORD = (
-    "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}, task='t'); "
-)
+RECORD = "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1}, True, task=0); m.predict_one({'a': 1}, task=0); "
 
 
 def loaded_after(code):
@@ -75,11 +73,8 @@ def imported_by(path, names):
 
 
 def test_no_module_imports_itself_in_the_end_not_even_for_type_hints():
-    paths = {
-        ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)): path
-        for path in PACKAGE.rglob("*.py")
-        if path.name != "__init__.py"
-    }
+    modules = [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
+    paths = {".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in modules}
     assert len(paths) > 100
     imports = {name: set(imported_by(path, set(paths))) - {name} for name, path in paths.items()}
     while free := {name for name, needed in imports.items() if not needed}:

@@ -1,6 +1,7 @@
 """Labels are numbered as a dictionary would number them, whoever numbers them."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -96,15 +97,11 @@ def run(model):
     return predictions, model.tasks_, restored.tasks_
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        ct.MultitaskPerceptron,
-        lambda: ct.MultitaskPerceptron(ct.Independent()),
-        ct.MultitaskLogistic,
-        ct.AdaptiveSharingClassifier,
-    ],
-)
+INDEPENDENT = partial(ct.MultitaskPerceptron, ct.Independent())
+LEARNERS = [ct.MultitaskPerceptron, INDEPENDENT, ct.MultitaskLogistic, ct.AdaptiveSharingClassifier]
+
+
+@pytest.mark.parametrize("make", LEARNERS)
 def test_models_of_whole_numbers_are_those_that_dictionaries_number(make, monkeypatch):
     quick = run(make())
     monkeypatch.setattr(index, "whole_numbers", lambda labels, least=0: None)

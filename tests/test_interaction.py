@@ -52,9 +52,7 @@ def test_penalty_is_the_quadratic_form(seed, n_tasks, d):
 
 def test_a_task_without_a_row_is_refused_with_some_that_have_one():
     relation = Interaction(np.eye(7), tasks=list("abcdefg"))
-    with pytest.raises(
-        ValueError, match=r"^task 'x' is not a row of Interaction \(known: 'a', 'b', 'c', 'd', 'e', … 7"
-    ):
+    with pytest.raises(ValueError, match=r"^task 'x' is not a row of Interaction \(known: 'a', 'b', 'c', 'd', 'e', …"):
         relation.index("x")
     with pytest.raises(ValueError, match=r"task \['a'\] is not a row"):
         relation.index(["a"])
@@ -81,10 +79,7 @@ def test_a_task_without_a_row_is_refused_with_some_that_have_one():
             "matrix must be positive semidefinite and not zero, but its eigenvalues go from -1 to 3",
         ),
         ({"inverse": np.zeros((2, 2)), "pseudo_inverse": True}, "inverse must be positive semidefinite and not zero"),
-        (
-            {"matrix": np.diag([1.0, 0.0]), "tasks": ("a", "b"), "pseudo_inverse": True},
-            "matrix has a zero row for task 'b'",
-        ),
+        ({"matrix": np.diag([1.0, 0.0]), "tasks": ("a", "b"), "pseudo_inverse": True}, "has a zero row for task 'b'"),
         ({"matrix": np.eye(2), "pseudo_inverse": 1}, "pseudo_inverse must be True or False, got 1"),
         ({"matrix": np.eye(2), "tasks": ("a",)}, "tasks must have one task per row: got 1 tasks for 2 rows of matrix"),
         ({"inverse": np.eye(2), "tasks": ("a", "a")}, "tasks has 'a' twice, as task 0 and as task 1"),

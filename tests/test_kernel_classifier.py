@@ -101,9 +101,8 @@ def test_probabilities_are_calibrated_on_rows_never_seen():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3000, 2))
     places = np.array([rng.choice(3, p=p) for p in softmax(2 * np.column_stack([rows, -rows.sum(axis=1)]))])
-    model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.5), alpha=1.0, calibration=5).fit(
-        rows[:600], places[:600]
-    )
+    model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.5), alpha=1.0, calibration=5)
+    model.fit(rows[:600], places[:600])
     P = model.predict_proba(rows[600:])
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     for c in range(3):

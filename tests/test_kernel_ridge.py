@@ -80,9 +80,8 @@ def test_shared_inputs_equal_the_kronecker_system(kernel, literal, relation, sol
     everything = literal(NEW, X) @ C @ M
     np.testing.assert_allclose(model.predict(NEW), everything, rtol=1e-8, atol=1e-8)
     tasks = np.resize(np.arange(T), len(NEW))
-    np.testing.assert_allclose(
-        model.predict(NEW, task=tasks), everything[np.arange(len(NEW)), tasks], rtol=1e-8, atol=1e-8
-    )
+    expected = everything[np.arange(len(NEW)), tasks]
+    np.testing.assert_allclose(model.predict(NEW, task=tasks), expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize(("used", "gain"), FILTERS.values(), ids=FILTERS)
@@ -132,9 +131,8 @@ def test_several_outputs_of_rows_of_tasks_are_learned_side_by_side():
         model = KernelRidge(relation=ct.HalfUpdate(), solver=solver).fit(X, both, task=TASK)
         for o in range(2):
             one = KernelRidge(relation=ct.HalfUpdate()).fit(X, both[:, o], task=TASK)
-            np.testing.assert_allclose(
-                model.predict(NEW, task=[0] * 9)[:, o], one.predict(NEW, task=[0] * 9), rtol=1e-8
-            )
+            two, alone = (fitted.predict(NEW, task=[0] * 9) for fitted in (model, one))
+            np.testing.assert_allclose(two[:, o], alone, rtol=1e-8)
 
 
 def test_one_task_is_the_kernel_ridge_of_scikit_learn():
@@ -168,9 +166,8 @@ def test_penalties_are_the_sums_of_their_definitions():
     mixed = ct.relations.MixedEffect(lam=0.5, gamma=2.0)
     assert mixed.penalty(F, tasks) == pytest.approx(reference.mixed_effect_penalty(F, 0.5, 2.0))
     assert ct.relations.GraphPenalty(GRAPH).penalty(F) == pytest.approx(reference.graph_penalty(F, GRAPH))
-    assert ct.relations.GraphPenalty(GRAPH).penalty(F[::-1], tasks[::-1]) == pytest.approx(
-        reference.graph_penalty(F, GRAPH)
-    )
+    turned = ct.relations.GraphPenalty(GRAPH).penalty(F[::-1], tasks[::-1])
+    assert turned == pytest.approx(reference.graph_penalty(F, GRAPH))
     clusters = ct.relations.ClusterPenalty(GROUPS, within=2.0, between=0.5)
     assert clusters.penalty(F, tasks) == pytest.approx(reference.cluster_penalty(F, [0, 0, 1, 1], 2.0, 0.5))
     omega = 0.7
@@ -178,9 +175,8 @@ def test_penalties_are_the_sums_of_their_definitions():
     printed = A_w * reference.mixed_effect_penalty(F, 2 * (1 - omega), 2 * omega * T)
     assert ct.relations.MixedEffect(omega=omega).penalty(F, tasks) == pytest.approx(printed)
     scaled = ct.relations.MixedEffect(lam=1.0, gamma=omega / (1 - omega) * T).relation_matrix(tasks)
-    np.testing.assert_allclose(
-        scaled / scaled[0, 0], ct.relations.MixedEffect(omega=omega).relation_matrix(tasks), rtol=1e-12
-    )
+    M = ct.relations.MixedEffect(omega=omega).relation_matrix(tasks)
+    np.testing.assert_allclose(scaled / scaled[0, 0], M, rtol=1e-12)
 
 
 def test_the_null_space_of_a_penalty_is_excluded():
@@ -250,11 +246,7 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
             {},
             r"solver='cholesky' does not support Landweber\(steps=3\); choose 'spectrum'",
         ),
-        (
-            {"filter": ct.batch.CutOff(0.1), "solver": "cholesky"},
-            {},
-            "solver='cholesky' does not support CutOff.*; choose 'spectrum'",
-        ),
+        ({"filter": ct.batch.CutOff(0.1), "solver": "cholesky"}, {}, "does not support CutOff.*; choose 'spectrum'"),
         ({"filter": ct.batch.Landweber(3, rate=10.0)}, {}, "rate must be below 2 / "),
         ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),
         ({"relation": ct.LogDet(eta=0.1)}, {}, "is learned online; give relation=OptimalOutputKernel"),
@@ -271,9 +263,8 @@ def test_bad_input_is_refused_before_anything_changes(parameters, fitted, messag
     parameters_before = model.get_params()
     with pytest.raises(ValueError, match=message):
         model.set_params(**parameters).fit(X, **{"y": Y, "task": TASK} | fitted)
-    np.testing.assert_allclose(
-        model.set_params(**parameters_before).predict(NEW, task=[0] * 9), before, rtol=1e-12, atol=1e-12
-    )
+    after = model.set_params(**parameters_before).predict(NEW, task=[0] * 9)
+    np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-12)
 
 
 def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):
@@ -283,18 +274,14 @@ def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):
     with pytest.raises(MemoryError, match=message + "solver='cholesky'"):
         model.fit(X, Y, task=TASK)
     auto = model.set_params(solver="auto").fit(X, Y, task=TASK).dual_coef_
-    np.testing.assert_allclose(
-        auto,
-        reference.tikhonov(joint_of(reference.gaussian(1.0), ct.relations.MixedEffect(omega=0.5), X, TASK), Y, 0.3),
-        rtol=1e-6,
-    )
+    joint = joint_of(reference.gaussian(1.0), ct.relations.MixedEffect(omega=0.5), X, TASK)
+    np.testing.assert_allclose(auto, reference.tikhonov(joint, Y, 0.3), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [np.c_[X, X[:, :1] + X[:, 1:2]], sp.csr_array(X), np.zeros_like(X), X * [1.0, 1e-3, 1e3]],
-    ids=["dependent", "sparse", "zero", "of many scales"],
-)
+FEW_FEATURES = [np.c_[X, X[:, :1] + X[:, 1:2]], sp.csr_array(X), np.zeros_like(X), X * [1.0, 1e-3, 1e3]]
+
+
+@pytest.mark.parametrize("rows", FEW_FEATURES, ids=["dependent", "sparse", "zero", "of many scales"])
 @pytest.mark.parametrize("used", [None, ct.batch.Landweber(steps=7)], ids=["Tikhonov", "Landweber"])
 def test_a_linear_kernel_goes_by_features_where_they_are_few(rows, used):
     by_features = KernelRidge("linear", RELATIONS["matrix"], 0.3, used, solver="spectrum").fit(rows, OUT)

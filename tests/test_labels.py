@@ -110,9 +110,8 @@ def test_a_label_that_is_learned_comes_back_from_a_file(name, path):
 
 def test_labels_that_look_alike_are_several_tasks(path):
     labels = [True, "True", (True,), 3, "3", 2.5, "2.5", b"a", "a", ("a",), datetime.date(2024, 2, 29), "2024-02-29"]
-    model = ct.MultitaskPerceptron().fit(
-        [[k + 1.0] for k in range(12)], [0, 1] * 6, task=np.array([*labels, None], object)[:-1]
-    )
+    task = np.array([*labels, None], object)[:-1]
+    model = ct.MultitaskPerceptron().fit([[k + 1.0] for k in range(12)], [0, 1] * 6, task=task)
     again = reloaded(model, path)
     assert [(type(task), task) for task in again.tasks_] == [(type(task), task) for task in labels]
     np.testing.assert_array_equal(again.coef_, model.coef_)
@@ -211,14 +210,8 @@ def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(name, role
     monkeypatch.chdir(tmp_path)
     column, line, reason = COLUMNS[name]
     names = {"task": "shop", "label": "late"} | {role: "odd"}
-    table = pa.table(
-        {
-            "odd": column,
-            "shop": pa.array([f"s{n % 2}" for n in range(ROWS)]),
-            "late": pa.array([n % 2 == 0 for n in range(ROWS)]),
-            "x": pa.array(np.linspace(-1, 1, ROWS)),
-        }
-    )
+    shop, late = [f"s{n % 2}" for n in range(ROWS)], [n % 2 == 0 for n in range(ROWS)]
+    table = pa.table({"odd": column, "shop": shop, "late": late, "x": np.linspace(-1, 1, ROWS)})
     parquet.write_table(table, tmp_path / "records.parquet")
     command = ["learn", "records.parquet", "--task", names["task"], "--label", names["label"], "--output", "m.coterie"]
     message = refused(*command)

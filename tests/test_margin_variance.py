@@ -28,10 +28,8 @@ def test_features_that_no_record_had_count_with_the_prior_variance(name):
     for n in range(6):
         model.learn_one({"a": 1.0 + n, "b": 0.5}, n % 2 == 0 if "Regressor" not in repr(model) else 1.0 * n, task="ann")
         model.learn_one({"a": 2.0}, n % 2 == 1 if "Regressor" not in repr(model) else 1.0, task="bob")
-    X, task = (
-        [{"a": 2.0, "new": 3.0, "other": 1.0}, {"a": 2.0}, {"new": 3.0, "other": 1.0}] * 2,
-        ["ann"] * 3 + ["bob"] * 3,
-    )
+    task = ["ann"] * 3 + ["bob"] * 3
+    X = [{"a": 2.0, "new": 3.0, "other": 1.0}, {"a": 2.0}, {"new": 3.0, "other": 1.0}] * 2
     known = dict(model._model.input.form.vocabulary.numbers)
     q = model.margin_variance(X, task=task)
     np.testing.assert_allclose(q[0::3], q[1::3] + q[2::3])
@@ -73,10 +71,11 @@ def new_names(n=40):
 
 def known_from_the_start(records):
     """The same records with all features written out."""
-    flat = [
-        {f"{name}={x}" if type(x) is str else name: 1.0 if type(x) is str else x for name, x in record.items()}
-        for record in records
-    ]
+
+    def flattened(name, x):
+        return (f"{name}={x}", 1.0) if type(x) is str else (name, x)
+
+    flat = [dict(flattened(*item) for item in record.items()) for record in records]
     zeros = dict.fromkeys([name for record in flat for name in record], 0.0)
     return [zeros | record for record in flat]
 
@@ -103,9 +102,8 @@ PREDICTORS = {
 def in_every_form(model, record, task):
     """The margin and the probability of a record of the second label, or of the last class."""
     forms = {"dictionaries": [record, {}], "frame": pd.DataFrame([record])}
-    margins = {
-        form: np.atleast_1d(model.decision_function(X, task=[task] * len(X))[0])[-1] for form, X in forms.items()
-    }
+    decide = model.decision_function
+    margins = {form: np.atleast_1d(decide(X, task=[task] * len(X))[0])[-1] for form, X in forms.items()}
     margins["one"] = margins["frame"] if len(model.classes_) > 2 else model.decision_function_one(record, task)
     assert model.predict_one(record, task) == model.predict([record], task=[task])[0]
     probabilities = {}
@@ -215,9 +213,8 @@ def test_kernels_of_views_compare_records_by_all_features(name):
     full = known_from_the_start(records)
     for t, y_t in enumerate(y):
         if t >= 10:
-            margins = [
-                one.decision_function([{"a": x, "b": x}])[0] for one, x in ((model, records[t]), (known, full[t]))
-            ]
+            pairs = (model, records[t]), (known, full[t])
+            margins = [one.decision_function([{"a": x, "b": x}])[0] for one, x in pairs]
             assert margins[0] == pytest.approx(margins[1], rel=1e-9)
         model.learn_one({"a": records[t], "b": records[t]}, y_t)
         known.learn_one({"a": full[t], "b": full[t]}, y_t)

@@ -11,9 +11,8 @@ from reference import metrics as reference
 
 MEASURES = ("error", "f1", "auc", "log_loss")
 
-rounds = st.tuples(
-    st.integers(0, 4), st.booleans(), st.integers(-3, 3), st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0, float("nan")])
-)
+chances = st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0, float("nan")])
+rounds = st.tuples(st.integers(0, 4), st.booleans(), st.integers(-3, 3), chances)
 
 
 def expected(trace, chosen):
@@ -35,16 +34,10 @@ def exactly(value, wanted):
 
 @given(st.lists(rounds, max_size=40))
 def test_equal_to_the_definitions(drawn):
-    task, positive, margin, probability = (
-        (np.array(column) for column in zip(*drawn, strict=True)) if drawn else ([],) * 4
-    )
-    trace = samples.trace(
-        np.asarray(margin, float),
-        np.asarray(positive, bool),
-        np.asarray(task, np.int64),
-        range(5),
-        probability=np.asarray(probability, float),
-    )
+    columns = zip(*drawn, strict=True) if drawn else ([],) * 4
+    task, positive, margin, probability = map(np.array, columns)
+    columns = np.asarray(margin, float), np.asarray(positive, bool), np.asarray(task, np.int64)
+    trace = samples.trace(*columns, range(5), probability=np.asarray(probability, float))
     metrics = evaluate(trace)
     per_task = [expected(trace, trace.task == i) for i in range(5)]
     micro = expected(trace, np.ones(trace.n, bool))

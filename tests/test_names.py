@@ -102,12 +102,8 @@ def test_the_largest_weights_are_told_by_name(models):
     result = terminal.run("explain", models / "words.coterie").stdout.splitlines()
     assert result[0] == "Largest weights that all tasks share"
     assert result[1].split() == ["feature", "weight"]
-    assert {line.split()[0] for line in result[2 : result.index("")]} >= {
-        "price",
-        "shop=north",
-        "title^red",
-        "constant",
-    }
+    names = {line.split()[0] for line in result[2 : result.index("")]}
+    assert names >= {"price", "shop=north", "title^red", "constant"}
     explained = terminal.run_json("explain", models / "words.coterie", "--task", "u1", "--top", "3")
     sizes = [abs(weight["own"]) for weight in explained["weights"]]
     assert sizes == sorted(sizes, reverse=True)
@@ -132,9 +128,7 @@ def test_a_record_is_explained(models, name):
     assert sum(part["part"] for part in of["parts"]) == pytest.approx(of["margin"], rel=1e-9)
     named = [part["name"] for part in of["parts"]]
     assert "constant" in named
-    assert {part["name"]: part["given"] for part in of["parts"] if part["name"] in x} == {
-        name: x[name] for name in named if name in x
-    }
+    assert {p["name"]: p["given"] for p in of["parts"] if p["name"] in x} == {n: x[n] for n in named if n in x}
     lines = terminal.run("explain", path, json.dumps(x), "--task", "u2", "--top", "2").stdout.splitlines()
     assert lines[0] == "What makes the margin of task u2"
     assert [line.split()[1] for line in lines[4:5]] == ["more"]

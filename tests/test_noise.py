@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import softmax
 
 import coterie as ct
 import known
@@ -32,13 +33,9 @@ def test_the_noise_of_two_labels_is_that_of_the_two_gains_that_may_be():
     positive, negative, p = RNG.normal(2, 0.5, 60), -RNG.uniform(0.1, 1, 60), RNG.uniform(0.01, 0.99, 60)
     task = RNG.integers(5, size=60)
     sums = OfLabels.from_rounds(positive, negative, p, np.where(p > 0.5, positive, negative), task, 5)
-    by_learner = np.array(
-        [reference.moments_of_two(*rounds_of_task) for rounds_of_task in zip(positive, negative, p, strict=True)]
-    )
+    by_learner = np.array([reference.moments_of_two(*row) for row in zip(positive, negative, p, strict=True)])
     fair = [reference.probability_of_no_gain(*counts) for counts in zip(positive, negative, strict=True)]
-    null = np.array(
-        [reference.moments_of_two(*rounds_of_task)[0] for rounds_of_task in zip(positive, negative, fair, strict=True)]
-    )
+    null = np.array([reference.moments_of_two(*row)[0] for row in zip(positive, negative, fair, strict=True)])
     for actual, rounds in zip((sums.variance, sums.third, sums.null_variance), (*by_learner.T, null), strict=True):
         np.testing.assert_allclose(actual, np.bincount(task, rounds), rtol=1e-9)
 
@@ -78,19 +75,15 @@ def test_p_values_of_numbers_are_those_of_the_definition(side):
 def test_p_values_of_many_classes_have_jumps_of_the_size_of_the_gains():
     gain = np.r_[np.full(30, 0.01), 2.0, np.full(30, -0.01), -2.0]
     task, zero = np.repeat([0, 1], 31), np.zeros(62)
-    one, other = (
-        OfClasses.from_rounds(values, task, 2).judged(Tally.from_values(values, task, 2), 0.95)
-        for values in (gain, -gain)
-    )
+    tallies = [(v, Tally.from_values(v, task, 2)) for v in (gain, -gain)]
+    one, other = (OfClasses.from_rounds(values, task, 2).judged(tally, 0.95) for values, tally in tallies)
     np.testing.assert_allclose(one.helped, other.hurt)
     variance, part = 30 * 0.01**2 + 4.0, 31 / (31 + 10)  # both tasks have the same squares
     fourth = part * (30 * 0.01**4 + 2.0**4) * (1 + 10 / 62)  # the other task has none
     far, jump = gain[:31].sum() / variance**0.5, fourth**0.5 / variance
     assert one.helped[0] == pytest.approx(jump_tail(np.array([far]), np.array([jump]))[0])
-    assert OfClasses.from_rounds(zero, task, 2).judged(Tally.from_values(zero, task, 2), 0.95).helped.tolist() == [
-        0.5,
-        0.5,
-    ]
+    tally = Tally.from_values(zero, task, 2)
+    assert OfClasses.from_rounds(zero, task, 2).judged(tally, 0.95).helped.tolist() == [0.5, 0.5]
 
 
 #: The constant of the log-odds of streams of labels, and the share of positive labels that follows.
@@ -156,9 +149,8 @@ def test_without_probabilities_the_test_is_the_sign_test():
         if b + c:
             share = (b + c) / gains.n[i]
             exact = stats.binomtest(b, b + c).proportion_ci(0.9)
-            assert (result.low[i], result.high[i]) == pytest.approx(
-                (share * (2 * exact.low - 1), share * (2 * exact.high - 1))
-            )
+            ends = share * (2 * exact.low - 1), share * (2 * exact.high - 1)
+            assert (result.low[i], result.high[i]) == pytest.approx(ends)
     assert (result.low[0], result.high[0]) == (0, 0)
 
 
@@ -331,10 +323,8 @@ def test_gains_of_many_classes_have_intervals_that_hold():
         rng = np.random.default_rng(seed)
         stream = known.labels(seed, tasks=300)
         logits = np.c_[np.zeros(len(stream.task)), stream.X[:, :2] - 1.0]
-        chance, mine, its = (
-            np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-            for scores in (logits, *(logits + off * rng.normal(size=logits.shape) for off in (0.2, 0.8)))
-        )
+        scores = [logits, *(logits + off * rng.normal(size=logits.shape) for off in (0.2, 0.8))]
+        chance, mine, its = (softmax(values, axis=1) for values in scores)
         label = (rng.random(len(chance))[:, None] > chance.cumsum(axis=1)).sum(axis=1)
         rounds = np.arange(len(label))
         ours, theirs = (

@@ -93,10 +93,8 @@ CASES = [marked(form, path) for form in FORMS for path in PATHS] + [
 def test_records_of_weight_0_change_nothing(form, path, scale):
     X, learn = FORMS[form], one_by_one if path == "one by one" else PATHS[path]
     everything = np.ones(60, bool)
-    weighted, without = (
-        learn(ct.MultitaskLogistic(scale=scale), X, rows, weights)
-        for rows, weights in ((everything, WEIGHTS), (LEARNED, None))
-    )
+    weighted = learn(ct.MultitaskLogistic(scale=scale), X, everything, WEIGHTS)
+    without = learn(ct.MultitaskLogistic(scale=scale), X, LEARNED, None)
     probe = cut(X, LEARNED)
     expected = without.decision_function(probe, task=TASKS[LEARNED])
     np.testing.assert_allclose(weighted.decision_function(probe, task=TASKS[LEARNED]), expected, rtol=1e-12)
@@ -189,10 +187,8 @@ def test_labels_that_are_not_asked_for_change_nothing(form, path, scale):
 
 #: A record in seven has weight 0: of a task, or with a label or a name that no other has, or far from the others.
 GHOST_TASKS = np.where(LEARNED, TASKS, "ghost")
-GHOST_RECORDS = [
-    {name: value for name, value in x.items() if value == value} | ({} if learned else {"more": 1.0})
-    for x, learned in zip(RECORDS, LEARNED, strict=True)
-]
+present = [{name: value for name, value in x.items() if value == value} for x in RECORDS]
+GHOST_RECORDS = [x | ({} if learned else {"more": 1.0}) for x, learned in zip(present, LEARNED, strict=True)]
 PRIMED = ct.relations.Primed(ct.LogDet(eta=1e-8), 20)
 
 

@@ -69,11 +69,8 @@ print(model.coef_.tolist())
 def test_numba_as_it_comes_gives_the_same_bits(tmp_path):
     outputs = []
     for stock in ("0", "1"):
-        options = {
-            "COTERIE_STOCK_NUMBA": stock,
-            "NUMBA_CACHE_DIR": str(tmp_path),
-            "PYTHONPATH": os.pathsep.join(sys.path),
-        }
+        options = {"COTERIE_STOCK_NUMBA": stock, "NUMBA_CACHE_DIR": str(tmp_path)}
+        options["PYTHONPATH"] = os.pathsep.join(sys.path)
         command = [sys.executable, "-c", LEARNING]
         done = subprocess.run(command, env=os.environ | options, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -90,10 +90,8 @@ def test_sums_over_batches_are_those_of_all_rows(n, rewards):
             sums.add(*(array[t] for array in arrays))
             gain.add(*(array[t] for array in arrays), other[t])
     for by_rows, by_sums in ((policy_value(*arrays), sums), (policy_gain(*arrays, other), gain)):
-        wanted, numbers = (
-            [by_rows.value, *by_rows[1:3]] if by_sums.gain else [by_rows.value, by_rows.low, by_rows.high],
-            by_sums,
-        )
+        numbers = by_sums
+        wanted = [by_rows.value, *by_rows[1:3]] if by_sums.gain else [by_rows.value, by_rows.low, by_rows.high]
         np.testing.assert_allclose([numbers.phi.mean, *numbers.interval(0.95)[:2]], wanted, rtol=1e-8, atol=1e-12)
     assert sums.effective_n == pytest.approx(policy_value(*arrays).effective_n)
     sums.add(*map(np.array, ([1.0], [0], [[1.0, 0.0]], [[0.5, 0.5]], [[0.0, 0.0]])))
@@ -255,14 +253,8 @@ def test_each_row_is_predicted_before_it_is_learned():
             self.calls.append(("learn", x, action, reward, probability, task))
 
     model = Watching()
-    log = ct.bandits.BanditLog(
-        [{"f": 1.0}, {"f": 2.0}],
-        ["a", "c"],
-        [1, 0],
-        probabilities=[[0.5, 0.5], [0.2, 0.3, 0.5]],
-        actions=[["a", "b"], ["a", "b", "c"]],
-        task=["ann", "bob"],
-    )
+    options = {"probabilities": [[0.5, 0.5], [0.2, 0.3, 0.5]], "actions": [["a", "b"], ["a", "b", "c"]]}
+    log = ct.bandits.BanditLog([{"f": 1.0}, {"f": 2.0}], ["a", "c"], [1, 0], **options, task=["ann", "bob"])
     ct.off_policy(log, [[1.0, 0.0], [0.0, 0.0, 1.0]], predicted=model)
     assert model.calls == [
         ("scores", {"f": 1.0}, ["a", "b"], "ann"),
@@ -273,26 +265,13 @@ def test_each_row_is_predicted_before_it_is_learned():
 
 
 def test_frames_lists_and_arrays_are_the_same_log():
-    frame = pd.DataFrame(
-        {
-            "hour": [1.0, 2.0, 3.0],
-            "day": ["Mon", "Tue", None],
-            "offer": ["a", "b", "a"],
-            "click": [True, False, True],
-            "user": ["ann", "bob", "ann"],
-        }
-    )
+    frame = pd.DataFrame({"hour": [1.0, 2.0, 3.0], "day": ["Mon", "Tue", None]})
+    frame = frame.assign(offer=["a", "b", "a"], click=[True, False, True], user=["ann", "bob", "ann"])
     mu = pd.DataFrame({"b": [0.5, 0.4, 0.3], "a": [0.5, 0.6, 0.7]})
     records = [{"hour": 1.0, "day": "Mon"}, {"hour": 2.0, "day": "Tue"}, {"hour": 3.0, "day": None}]
     one = ct.bandits.BanditLog(frame[["hour", "day"]], frame.offer, frame.click, probabilities=mu, task=frame.user)
-    other = ct.bandits.BanditLog(
-        records,
-        ["a", "b", "a"],
-        np.array([1, 0, 1]),
-        probabilities=np.array([[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]]),
-        actions=["a", "b"],
-        task=["ann", "bob", "ann"],
-    )
+    options = {"probabilities": np.array([[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]]), "actions": ["a", "b"]}
+    other = ct.bandits.BanditLog(records, list("aba"), np.array([1, 0, 1]), **options, task=["ann", "bob", "ann"])
     assert one.x == other.x == records
     policy = pd.DataFrame({"a": [1.0, 0.5, 0.0], "b": [0.0, 0.5, 1.0]})
     first = ct.off_policy(one, policy)
@@ -320,12 +299,8 @@ def test_a_bandit_is_valued_and_learns_nothing():
 
 
 REFUSED_LOGS = {
-    "a log needs the probability of the chosen action or the probabilities of all actions, got neither": {
-        "probabilities": None
-    },
-    "a log needs the probability of the chosen action or the probabilities of all actions, got both": {
-        "probability": [1] * 3
-    },
+    "needs the probability of the chosen action or the probabilities of all actions, got n": {"probabilities": None},
+    "needs the probability of the chosen action or the probabilities of all actions, got": {"probability": [1] * 3},
     "the probability of the action shown: got 0.0 in row 1": {"probabilities": None, "probability": [0.5, 0.0, 1]},
     "the probability of the action shown: got 0.0 in row 0": {"probabilities": [[0, 1], [0.5, 0.5], [1, 0]]},
     "probabilities: got [-0.5, 1.5] in row 1, expected numbers between 0 and 1": {
@@ -353,13 +328,7 @@ REFUSED_LOGS = {
 
 @pytest.mark.parametrize("message", REFUSED_LOGS)
 def test_logs_that_are_refused(message):
-    columns = {
-        "action": ["a", "b", "a"],
-        "reward": [1, 0, 1],
-        "probabilities": HALVES,
-        "actions": ["a", "b"],
-        "x": None,
-    }
+    columns = {"action": list("aba"), "reward": [1, 0, 1], "probabilities": HALVES, "actions": ["a", "b"], "x": None}
     columns |= REFUSED_LOGS[message]
     x, action, reward = (columns.pop(name) for name in ("x", "action", "reward"))
     with pytest.raises(ValueError, match=re.escape(message)):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,9 +16,8 @@ N, TASKS = 2400, 6
 RNG = np.random.default_rng(3)
 TASK = RNG.integers(TASKS, size=N)
 Z = RNG.normal(size=(N, 4))
-SCORE = (
-    np.sum((RNG.normal(size=4) + 0.5 * RNG.normal(size=(TASKS, 4)))[TASK] * Z, axis=1) + RNG.normal(size=TASKS)[TASK]
-)
+TRUTHS = RNG.normal(size=4) + 0.5 * RNG.normal(size=(TASKS, 4))
+SCORE = np.sum(TRUTHS[TASK] * Z, axis=1) + RNG.normal(size=TASKS)[TASK]
 X = Z * [1.0, 10.0, 100.0, 0.1] + [0.0, 5.0, 0.0, 0.0]
 Y = SCORE + 0.3 * RNG.normal(size=N) > 0
 NUMBERS = SCORE + 0.3 * RNG.normal(size=N)
@@ -106,40 +104,3 @@ def test_wrong_labels_of_regression_do_not_spoil_the_others(wrong: Wrong) -> Non
     error, coverage = absolute_error_and_coverage(X, np.where(wrong.where, wrong.value, NUMBERS), wrong.where)
     assert error <= wrong.labels * clean()[1]
     assert 0.85 <= coverage <= wrong.widest
-
-
-# -- the same bits however records come
-
-MANY = Wrong(among(0.01), -1e9)
-FEW = 500
-ROWS, LABELS = with_wrong(MANY)[:FEW], np.where(MANY.where, 1e9, NUMBERS)[:FEW]
-USERS = [f"u{i}" for i in TASK[:FEW]]
-RECORDS = [{f"x{j}": value for j, value in enumerate(row)} for row in ROWS.tolist()]
-
-
-def learned(model: Any, records: Any, y: Any, size: int, folder: Path | None = None) -> Any:
-    """The model after the records in pieces of some size; saved and loaded between, if there is a folder."""
-    for first in range(0, FEW, size):
-        part = slice(first, min(first + size, FEW))
-        model.partial_fit(records[part], y[part], task=USERS[part], **({"classes": [False, True]} if y is Y else {}))
-        if folder is not None:
-            model.save(folder / "model")
-            model = ct.load(folder / "model")
-    return model
-
-
-@pytest.mark.slow
-def test_a_block_its_records_and_any_pieces_are_the_same(tmp_path: Path) -> None:
-    for make, y in ((ct.AdaptiveSharingClassifier, Y), (partial(ct.MultitaskRegressor, scale="auto"), LABELS)):
-        whole = learned(make(), ROWS, y, FEW).decision_function if y is Y else learned(make(), ROWS, y, FEW).predict
-        wanted = whole(ROWS, task=USERS)
-        assert np.isfinite(wanted).all()
-        for size, folder in ((1, None), (37, None), (100, tmp_path)):
-            model = learned(make(), ROWS, y, size, folder)
-            predictions = model.decision_function if y is Y else model.predict
-            np.testing.assert_array_equal(predictions(ROWS, task=USERS), wanted)
-    single = ct.AdaptiveSharingClassifier()
-    for x, label, user in zip(RECORDS, Y[:FEW].tolist(), USERS, strict=True):
-        single.learn_one(x, label, user)
-    by_block = learned(ct.AdaptiveSharingClassifier(), RECORDS, Y, FEW)
-    np.testing.assert_array_equal(single.decision_function(RECORDS, USERS), by_block.decision_function(RECORDS, USERS))

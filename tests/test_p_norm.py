@@ -43,9 +43,8 @@ def test_large_norms_are_finite(p):
         X = size * rng.normal(size=(300, 40))
         y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1.0, -1.0)
         task = rng.integers(3, size=300)
-        trace = ct.progressive_validation(
-            ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X / size, y, task=task
-        )
+        model = ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p)
+        trace = ct.progressive_validation(model, X / size, y, task=task)
         assert np.isfinite(trace.margin).all()
         scaled = ct.progressive_validation(ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
         np.testing.assert_array_equal(scaled.mistake, trace.mistake)

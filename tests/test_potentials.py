@@ -57,9 +57,8 @@ def test_equal_to_the_definition(name):
     case = CASES[name]
     for potential, gradient in LITERAL.values():
         for rate, transform in ((1.0, "Ainv"), (0.3, "Ainvsqrt"), (2.0, "none")):
-            expected = reference.literal(
-                STREAM.X, STREAM.y, STREAM.task, transform_of(case.M, transform), gradient, rate
-            )
+            T = transform_of(case.M, transform)
+            expected = reference.literal(STREAM.X, STREAM.y, STREAM.task, T, gradient, rate)
             model = Potential(potential, case.relation, transform, rate)
             assert_margins(run(model, case.tasks).margin, expected, STREAM.y)
 
@@ -129,9 +128,7 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform, kind):
     """It is predicted by what the same moves are under the M of the tasks known and itself."""
     case, selected, task = CASES[name], STREAM.task < 4, np.array(STREAM.named(CASES[name].tasks))
     potential, gradient = LITERAL.get(kind, (None, lambda v: p_norm_gradient(v, 4.0)))
-    model = (
-        PNormed(case.relation, 4.0, transform) if potential is None else Potential(potential, case.relation, rate=0.5)
-    )
+    model = Potential(potential, case.relation, rate=0.5) if potential else PNormed(case.relation, 4.0, transform)
     model.partial_fit(STREAM.X[selected], STREAM.y[selected], task[selected], tasks=case.tasks[:4])
     T = transform_of(case.M, transform)
     v = (1.0 if potential is None else 0.5) * T @ np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])

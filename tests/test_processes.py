@@ -60,12 +60,8 @@ def test_a_model_goes_to_a_spawned_process_and_both_go_on():
 def test_two_processes_start_on_a_cold_cache_together(tmp_path):
     code = "import coterie as ct; print(ct.MultitaskPerceptron().partial_fit([[1.0], [-2.0]], [0, 1]).coef_.tolist())"
     environment = os.environ | {"PYTHONPATH": str(SRC), "NUMBA_CACHE_DIR": str(tmp_path)}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        )
-        for _ in range(2)
-    ]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    started = [subprocess.Popen([sys.executable, "-c", code], **options) for _ in range(2)]
     ended = [process.communicate(timeout=300) for process in started]
     assert [process.returncode for process in started] == [0, 0], ended
     assert ended[0] == ended[1] == ("[[-1.0]]\n", "")

@@ -9,11 +9,7 @@ from coterie.bounds.perceptron_bounds import penalty
 
 K, D, ACTIONS, T, SIGMA = 6, 4, 8, 120, 0.3
 PATH = [(i, i + 1) for i in range(K - 1)]
-RELATIONS = {
-    "graph": ct.TaskGraph(PATH, error=0.0),
-    "independent": ct.Independent(),
-    "mean": ct.MeanRegularized(b=5.0),
-}
+RELATIONS = {"graph": ct.TaskGraph(PATH, error=0.0), "independent": ct.Independent(), "mean": ct.MeanRegularized(b=5.0)}
 
 
 def simulated(relation, ridge, seed, rounds=T):
@@ -21,9 +17,8 @@ def simulated(relation, ridge, seed, rounds=T):
     rng = np.random.default_rng(seed)
     M = relation.relation_matrix(list(range(K)))
     U = rng.normal(size=D) + 0.2 * rng.normal(size=(K, D))
-    model = ct.geometries.SecondOrderMultitaskRegressor(relation, ridge).partial_fit(
-        np.zeros((K, D)), [0.0] * K, list(range(K))
-    )
+    model = ct.geometries.SecondOrderMultitaskRegressor(relation, ridge)
+    model.partial_fit(np.zeros((K, D)), [0.0] * K, list(range(K)))
     X, tasks, regret, seen = np.zeros((rounds, D)), rng.integers(K, size=rounds), 0.0, 0.0
     for t, i in enumerate(tasks):
         actions = rng.normal(size=(ACTIONS, D))

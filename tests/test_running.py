@@ -27,10 +27,8 @@ NUMBERS = 50 + 10 * np.array([RATE[task] for task in TASK]) + RNG.normal(size=N)
 @cache
 def traces():
     models = ct.MultitaskLogistic(), ct.OneVsRest(), ct.MultitaskRegressor()
-    return [
-        ct.progressive_validation(model, X, y, task=TASK)
-        for model, y in zip(models, (TWO, THREE, NUMBERS), strict=True)
-    ]
+    labels = TWO, THREE, NUMBERS
+    return [ct.progressive_validation(model, X, y, task=TASK) for model, y in zip(models, labels, strict=True)]
 
 
 def running(model, trace):

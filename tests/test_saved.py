@@ -52,9 +52,7 @@ KINDS = {
 def known():
     """All classes whose models can be saved, by name."""
     spec.find_class(spec.ESTIMATORS, "")  # which imports every public name
-    return {
-        name: estimator for name, estimator in spec.ESTIMATORS.items() if estimator.__module__.startswith("coterie.")
-    }
+    return {name: cls for name, cls in spec.ESTIMATORS.items() if cls.__module__.startswith("coterie.")}
 
 
 def original(name):

@@ -80,9 +80,7 @@ def test_whatever_fails_after_learning_the_model_is_saved(step, tmp_path, monkey
 
     monkeypatch.setattr(place, instead if isinstance(instead, property) else fail)
     write_csv(tmp_path / "t.csv", rows())
-    options = (
-        ["--report", tmp_path / "r.html"] if step == "the report" else ["--json"] if step == "JSON" else ["--alone"]
-    )
+    options = {"the report": ["--report", tmp_path / "r.html"], "JSON": ["--json"]}.get(step, ["--alone"])
     result = run("learn", tmp_path / "t.csv", *WHO, *options, "-o", tmp_path / "m.coterie", code=code)
     assert ct.load(tmp_path / "m.coterie").tasks_
     if code == 0 and "--alone" in options:

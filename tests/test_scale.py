@@ -95,11 +95,7 @@ LEARNERS = {
     "numbers": ("AdaptiveSharingRegressor()", "--regression", "--label", "amount", "--ignore", "click"),
     "classes": (f"OneVsRest({ADAPTIVE})", "--many-classes", "--label", "kind", "--ignore", "click"),
 }
-SEVERAL = [
-    ("adaptive", "csv"),
-    ("weights", "csv"),
-    *(slow("adaptive", end) for end in ("jsonl", "parquet", "vw", "svm")),
-]
+SEVERAL = [("adaptive", "csv"), ("weights", "csv"), *(slow("adaptive", e) for e in ("jsonl", "parquet", "vw", "svm"))]
 SEVERAL += [slow("numbers", "parquet"), slow("classes", "csv"), slow("pa1", "vw")]
 
 
@@ -144,9 +140,8 @@ def test_predictions_are_those_of_each_task_s_shard_in_the_order_of_the_records(
     path = write(tmp_path / f"records.{ending}")
     run("learn", *command(path, "adaptive"), "--workers", "3", "--common-start", "100", "--output", tmp_path / "m")
     predictions = list(csv.DictReader(io.StringIO(run("predict", tmp_path / "m", path).stdout)))
-    rows_of_shards = [
-        list(csv.DictReader(io.StringIO(run("predict", shard, path).stdout))) for shard in shards_of(tmp_path / "m")
-    ]
+    printed = [run("predict", shard, path).stdout for shard in shards_of(tmp_path / "m")]
+    rows_of_shards = [list(csv.DictReader(io.StringIO(text))) for text in printed]
     assert [row["place"] for row in predictions] == [row["place"] for row in rows_of_shards[0]]
     assert predictions == [rows_of_shards[scale.shard_of(row["task"], 3)][i] for i, row in enumerate(predictions)]
     assert len({row["margin"] for row in predictions}) > N // 2
@@ -160,9 +155,8 @@ def test_a_folder_predicts_in_python(here, tmp_path):
     predictions = model.predict_proba(X, task=frame["user"])
     for shard in range(2):
         mine = np.array([scale.shard_of(user, 2) == shard for user in frame["user"]])
-        np.testing.assert_array_equal(
-            predictions[mine], model.shard(shard).predict_proba(X[mine], task=frame["user"][mine])
-        )
+        expected = model.shard(shard).predict_proba(X[mine], task=frame["user"][mine])
+        np.testing.assert_array_equal(predictions[mine], expected)
     with pytest.raises(AttributeError, match=r"use one of its shards"):
         model.partial_fit(X, frame["click"])
 
@@ -177,24 +171,16 @@ def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
     assert outcome.sums.base_rate == ("yes", pytest.approx(share))
     assert outcome.verdict().against == "one model per task"
     # one model per task does not care about other tasks but for the scales of numbers
-    whole = ct.progressive_validation(
-        ct.AdaptiveSharingClassifier().__baselines__()["independent"],
-        ct.read(str(path), task="user", label="click", ignore=["amount", "kind"], bits=8),
-    )
+    reader = ct.read(str(path), task="user", label="click", ignore=["amount", "kind"], bits=8)
+    whole = ct.progressive_validation(ct.AdaptiveSharingClassifier().__baselines__()["independent"], reader)
     assert outcome.sums.errors["independent"] == pytest.approx(whole.error, abs=0.05)
 
 
 # -- what dies goes on
 
 
-RUNNING = {
-    "task": "user",
-    "label": "click",
-    "ignore": ["amount", "kind"],
-    "bits": 8,
-    "common_start": 100,
-    "alone": True,
-}
+RUNNING = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "bits": 8, "alone": True}
+RUNNING["common_start"] = 100
 
 
 def learn_two(path, folder):
@@ -202,12 +188,8 @@ def learn_two(path, folder):
     learner = ct.AdaptiveSharingClassifier()
     outcome = scale.learn(str(path), learner, workers=2, output=folder, save_every="150", **RUNNING)
     called, arrays = outcome.sums.to_saved()
-    data = [
-        called,
-        outcome.sums.tasks,
-        outcome.sums.base_rate,
-        {name: array.tolist() for name, array in arrays.items()},
-    ]
+    lists = {name: array.tolist() for name, array in arrays.items()}
+    data = [called, outcome.sums.tasks, outcome.sums.base_rate, lists]
     (folder.parent / f"{folder.name}.json").write_text(json.dumps(data))
 
 
@@ -324,9 +306,8 @@ def test_actors_and_drivers_that_are_killed_on_ray_go_on_to_the_same_bits(here, 
     assert driving.returncode == 0
     assert "Ray listens on all networks" in text
     assert "needs a token" in text
-    assert [path.read_bytes() for path in shards_of(folder)] == [
-        path.read_bytes() for path in shards_of(tmp_path / "whole")
-    ]
+    one, other = ([path.read_bytes() for path in shards_of(place)] for place in (folder, tmp_path / "whole"))
+    assert one == other
 
 
 # -- forgetting
@@ -382,10 +363,8 @@ def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_pat
     path, folder = write(tmp_path / "records.csv"), tmp_path / "m"
     assert is_killed(path, folder, 30)
     learner = ct.AdaptiveSharingClassifier()
-    for changed, sentence in (
-        ({"workers": 3}, "with workers=2; got 3"),
-        ({"workers": 2, "label": "shop"}, "with label='click'; got 'shop'"),
-    ):
+    wrong = {"workers=2; got 3": {"workers": 3}, "label='click'; got 'shop'": {"workers": 2, "label": "shop"}}
+    for sentence, changed in wrong.items():
         with pytest.raises(ValueError, match=sentence):
             scale.learn(str(path), learner, output=folder, **RUNNING | changed)
     with path.open("a") as file:

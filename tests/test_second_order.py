@@ -67,9 +67,8 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
         M = case.relation.relation_matrix(here) if name.endswith(" b") else case.M
         number = {task: i for i, task in enumerate(here if name.endswith(" b") else case.tasks)}
         used = [*moved, t]
-        G = np.array(
-            [[M[number[tasks[r]], number[tasks[s]]] * (stream.X[r] @ stream.X[s]) for s in used] for r in used]
-        )
+        places = [number[tasks[r]] for r in used]
+        G = M[np.ix_(places, places)] * (stream.X[used] @ stream.X[used].T)
         expected = np.append(stream.y[moved], 0.0) @ np.linalg.inv(np.eye(len(used)) + G) @ G[:, -1]
         known = tasks[t] in seen or not name.endswith(" b")
         if known and len(set(stream.y[:t])) == 2:

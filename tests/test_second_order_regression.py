@@ -71,11 +71,3 @@ def test_a_weight_of_two_is_the_record_twice_and_one_of_none_is_none(solver):
     repeated.fit(*(np.repeat(array, weight, axis=0) for array in (STREAM.X, Y, STREAM.task)))
     for method in ("predict", "margin_variance"):
         same(getattr(weighed, method)(STREAM.X, STREAM.task), getattr(repeated, method)(STREAM.X, STREAM.task))
-
-
-# -- GOB.Lin -----------------------------------------------------------------------------------------------------------
-
-EDGES = [(0, 1), (1, 2), (0, 2), (3, 4)]
-LAPLACIAN = np.zeros((K, K))
-for edge in EDGES:
-    LAPLACIAN[np.ix_(edge, edge)] += [[1, -1], [-1, 1]]

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -32,13 +31,12 @@ from starlette.testclient import TestClient as AnyClient
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
 from coterie.serve.app import make_app
-from coterie.serve.engine import ONE_BY_ONE, Engine
+from coterie.serve.engine import Engine
 from coterie.serve.events import (
     Event,
     Observed,
     Record,
     decode_frame,
-    decode_records,
     encode_events,
     encode_frame,
     encode_records,
@@ -162,9 +160,7 @@ def test_a_byte_that_was_altered_elsewhere_is_refused(written):
         whole = path.read_bytes()
         for at in range(len(whole)):
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x5A]) + whole[at + 1 :])
-            with pytest.raises(
-                DamageError, match=r"is damaged at offset|is not a journal of this version|are missing or"
-            ):
+            with pytest.raises(DamageError, match=r"damaged at offset|is not a journal of this version|are missing or"):
                 reopened(folder)
         path.write_bytes(whole)
     files[1].unlink()
@@ -184,22 +180,6 @@ def test_records_that_were_checked_are_not_encoded_again():
 # -- the engine --------------------------------------------------------------------------------------------------------
 
 
-def test_labels_find_the_records_that_wait_for_them():
-    engine, alone = make(), ct.MultitaskLogistic()
-    rng = np.random.default_rng(0)
-    records = [record(rng, f"e{k}") for k in range(20)]
-    bare = [Record(id=r.id, task=r.task, x=r.x) for r in records]
-    engine.apply([Event("predicted", 0.0, bare)])
-    assert list(engine.waiting) == [f"e{k}" for k in range(20)]
-    labels = [Record(id=r.id, y=r.y) for r in records]
-    assert engine.apply([Event("observed", 1.0, labels[:10])]) == [Observed(10, 0, [])]
-    more = [*labels[5:], Record(id="never", y=True)]
-    assert engine.apply([Event("observed", 1.0, more)]) == [Observed(10, 5, ["never"])]
-    assert not engine.waiting
-    alone.partial_fit([r.x for r in records], [r.y for r in records], task=[r.task for r in records])
-    np.testing.assert_array_equal(engine.model.coef_, alone.coef_)
-
-
 def test_a_frame_of_which_one_request_is_refused_learns_the_others():
     engine = make()
     huge = Record(task="u", x={"p": 1e300}, y=True)
@@ -214,18 +194,6 @@ def test_a_frame_of_which_one_request_is_refused_learns_the_others():
     same = make()
     same.apply([good, after])
     np.testing.assert_array_equal(engine.model.coef_, same.model.coef_)
-
-
-def test_few_requests_of_one_record_are_learned_one_by_one():
-    rng = np.random.default_rng(12)
-    events = [Event("observed", float(k), [record(rng, f"{k}")]) for k in range(60)]
-    together, separate = make(), make()
-    for engine in (together, separate):
-        engine.apply(events[:30])
-    for first in range(30, 60, ONE_BY_ONE):
-        chunk = events[first : first + ONE_BY_ONE]
-        assert together.apply(chunk) == [separate.apply([event])[0] for event in chunk]
-    assert digest(together) == digest(separate)
 
 
 def test_what_is_forgotten_ends_a_block():
@@ -321,9 +289,7 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
             resume = ct.load(tmp_path / "m")
     assert digest(engine) == digest(resume)
     engine.live.catch_up(engine.at)
-    xs, ys, tasks = zip(
-        *((labelled_record.x, labelled_record.y, labelled_record.task) for labelled_record in records), strict=True
-    )
+    xs, ys, tasks = zip(*((r.x, r.y, r.task) for r in records), strict=True)
     whole = ct.compare({"together": kind()}, list(xs), list(ys), task=list(tasks))
     for against in ("independent", "pooled", "best"):
         verdict_by_sums, literal = engine.live.verdict(against), whole.verdict("together", against)
@@ -334,18 +300,13 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
         for name in ("average", "overall", "constant", "constant_error"):
             assert getattr(verdict_by_sums, name) == pytest.approx(getattr(literal, name), rel=1e-7, abs=1e-12)
         assert [size[:3] for size in verdict_by_sums.sizes] == [size[:3] for size in literal.sizes]
-        assert [size[3:] for size in verdict_by_sums.sizes] == [
-            pytest.approx(size[3:], rel=1e-7) for size in literal.sizes
-        ]
+        assert [s[3:] for s in verdict_by_sums.sizes] == [pytest.approx(s[3:], rel=1e-7) for s in literal.sizes]
         assert verdict_by_sums.base_rate == pytest.approx(literal.base_rate, nan_ok=True)
-        assert (
-            verdict_by_sums.sentence()
-            == replace(literal, name=verdict_by_sums.name, against=verdict_by_sums.against).sentence()
-        )
+        named = replace(literal, name=verdict_by_sums.name, against=verdict_by_sums.against)
+        assert verdict_by_sums.sentence() == named.sentence()
     assert engine.live.sums.errors == pytest.approx({name: trace.error for name, trace in whole.traces.items()})
-    assert engine.live.report()["curve"][engine.live.words.key]["pooled"][-1] == pytest.approx(
-        whole.traces["pooled"].error
-    )
+    curve = engine.live.report()["curve"][engine.live.words.key]
+    assert curve["pooled"][-1] == pytest.approx(whole.traces["pooled"].error)
 
 
 TOLD = {
@@ -489,10 +450,8 @@ def test_what_the_model_refused_is_refused_again_after_a_crash(tmp_path):
     rng, refused = np.random.default_rng(11), []
     service = Service(tmp_path, make)
     for k in range(12):
-        asked = [
-            service.submit("observed", events_sent)
-            for events_sent in ([record(rng, f"a{k}")], bad[k % 3], [record(rng, f"b{k}")])
-        ]
+        requests = [record(rng, f"a{k}")], bad[k % 3], [record(rng, f"b{k}")]
+        asked = [service.submit("observed", request) for request in requests]
         outcomes = [future.exception() or future.result() for future in asked]
         assert [type(outcome) for outcome in outcomes] == [Observed, RefusedError, Observed]
         refused.append(str(outcomes[1]))
@@ -650,11 +609,7 @@ def test_predict_observe_and_the_rest(client):
     assert predictions["remarks"] == ["Nothing has been learned yet that pays."]
     assert set(predictions["gains"]) == set(predictions["error_rate"]) - {"together"}
     assert predictions["verdict"]["sizes"][0]["tasks"] == 1  # the other one was forgotten
-    assert (predictions["examples"], predictions["measure"], predictions["error_rate"]["constant"]) == (
-        2,
-        "error_rate",
-        0.5,
-    )
+    assert (predictions["examples"], predictions["error_rate"]["constant"]) == (2, 0.5)
     assert client.get("/verdict?against=nobody").json()["error"].startswith("there is no 'nobody' among")
     assert client.get("/state").json()["alarms"] == {}
     assert client.get("/tasks?contains=AN").json()["tasks"] == ["ann"]
@@ -672,11 +627,7 @@ def test_predict_observe_and_the_rest(client):
 
 def test_before_the_first_label_there_is_no_verdict(client):
     result = client.get("/verdict").json()
-    assert (result["sentence"], result["verdict"], result["examples"]) == (
-        "No label has come yet.",
-        None,
-        0,
-    )
+    assert (result["sentence"], result["verdict"], result["examples"]) == ("No label has come yet.", None, 0)
     assert result["curve"] == {"n": [], "error_rate": {}}
 
 
@@ -704,12 +655,7 @@ BAD = [
     ("/observe", of_one(task=2**64), 422, "records[0]"),
     ("/observe", of_one(x={"p": "X"}).replace(b"X", b"\xff"), 400, "the body is not JSON"),
     ("/observe", DEEP, 422, "got `array` - at `$.records[0].x[...][0]`"),
-    (
-        "/observe",
-        b'{"records":[' + b",".join([b"{}"] * 21) + b"]}",
-        413,
-        "21 records are too many; at most 20 are allowed in one req",
-    ),
+    ("/observe", b'{"records":[' + b",".join([b"{}"] * 21) + b"]}", 413, "21 records are too many; at most 20 are all"),
     ("/observe", b'{"records":[]' + b" " * 4000 + b"}", 413, "the body is longer than 4000 bytes"),
 ]
 
@@ -721,18 +667,6 @@ def test_a_bad_request_is_refused_whole(client, path, body, status, message):
     assert message in answer.json()["error"]
     assert client.get("/tasks").json()["known"] == 0
     assert client.post("/observe", content=of_one()).json()["learned"] == 1
-
-
-def observed(kind, **changed):
-    """An engine that has learned a plain record but for what is given; None if it refuses that."""
-    record = {"task": "ann", "x": {"f": 5.0}, "y": 1.5} | changed
-    try:
-        event = Event("observed", 0.0, decode_records(json.dumps({"records": [record]}).encode()))
-        encode_records(event)
-    except (ValueError, msgspec.ValidationError):
-        return None
-    engine = Engine(kind(), compared=False)
-    return None if isinstance(engine.apply([event])[0], RefusedError) else engine
 
 
 def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in_json(client):
@@ -775,9 +709,7 @@ def test_bodies_may_be_gzipped(client):
     packed = {"Content-Encoding": "gzip"}
     assert client.post("/observe", content=gzip.compress(body), headers=packed).json()["learned"] == 1
     for cut in (gzip.compress(body)[:-6], gzip.compress(body) + gzip.compress(body)):
-        assert (
-            client.post("/observe", content=cut, headers=packed).json()["error"].startswith("the body is not gzip data")
-        )
+        assert client.post("/observe", content=cut, headers=packed).json()["error"].startswith("the body is not gzip")
     bomb = client.post("/observe", content=gzip.compress(b" " * 10_000_000), headers=packed)
     assert (bomb.status_code, bomb.json()["error"]) == (413, "the body is longer than 4000 bytes")
     assert client.post("/observe", content=b"no gzip", headers=packed).status_code == 400
@@ -800,10 +732,8 @@ def test_where_too_much_waits_a_client_is_told_to_come_back(blocked_service):
     asked += [service.submit("observed", labelled(1)) for _ in range(3)]
     expected = {"error": "too many records wait to be written: 3 of at most 3; try again later"}
     x = {"x0": 1.0}
-    for path, more in (
-        ("/observe", {"id": "later", "task": "u1", "x": x, "y": True}),
-        ("/predict", {"id": "e", "task": "u1", "x": x}),
-    ):
+    observe = {"id": "later", "task": "u1", "x": x, "y": True}
+    for path, more in (("/observe", observe), ("/predict", {"id": "e", "task": "u1", "x": x})):
         answer = post(client, path, more)
         assert (answer.status_code, answer.headers["Retry-After"], answer.json()) == (429, "1", expected)
     assert post(client, "/predict", {"task": "u1", "x": x}).status_code == 200  # which waits for nothing
@@ -898,10 +828,8 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
         with httpx.Client(base_url=url, timeout=60) as client:
             while not stop.is_set():
                 names = [f"{seed} {rng.random()}" for _ in range(int(rng.integers(1, 9)))]
-                records = [
-                    {"id": name, "task": f"u{rng.integers(9)}", "x": {"a": rng.random(), "b": -rng.random()}}
-                    for name in names
-                ]
+                x = {"a": rng.random(), "b": -rng.random()}
+                records = [{"id": name, "task": f"u{rng.integers(9)}", "x": x} for name in names]
                 try:
                     client.post("/predict", json={"records": records})
                     labels = [{"id": name, "y": bool(rng.random() < 0.5)} for name in names]
@@ -912,13 +840,8 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
                     acknowledged.update(names)
 
     for trial in range(2):
-        killed_amid(
-            start(tmp_path, "--learner", "MultitaskLogistic()", "--snapshot", "20"),
-            send,
-            stop,
-            10 * trial,
-            acknowledged,
-        )
+        started = start(tmp_path, "--learner", "MultitaskLogistic()", "--snapshot", "20")
+        killed_amid(started, send, stop, 10 * trial, acknowledged)
     process, url = start(tmp_path)
     try:
         until = time.monotonic() + 300
@@ -942,9 +865,8 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     process, url = start(
         tmp_path, "--learner", "MultitaskLogistic()", before="import coterie.cli.serve as serve; serve.GRACE = 5"
     )
-    body, first = (
-        json.dumps({"records": [{"id": name, "task": "ann", "x": {"a": 1.0}, "y": True}]}).encode() for name in "ef"
-    )
+    record = {"task": "ann", "x": {"a": 1.0}, "y": True}
+    body, first = (json.dumps({"records": [record | {"id": name}]}).encode() for name in "ef")
     httpx.post(f"{url}/observe", content=first, timeout=60).raise_for_status()
     head, place = f"POST /observe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n", port_of(url)
     with socket.create_connection(place) as slow, socket.create_connection(place) as never:
@@ -991,10 +913,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
             page.ask(UPDATED)
             assert page.ask("document.getElementById('sentence').textContent") == "No label has come yet."
         for first in range(0, 400, 50):
-            records = [
-                {"task": labelled_record.task, "x": labelled_record.x, "y": labelled_record.y}
-                for labelled_record in labelled(400)[first : first + 50]
-            ]
+            records = [{"task": r.task, "x": r.x, "y": r.y} for r in labelled(400)[first : first + 50]]
             assert httpx.post(f"{url}/observe", json={"records": records}, timeout=60).status_code == 200
         time.sleep(1)
         httpx.post(f"{url}/observe", json={"records": records[:1]}, timeout=60)

@@ -111,9 +111,7 @@ def test_a_body_that_says_that_it_is_too_long_need_not_come(client):
 
 def ask(place, method="GET", path="/healthz", body=b""):
     with socket.create_connection(place, timeout=60) as one:
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection:close\r\nContent-Length: {len(body)}\r\n\r\n"
         one.sendall(head.encode() + body)
         return b"".join(iter(lambda: one.recv(65536), b""))
 

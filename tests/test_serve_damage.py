@@ -141,9 +141,7 @@ def test_nothing_more_is_waited_for(tmp_path, monkeypatch):
     real = {name: getattr(os, name) for name in ("fsync", "fdatasync", "pwrite")}
     with Service(tmp_path, make) as service:
         for name, call in real.items():
-            monkeypatch.setattr(
-                os, name, lambda *arguments, name=name, call=call: calls.append(name) or call(*arguments)
-            )
+            monkeypatch.setattr(os, name, lambda *args, name=name, call=call: calls.append(name) or call(*args))
         service.observe([record(np.random.default_rng(3))])
         assert calls == ["fdatasync", "pwrite"]
         monkeypatch.undo()

@@ -63,10 +63,8 @@ def test_a_path_names_a_text(tmp_path):
         client = TestClient(make_app(service))
         assert client.delete("/tasks/7").json()["forgotten"] == "7"
         answer = client.delete("/tasks/7")
-        assert (answer.status_code, answer.json()["error"]) == (
-            404,
-            "task '7' is unknown; for a number or a truth value: /task?json=…",
-        )
+        message = "task '7' is unknown; for a number or a truth value: /task?json=…"
+        assert (answer.status_code, answer.json()["error"]) == (404, message)
         assert client.delete("/tasks/a/b").json()["forgotten"] == "a/b"
         assert list(service.engine.tasks) == [7]
         for text in ("", "x", "[7]", "null", "{}", '"a', "7 8"):
@@ -144,9 +142,7 @@ def test_what_a_crash_left_of_a_forgotten_task_goes_later(tmp_path, monkeypatch,
     service.snapshot()
     service.forget([GONE])
     if after == "the snapshot":  # which was written, and the process killed before it deleted anything
-        monkeypatch.setattr(
-            services.Path, "unlink", lambda *arguments, **more: (_ for _ in ()).throw(OSError("killed"))
-        )
+        monkeypatch.setattr(services.Path, "unlink", lambda *args, **more: (_ for _ in ()).throw(OSError("killed")))
         with pytest.raises(OSError, match="killed"):
             service.snapshot()
         monkeypatch.undo()

@@ -34,13 +34,8 @@ def stream(numbers=False, classes=2, gaps=True, seed=0):
         X.append(x)
         task.append(f"u{min(int(rng.integers(6)), 2 + t // 9)}")
         score = x["w0"] + 0.3 * (x["w3"] - 9.0) + (task[-1] > "u2")
-        y.append(
-            float(score)
-            if numbers
-            else int(np.clip(np.floor(score) % classes, 0, classes - 1))
-            if classes > 2
-            else bool(score > 0.5)
-        )
+        label = int(np.clip(np.floor(score) % classes, 0, classes - 1)) if classes > 2 else bool(score > 0.5)
+        y.append(float(score) if numbers else label)
     return X, task, y
 
 
@@ -114,9 +109,8 @@ def in_frames(events, frames):
 def test_late_labels_are_learned_as_in_a_stream(name, delay, tmp_path):
     """Bit by bit, in frames however they are, and with a restart in the middle."""
     begin, numbers, classes = LEARNERS[name]
-    X, task, y = stream(
-        numbers, classes, gaps=begin().scale not in (None, "none") if hasattr(begin(), "scale") else False
-    )
+    gaps = getattr(begin(), "scale", None) not in (None, "none")
+    X, task, y = stream(numbers, classes, gaps)
     expected = digest(delayed(begin, X, task, y, delay))
     events = events_of(X, task, y, delay)
     for frames in ("one each", "one", "several"):
@@ -233,27 +227,3 @@ def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_pat
         for first in range(0, len(events), size):
             engine.apply_frame(events[first : first + size], first + size)
         assert digest(engine.model) == expected, size
-
-
-def test_late_rewards_over_crashes(tmp_path):
-    """From snapshots, from the journal behind them, and from the whole journal."""
-    X, task, y = stream(numbers=True)
-    expected = digest(late_bandit(BANDITS["adaptive"](), 9, y))
-
-    def make():
-        return BanditEngine(BANDITS["adaptive"](), compared=False)
-
-    service = Service(tmp_path, make)
-    for k, (kind, t) in enumerate(choices_and_rewards(9)):
-        if kind == "chosen":
-            service.choose([JournalRecord(f"e{t}", task[t], X[t])])
-        else:
-            service.reward([JournalRecord(f"e{t}", reward=y[t])])
-        if k in (5, 40):
-            service.snapshot()
-        if k in (20, 45, 70):
-            kill(service)
-            service = Service(tmp_path, make)
-    kill(service)
-    assert digest(service.engine.model) == expected
-    assert digest(rebuilt(tmp_path, make).model) == expected

@@ -365,10 +365,8 @@ class Operator:
         if line.startswith("coterie serve "):
             self.stop()
             arguments = shlex.split(line)[2:]
-            arguments = [
-                str(self.folder / argument) if argument.endswith(("/", ".coterie", ".jsonl")) else argument
-                for argument in arguments
-            ]
+            paths = ("/", ".coterie", ".jsonl")
+            arguments = [str(self.folder / word) if word.endswith(paths) else word for word in arguments]
             place = arguments.index("--data")
             _, data = arguments[place : place + 2]
             del arguments[place : place + 2]
@@ -453,10 +451,8 @@ def test_a_copy_that_came_between_two_snapshots_is_refused(tmp_path):
 @pytest.mark.slow
 def test_what_operators_do_is_run(tmp_path):
     values = [k + 0.5 for k in range(27)] + [-2.5, 1e-3, None]
-    prices = [
-        {"id": f"e{k}", "task": f"u{k % 2}", "x": {"price": value}, "y": ("left", "bought")[k % 3 == 0]}
-        for k, value in enumerate(values)
-    ]
+    labels = ["left" if k % 3 else "bought" for k in range(30)]
+    prices = [{"id": f"e{k}", "task": f"u{k % 2}", "x": {"price": values[k]}, "y": labels[k]} for k in range(30)]
     late = {"id": "late", "y": "left"}
     operator, predictions = Operator(tmp_path), {}
     try:

@@ -39,10 +39,7 @@ def both(monkeypatch, members="default", **options):
     return model_of(monkeypatch, make_ensemble, members, **options), model_of(monkeypatch, Ensemble, members, **options)
 
 
-@pytest.mark.parametrize(
-    ("storage", "dense"),
-    [("dense", True), slow("sparse", False)],
-)
+@pytest.mark.parametrize(("storage", "dense"), [("dense", True), slow("sparse", False)])
 @pytest.mark.parametrize("members", ["default", *map(slow, ["ensemble", "cheap"])])
 def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, members):
     X, y, task = stream(0, dense)
@@ -53,9 +50,8 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, me
         traces = [ct.progressive_validation(model, X[:100], y[:100], task=task[:100])]
         traces += [ct.progressive_validation(model, X[100:], y[100:], task=task[100:], delay=7)]
         unseen = model.decision_function(X[:20], task=["t0", "new"] * 10)
-        outputs.append(
-            [trace.margin for trace in traces] + [unseen, model.sharing_weights_, model.coef_, model.sharing_]
-        )
+        margins = [trace.margin for trace in traces]
+        outputs.append([*margins, unseen, model.sharing_weights_, model.coef_, model.sharing_])
     for one, other in zip(*outputs, strict=True):
         np.testing.assert_array_equal(one, other)
     assert content(models[0], tmp_path / "one") == content(models[1], tmp_path / "other")

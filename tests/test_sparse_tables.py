@@ -1,7 +1,6 @@
 """Tables of the weights that were ever moved, and the arena their rows are in."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from coterie.numeric.weights import sparse
 from coterie.numeric.weights import table as tables
 from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from coterie.numeric.weights.table import axpy, reserve, second
-from coterie.state import nbytes_of
 from slow import slow
 
 kinds = pytest.mark.parametrize("kind", [Sparse, SparsePairs])
@@ -181,22 +179,6 @@ def moved_often(kind, seed, times, n):
     for t in range(times):
         table = moved(table, t % 20, rows, t)
     return table, rows
-
-
-@kinds
-def test_copies_go_on_equal(kind):
-    table, rows = moved_often(kind, 3, 300, 600)
-    copies = [table, copy.deepcopy(table), pickle.loads(pickle.dumps(table))]  # noqa: S301
-    assert len(pickle.dumps(table)) < nbytes_of(table) + 1000
-    for table_copy in copies[1:]:
-        assert np.shares_memory(table_copy.values, table_copy.features)
-        assert not np.shares_memory(table_copy.values, table.values)
-    for t in range(300, 600):
-        copies = [moved(table_copy, t % 20, rows, t) for table_copy in copies]
-    for table_copy in copies:
-        check(table_copy)
-        for one, other in zip(copies[0][1:], table_copy[1:], strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("kind", [slow(Sparse), SparsePairs])

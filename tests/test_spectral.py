@@ -77,10 +77,6 @@ def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
         trace = ct.progressive_validation(model, X, y, task=task)
         assert trace.mistake.tolist() == known.mistake.tolist()
         np.testing.assert_allclose(trace.margin, known.margin, rtol=1e-9, atol=1e-9)
-    one_by_one = ct.MultitaskPerceptron(ct.relations.Primed(ct.relations.Spectral(p), 30))
-    for x, label, i in zip(X, y, task, strict=True):
-        one_by_one.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
-    np.testing.assert_allclose(one_by_one.coef_, model.coef_, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -51,9 +51,8 @@ def blocks(stream, tasks, spans):
 def test_progressive_validation_is_predicting_and_then_learning(case):
     stream = linear_stream(43, n=60)
     tasks = stream.named(case.tasks)
-    trace = ct.progressive_validation(
-        ct.MultitaskPerceptron(case.relation), stream.X, stream.y, task=tasks, tasks=case.tasks
-    )
+    model = ct.MultitaskPerceptron(case.relation)
+    trace = ct.progressive_validation(model, stream.X, stream.y, task=tasks, tasks=case.tasks)
     model = ct.MultitaskPerceptron(case.relation)
     model.partial_fit(stream.X[:1], stream.y[:1], tasks[:1], classes=[-1, 1], tasks=case.tasks)
     for t in range(1, len(stream)):
@@ -105,10 +104,7 @@ GROWING = {
 
 @pytest.mark.parametrize(
     ("storage", "average", "delay"),
-    [
-        *product(["auto"], [False, True], [1, 40]),
-        *(("sparse", False, 0), slow("sparse", True, 0)),
-    ],
+    [*product(["auto"], [False, True], [1, 40]), *(("sparse", False, 0), slow("sparse", True, 0))],
 )
 @pytest.mark.parametrize("name", GROWING)
 def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, storage, average, delay):
@@ -170,16 +166,13 @@ def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, f
     small_dense_tables(8 * width * 3)  # three tasks fit densely, eight do not
     stream, _ = arriving(50)
     stream = Stream(np.pad(stream.X, ((0, 0), (0, width - D))), stream.y, stream.task)
-    models = [
-        ct.MultitaskPerceptron(ct.MeanRegularized(share=0.4), average=average, storage=storage)
-        for storage in ("dense", "auto")
-    ]
+    relation = ct.MeanRegularized(share=0.4)
+    models = [ct.MultitaskPerceptron(relation, average=average, storage=s) for s in ("dense", "auto")]
     kinds = set()
     for first in range(0, len(stream), 10):
         X, span = FORMS[form](stream.X[first : first + 10]), slice(first, first + 10)
-        margins = [
-            m.__stream_model__().learn(X, stream.y[span], stream.task[span], classes=[-1, 1]).margin for m in models
-        ]
+        y, task = stream.y[span], stream.task[span]
+        margins = [m.__stream_model__().learn(X, y, task, classes=[-1, 1]).margin for m in models]
         np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
         inner = models[1].state_.model
         kinds.add(type((inner.model if average else inner).tasks))
@@ -196,9 +189,7 @@ def test_sparse_tables_through_many_growths(name, average):
     case, rng = CASES[name], np.random.default_rng(51)
     X = sp.random_array((1500, 5000), density=0.004, format="csr", random_state=rng, data_sampler=rng.standard_normal)
     y, task = np.sign(rng.standard_normal(1500)), rng.integers(K, size=1500)
-    models = [
-        ct.MultitaskPerceptron(case.relation, average=average, storage=storage) for storage in ("dense", "sparse")
-    ]
+    models = [ct.MultitaskPerceptron(case.relation, average=average, storage=s) for s in ("dense", "sparse")]
     labels = [case.tasks[i] for i in task]
     dense, sparse = (model.__stream_model__().learn(X, y, labels, tasks=case.tasks) for model in models)
     rtol = 1e-12
@@ -231,12 +222,8 @@ def test_late_labels_equal_a_literal_queue(name, average, delay):
     whole = ct.MultitaskPerceptron(case.relation, average=average)
     trace = ct.progressive_validation(whole, stream.X, stream.y, task=tasks, tasks=case.tasks, delay=delay)
     np.testing.assert_allclose(trace.margin, wanted, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        whole.coef_[[whole.tasks_.index(i) for i in case.tasks]],
-        run.averaged_weights if average else run.W,
-        rtol=1e-9,
-        atol=1e-9,
-    )
+    W, order = run.averaged_weights if average else run.W, [whole.tasks_.index(i) for i in case.tasks]
+    np.testing.assert_allclose(whole.coef_[order], W, rtol=1e-9, atol=1e-9)
 
 
 MEAN, SOLVERS = ct.MeanRegularized(share=0.3), ("primal", "dual", "auto")

@@ -8,13 +8,8 @@ import coterie as ct
 RNG = np.random.default_rng(0)
 X, TASK = RNG.normal(size=(900, 3)), RNG.integers(8, size=900)
 Y = (X**2).sum(axis=1) > 2.4
-BUDGETS = [
-    None,
-    ct.budgets.RandomRemoval(40),
-    ct.budgets.Forgetron(40),
-    ct.budgets.Projection(40),
-    ct.budgets.SharedProjection(40),
-]
+limits = ct.budgets
+BUDGETS = [None, limits.RandomRemoval(40), limits.Forgetron(40), limits.Projection(40), limits.SharedProjection(40)]
 
 
 @pytest.mark.parametrize("delay", [0, 5])
@@ -25,10 +20,8 @@ def test_a_trace_tells_whose_support_vectors_came_and_left(budget, delay):
     assert trace.stored.sum() - (trace.evicted >= 0).sum() == model.n_support_
     assert (trace.evicted >= 0).sum() == model.evictions_
     assert trace.stored[model.support_rounds_].all()
-    came, left = (
-        np.bincount(places, minlength=len(trace.tasks))
-        for places in (trace.task[trace.stored], trace.evicted[trace.evicted >= 0])
-    )
+    places = trace.task[trace.stored], trace.evicted[trace.evicted >= 0]
+    came, left = (np.bincount(of_tasks, minlength=len(trace.tasks)) for of_tasks in places)
     assert (came - left).tolist() == [model.support_tasks_.count(task) for task in trace.tasks]
 
 

@@ -118,10 +118,7 @@ def matrix_of(case):
 def bounds(case, stream, trace, comparators):
     order = [case.tasks.index(task) for task in trace.tasks]
     q, c = ([np.vdot(U, matrix_of(case) @ U) for U in comparators], case.M.diagonal().max())
-    return [
-        mistake_bound(trace, stream.X, U[order], penalty_value, c)
-        for U, penalty_value in zip(comparators, q, strict=True)
-    ]
+    return [mistake_bound(trace, stream.X, U[order], size, c) for U, size in zip(comparators, q, strict=True)]
 
 
 def validated(case, stream):

@@ -56,17 +56,13 @@ MODELS = {
 }
 #: Calls with records, their labels and, but for views, their tasks.
 VERBS = {
-    "learn_one": lambda model, xs, ys, *tasks: model.learn_one(
-        xs[0], ys[0], *(tasks_of_call[0] for tasks_of_call in tasks)
-    ),
+    "learn_one": lambda model, xs, ys, *tasks: model.learn_one(xs[0], ys[0], *(names[0] for names in tasks)),
     "partial_fit": lambda model, *records: model.partial_fit(*records),
     "learn_block": lambda model, xs, ys, *tasks: ct.progressive_validation(
         model, xs, ys, task=tasks[0] if tasks else None
     ),
     "fit": lambda model, *records: model.fit(*records),
-    "predict_one": lambda model, xs, ys, *tasks: model.predict_one(
-        xs[1], *(tasks_of_call[1] for tasks_of_call in tasks)
-    ),
+    "predict_one": lambda model, xs, ys, *tasks: model.predict_one(xs[1], *(names[1] for names in tasks)),
     "predict": lambda model, xs, ys, *tasks: model.predict(xs, *tasks),
     "coef_": lambda model, xs, ys, *tasks: model.coef_ if hasattr(model, "coef_") else model.predict(xs, *tasks),
     "save": lambda model, *records: model.__dump__(),

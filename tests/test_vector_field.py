@@ -27,12 +27,8 @@ def literal_block(kernel, x, z):
     height = np.exp(-r2 / (2 * sigma2)) / sigma2
     free = height * (np.outer(delta, delta) / sigma2 + ((D - 1) - r2 / sigma2) * np.eye(D))
     curl = height * (np.eye(D) - np.outer(delta, delta) / sigma2)
-    return {
-        "DivergenceFree": free,
-        "CurlFree": curl,
-        "FieldMixture": 0.3 * free + 0.7 * curl,
-        "Separable": height * sigma2 * np.eye(D),
-    }[type(kernel).__name__]
+    blocks = {"DivergenceFree": free, "CurlFree": curl, "FieldMixture": 0.3 * free + 0.7 * curl}
+    return blocks.get(type(kernel).__name__, height * sigma2 * np.eye(D))
 
 
 def central(f, x, h=1e-5):

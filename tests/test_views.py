@@ -223,9 +223,8 @@ def test_p_auto_grows_with_features_that_come_later(kernel, average):
         W = reference.gradient(V, p)
         if t not in (0, half):  # before they are learned, new features are left out
             weights = past / t if average else W
-            np.testing.assert_allclose(
-                model.decision_function([record])[0], (weights * here).sum(), rtol=1e-9, atol=1e-12
-            )
+            margin = model.decision_function([record])[0]
+            np.testing.assert_allclose(margin, (weights * here).sum(), rtol=1e-9, atol=1e-12)
         past += W
         model.partial_fit([record], [label], classes=[-1, 1])
         V += label * here * (label * (W * here).sum() <= 0)
@@ -238,11 +237,7 @@ def test_gauges_that_are_none_are_refused():
         ({"gauge": Uneven()}, ValueError, r"the gauge Uneven\(\) must be a symmetric one of the singular values"),
         ({"gauge": "trace"}, TypeError, "gauge must be a part such as PNorm"),
         ({"gauge": ct.HalfUpdate()}, TypeError, "gauge must have a method gradient, as PNorm has"),
-        (
-            {"gauge": PNorm(4.0), "rule": ct.rules.PassiveAggressive()},
-            ValueError,
-            r"a gauge requires rule=Perceptron\(\), got PassiveAggressive",
-        ),
+        ({"gauge": PNorm(4.0), "rule": ct.rules.PassiveAggressive()}, ValueError, r"requires rule=Perceptron\(\), got"),
     ):
         with pytest.raises(kind, match=message):
             Matrix(**options).fit(X, y)
@@ -274,17 +269,15 @@ def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
     pairs = {("u", "v"): linear, ("w", "u"): linear, ("v", "w"): linear}
     pairs |= {(name, name): linear + kernel for name, kernel in zip("uvw", own, strict=True)}
     formulas = [lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2, lambda x, z: x @ z]
-    run = reference.kernel_perceptron(
-        records(X, here), y, 2.5, lambda a, b, x, z: x @ z + (formulas[a](x, z) if a == b else 0.0)
-    )
+    products = lambda a, b, x, z: x @ z + (formulas[a](x, z) if a == b else 0.0)  # noqa: E731
+    run = reference.kernel_perceptron(records(X, here), y, 2.5, products)
     for form in (np.asarray, csr_array):
         blocks = {n: ct.views.PartialBlock(form(x), h) for n, x, h in zip("uvw", X, here.T, strict=True)}
         assert_literal(Matrix(2.5, pairs, average), blocks, y, run)
     model = Matrix(2.5, pairs, average).fit(blocks, y)
     model.save(tmp_path / "model.coterie")
-    np.testing.assert_array_equal(
-        ct.load(tmp_path / "model.coterie").decision_function(blocks), model.decision_function(blocks)
-    )
+    again = ct.load(tmp_path / "model.coterie")
+    np.testing.assert_array_equal(again.decision_function(blocks), model.decision_function(blocks))
     assert set(model.__baselines__(blocks)) == {"u alone", "v alone", "w alone", "in parallel", "side by side"}
     one, every = Gaussian(2.0), {("u", "u"): Gaussian(2.0), ("u", "v"): Gaussian(2.0), ("v", "v"): Gaussian(2.0)}
     margins = [ct.progressive_validation(Matrix(2.5, k), {"u": X[0], "v": X[1]}, y) for k in (one, every)]
@@ -413,10 +406,8 @@ def test_a_view_may_be_absent_from_the_start():
 
 
 def dictionaries(X, present):
-    return [
-        {f"v{k}": {f"f{j}": x for j, x in enumerate(X[k][t])} for k in range(len(X)) if present[t, k]}
-        for t in range(len(X[0]))
-    ]
+    named = [[{f"f{j}": value for j, value in enumerate(x)} for x in block] for block in X]
+    return [{f"v{k}": named[k][t] for k in np.flatnonzero(present[t])} for t in range(len(X[0]))]
 
 
 VIEWS = ["v0", "v1", "v2"]
@@ -515,12 +506,7 @@ OWN = {("a", "a"): "linear", ("b", "b"): "linear"}
 #: A model, records, their labels, and what is said.
 REFUSED = [
     (Matrix(views=["a", "b"], kernel=OWN), NAMED, [1, 0], "no kernel given for the views 'a' and 'b'"),
-    (
-        Matrix(kernel={("a", "b"): "linear", ("b", "a"): "linear"}),
-        NAMED,
-        [1, 0],
-        "duplicate kernels for the views 'b' and 'a'",
-    ),
+    (Matrix(kernel={("a", "b"): "linear", ("b", "a"): "linear"}), NAMED, [1, 0], "duplicate kernels for the views 'b'"),
     (Matrix(kernel={"a": "linear"}), NAMED, [1, 0], "kernel has the key 'a'; expected pairs"),
     (
         *(Matrix(kernel=OWN | {("a", "b"): 9 * Gaussian(9.0)}), NAMED, [1, 0]),
@@ -545,10 +531,7 @@ REFUSED = [
     (Matrix(), GOOD, [1, 1], "y must have two classes"),
     (Matrix(), [[[np.nan]], [[1.0]]], [1], "contains NaN"),
     (Orthogonal(), [None, None], [1, 0], "no view has a block"),
-    (
-        *(Matrix(), [GOOD[0], ct.views.PartialBlock(GOOD[1], [True])], [1, 0]),
-        r"one bool per record, shape \(2,\), got shape \(1,\)",
-    ),
+    (*(Matrix(), [GOOD[0], ct.views.PartialBlock(GOOD[1], [True])], [1, 0]), r"one bool per record, .* got shape \(1"),
 ]
 
 
@@ -570,11 +553,8 @@ def test_what_is_refused_changes_nothing():
     for name, make in MODELS.items():
         model = make().partial_fit(complete, y)
         before = digest(model)
-        for bad, label in (
-            ({"v0": {"new": 1.0}, "v1": {"x": float("nan")}}, 1),
-            ({"v0": {"new": 1.0}, "other": {"x": 1.0}}, 1),
-            ({"v0": {"new": 1.0}}, 7),
-        ):
+        new = {"v0": {"new": 1.0}}
+        for bad, label in ((new | {"v1": {"x": float("nan")}}, 1), (new | {"other": {"x": 1.0}}, 1), (new, 7)):
             with pytest.raises(ValueError, match=r"finite|unknown|binary"):
                 model.learn_one(bad, label)
         assert digest(model) == before, name
@@ -588,10 +568,8 @@ def test_a_record_without_any_view():
     here = np.ones((40, 3), bool)
     here[[0, 20]] = False
     for name, make in MODELS.items():
-        model, other = (
-            estimator.set_params(average=False) if hasattr(estimator, "average") else estimator
-            for estimator in (make(), make())
-        )
+        plain = {"average": False} if hasattr(make(), "average") else {}
+        model, other = (make().set_params(**plain) for _ in "12")
         trace = ct.progressive_validation(model, partial(X, here), y)
         rest = np.flatnonzero(here[:, 0])
         without = ct.progressive_validation(other, [block[rest] for block in X], y[rest])
@@ -625,11 +603,7 @@ def test_shares_are_those_of_the_weights():
     rng = np.random.default_rng(0)
     X, y = [rng.normal(size=(300, 3)) for _ in range(2)], rng.choice([-1, 1], 300)
     four = [rng.normal(size=(300, 2)) for _ in range(4)]  # more views than features
-    for model, views in (
-        (ct.views.MultiviewPerceptron(2), four),
-        (ct.views.OrthogonalMultiviewPerceptron(3), X),
-        (ct.views.MultiviewPerceptron(3), X),
-    ):
+    for model, views in ((Matrix(2), four), (Orthogonal(3), X), (Matrix(3), X)):
         weights = ct.progressive_validation(model, views, y, delay=2).weights
         assert weights.rounds[-1] == 300
         assert (np.diff(weights.rounds) > 0).all()

@@ -46,12 +46,9 @@ def jsonl(path, records):
 
 def files(folder, role, numbers):
     """Files of each format with these numbers in one column."""
-    columns = {"user": ["ann"] * N, "click": [i % 2 for i in range(N)], "shop": [1] * N, "price": PRICES} | {
-        role: numbers
-    }
-    yield jsonl(
-        folder / "a.jsonl", [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    )
+    columns = {"user": ["ann"] * N, "click": [0, 1] * (N // 2), "shop": [1] * N, "price": PRICES, role: numbers}
+    rows = zip(*columns.values(), strict=True)
+    yield jsonl(folder / "a.jsonl", [dict(zip(columns, row, strict=True)) for row in rows])
     for kind in (pa.int64(), pa.uint64(), pa.decimal128(38, 0), pa.decimal128(38, 2), pa.decimal256(76, 0)):
         array = typed(numbers, kind)
         if array is not None:
@@ -98,9 +95,8 @@ def test_numbers_of_features_weights_and_times_may_be_large(tmp_path):
         for i in range(N)
     ]
     jsonl(tmp_path / "a.jsonl", [*records, {"user": 1, "click": 0, "price": 10**400, "w": 1, "at": 2**70}])
-    reader = read(
-        tmp_path / "a.jsonl", label="click", task="user", weight="w", time="at", scale="none", on_error="skip"
-    )
+    options = {"label": "click", "task": "user", "weight": "w", "time": "at", "scale": "none"}
+    reader = read(tmp_path / "a.jsonl", **options, on_error="skip")
     (block,) = reader
     assert block.X[:3, 0].tolist() == [1e30, 2.5, 5.0]
     assert block.weight[:2].tolist() == [1.0, 0.5]
