@@ -52,7 +52,7 @@ CURVES = (DEFAULT, ALONE, POOLED)
 PAGE = """# Beside other tools
 
 Written by `python -m bench.peers`. One pass, every prediction made before its label; {shuffles}. Each learner has one
-setting for all sets, but for Vowpal Wabbit's best of twelve, which is chosen for each set afterwards. Learners that are "refitted"
+setting for all sets, except for Vowpal Wabbit's best of twelve, which is chosen for each set afterwards. Learners that are "refitted"
 learn all records so far again after each twentieth of the stream; trees are left out if there are more than {wide} features.
 The calibration error is the mean distance between predicted probabilities and the share of positive labels, over fifteen bins.
 CPU is in µs per record, with predictions and refitting, without compiling.

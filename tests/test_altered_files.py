@@ -434,8 +434,12 @@ REFUSED = [
     ("perceptron-frames", set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "of columns are not"),
     ("classes", set_document({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels do not match 3 two-class models"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
-    ("read-file", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
-    ("sharing-default", set_document([], "state", "members"), "the file holds 0 members, and the parameters name"),
+    (
+        "read-file",
+        number("encoder.moments", (0, 0), 0.0),
+        "weights or squares among them negative or of nothing",
+    ),
+    ("sharing-default", set_document([], "state", "members"), "the file has 0 members, but the parameters have"),
     ("views", set_document([3, 3, 2], "state", "widths"), "views of one space have the widths"),
     # arrays
     ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),
@@ -446,7 +450,7 @@ REFUSED = [
     # groups
     ("perceptron-dense", number("levels.paths", (1, 0), 3), "the saved groups of the tasks differ from those of"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
-    ("perceptron-dense", number("levels.weight", 0, np.nan), "'levels.weight' holds numbers that are not finite"),
+    ("perceptron-dense", number("levels.weight", 0, np.nan), "'levels.weight' has numbers that are not finite"),
     ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' holds .* or beyond 1e.150"),
     ("kernel-projection", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
     ("asking-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
@@ -456,7 +460,7 @@ REFUSED = [
     (NAMES, array("preparation.columns", lambda values: values[:-1]), "columns is not an array of int64 of shape"),
     (NAMES, number("preparation.columns", (1, 0), -1), "more records than were learned"),
     (NAMES, number("preparation.columns", (1, 1), 2**40), "second columns lie beyond the last column"),
-    (NAMES, number("preparation.columns", (1, 1), 1), "second columns are not columns of their own"),
+    (NAMES, number("preparation.columns", (1, 1), 1), "second columns are not distinct"),
     (NAMES, set_document(0, "preparation", "records"), "more records than were learned"),
     # sparse tables
     ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
@@ -467,7 +471,7 @@ REFUSED = [
     ("perceptron-sparse-average", number("clock", 0, -1.0), "the clock of averages holds numbers outside"),
     # what fades, and is learned
     ("perceptron-half-life", number("model.tasks.scale", 0, 0.0), "scale is 0.0"),
-    ("perceptron-log-det", number("relation.inverse", (0, 0), np.inf), "inverse' holds numbers that are not finite"),
+    ("perceptron-log-det", number("relation.inverse", (0, 0), np.inf), "inverse' has numbers that are not finite"),
     ("perceptron-log-det", array("relation.inverse", lambda values: values[:2]), "inverse has shape"),
     ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
     ("sharing-default", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
@@ -517,7 +521,7 @@ def test_a_model_that_has_overflowed_is_not_saved(tmp_path: Path) -> None:
         before = path.read_bytes()
         task_table = model.state_.model.tasks if name == "perceptron-dense" else model.state_.model.model.tasks
         task_table.values[place] = np.inf
-        with pytest.raises(ValueError, match=f"array '{table}.(values|features)' holds numbers that are not finite"):
+        with pytest.raises(ValueError, match=f"array '{table}.(values|features)' has numbers that are not finite"):
             model.save(path)
         assert path.read_bytes() == before
 

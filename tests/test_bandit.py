@@ -313,13 +313,16 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data, arrays: data.update(rewards=0), "the range of rewards is none"),
-        (lambda data, arrays: data["extremes"]["highest"][0].__setitem__(1, math.inf), "the range of rewards is none"),
-        (lambda data, arrays: data.update(choices=-1), "-1 choices cannot have been made"),
+        (lambda data, arrays: data.update(rewards=0), "the range of rewards is invalid"),
+        (
+            lambda data, arrays: data["extremes"]["highest"][0].__setitem__(1, math.inf),
+            "the range of rewards is invalid",
+        ),
+        (lambda data, arrays: data.update(choices=-1), "the number of choices is invalid: -1"),
         (lambda data, arrays: data["model"]["crossing"]["labels"].append("hats"), "an action occurs twice"),
         (lambda data, arrays: arrays["preparation.pairs"].__setitem__((3, 1), 99), "none of contexts and actions"),
         (lambda data, arrays: arrays["preparation.pairs"].__setitem__(3, arrays["preparation.pairs"][2]), "none of"),
-        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(0, 1), "the columns are not pairs"),
+        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(0, 1), "the columns of products are not pairs"),
         (lambda data, arrays: data["model"]["crossing"]["contexts"]["view"].update(names=["a"]), "moments has"),
     ],
 )

@@ -110,10 +110,10 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
 # -- every kind of model ------------------------------------------------------------------------------------------------
 
 #: By a pattern of the names of kinds of models, the sentence with which those that cannot forget refuse.
-TAUGHT = "cannot forget a task: what its support vectors have changed cannot be taken out"
+TAUGHT = "cannot forget a task: the changes by its support vectors cannot be undone"
 REFUSING = {
     "(normalised|pairwise)-Forgetron": TAUGHT,
-    "spaces": "tasks with feature spaces of their own cannot be forgotten",
+    "spaces": "tasks with separate feature spaces cannot be forgotten",
     "views|orthogonal|cues": "records with several views have no tasks that could be forgotten",
 }
 

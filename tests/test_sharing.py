@@ -249,7 +249,7 @@ def test_a_file_of_other_members_is_refused():
     X, y, task = stream(14)
     model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
     data, arrays = model.__stream_model__().learner.dump(model.state_)
-    with pytest.raises(ValueError, match="the file holds 6 members, and the parameters name 9"):
+    with pytest.raises(ValueError, match="the file has 6 members, but the parameters have 9"):
         raw.AdaptiveSharingClassifier("ensemble").__stream_model__().learner.restore(data, arrays, Index(model.tasks_))
 
 

@@ -234,7 +234,7 @@ def test_p_auto_grows_with_features_that_come_later(kernel, average):
 def test_gauges_that_are_none_are_refused():
     X, y = stream(8, 40)
     for options, kind, message in (
-        ({"gauge": Uneven()}, ValueError, r"the gauge Uneven\(\) must be a symmetric one of the singular values"),
+        ({"gauge": Uneven()}, ValueError, r"the gauge Uneven\(\) must be symmetric in the singular values"),
         ({"gauge": "trace"}, TypeError, "gauge must be a part such as PNorm"),
         ({"gauge": ct.HalfUpdate()}, TypeError, "gauge must have a method gradient, as PNorm has"),
         ({"gauge": PNorm(4.0), "rule": ct.rules.PassiveAggressive()}, ValueError, r"requires rule=Perceptron\(\), got"),
@@ -488,9 +488,9 @@ def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
     data, arrays = learner.dump(ct.views.ParallelPerceptrons().fit(X, y).state_)
     assert learner.restore(data, arrays, Index([0, 1])).rounds == 30
     for altered, message in (
-        (data | {"members": data["members"][:1]}, "1 learners are kept of 2 views"),
-        (data | {"rounds": 31}, "have learned this many rounds and others"),
-        (data | {"dense": False}, "views are kept in several forms"),
+        (data | {"members": data["members"][:1]}, "there are 1 learners for 2 views"),
+        (data | {"rounds": 31}, "views have different forms or numbers of rounds"),
+        (data | {"dense": False}, "views have different forms"),
     ):
         with pytest.raises(ValueError, match=message):
             learner.restore(altered, arrays, Index([0, 1]))

@@ -318,7 +318,7 @@ def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
 
 
 #: The error of a label that :func:`ends_with_null`.
-ENDS_WITH_NULL = "ends with a null character, which arrays of text take off"
+ENDS_WITH_NULL = "ends with a null character, which arrays of text drop"
 
 
 def ends_with_null(label: object) -> bool:

@@ -684,7 +684,7 @@ class Bandit(Parameters):
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
         """Restore the result of :meth:`__dump__`; raise ValueError if it does not fit the parameters."""
         choices = data.get("choices", 0)
-        require(type(choices) is int and choices >= 0, f"{choices!r} choices cannot have been made")
+        require(type(choices) is int and choices >= 0, f"the number of choices is invalid: {choices!r}")
         self._choices = choices
         if "model" in data:
             content = msgspec.convert(data, _Saved)
@@ -693,7 +693,7 @@ class Bandit(Parameters):
                 tasks = spec.labels_of([pair[0] for pair in pairs])
                 pairs[:] = [[task, float(pair[1])] for task, pair in zip(tasks, pairs, strict=True)]
             low, high = content.extremes.low, content.extremes.high
-            require(content.rewards > 0 and (low <= high < math.inf or low > high), "the range of rewards is none")
+            require(content.rewards > 0 and (low <= high < math.inf or low > high), "the range of rewards is invalid")
             self.n_rewards_, self._extremes = content.rewards, content.extremes
         return self
 

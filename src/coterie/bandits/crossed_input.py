@@ -314,14 +314,19 @@ class CrossedForm(InputEncoder):
         require(not (labels and vectors), "actions are labels and dictionaries")
         pairs, first = own["pairs"], self._constant + 1
         sound = pairs.dtype == np.int32 and pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) <= MOST_FEATURES
-        require(sound and len(pairs) >= first and bool(np.all(pairs[:first] == -1)), "the columns are not pairs")
+        require(
+            sound and len(pairs) >= first and bool(np.all(pairs[:first] == -1)), "the columns of products are not pairs"
+        )
         wide = np.array([len(self.contexts.vocabulary), len(labels) or vectors])
         within = bool(np.all((pairs[first:] >= 0) & (pairs[first:] < wide)))
-        require(within and len(np.unique(pairs, axis=0)) == len(pairs), "the pairs are none of contexts and actions")
+        require(within and len(np.unique(pairs, axis=0)) == len(pairs), "a pair is not of a context and an action")
         self.pairs = Pairs.from_known(pairs)
         if self.sizes is not None:
             sums = np.array(own["sizes"], np.float64)
-            require(sums.shape == (vectors, 2) and bool(np.all(sums >= 0.0) & np.isfinite(sums).all()), "no such sizes")
+            require(
+                sums.shape == (vectors, 2) and bool(np.all(sums >= 0.0) & np.isfinite(sums).all()),
+                "the sizes of actions are invalid",
+            )
             self.sizes.sums = enlarged(sums, 16)
 
     @staticmethod
@@ -332,7 +337,7 @@ class CrossedForm(InputEncoder):
             getattr(restored.preparation, name) == getattr(words.preparation, name)
             for name in ("constant", "standardised", "unit", "log")
         )
-        require(same, "contexts were prepared otherwise than the parameters say")
+        require(same, "the preprocessing of contexts differs from the parameters")
         restored.counts_unseen = True
         return restored
 

@@ -211,7 +211,9 @@ def _check_rows(rows: Csr | Dense, features: int) -> None:
         require_shape("rows", rows.values, None, features)
         return
     starts = rows.starts  # type: ignore[union-attr]
-    require(len(starts) and starts[0] == 0 and starts[-1] == len(rows.values), "the entries are not those of rows")
-    require((starts[1:] >= starts[:-1]).all(), "the entries of rows are not one behind another")
+    require(
+        len(starts) and starts[0] == 0 and starts[-1] == len(rows.values), "the starts of rows do not match the entries"
+    )
+    require((starts[1:] >= starts[:-1]).all(), "the starts of rows are not in order")
     require_shape("features", rows.features, len(rows.values))  # type: ignore[union-attr]
     require_within("features", rows.features, 0, features - 1)  # type: ignore[union-attr]

@@ -171,7 +171,7 @@ def _errors(
     for relation in relations:
         if is_learned(relation):
             # its M depends on the rows left out, too, so the shortcut for a fixed Q would be optimistic
-            raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
+            raise ValueError(f"{relation!r} is learned: held-out errors have no closed form; choose a fixed relation")
         M = output_kernel(relation, problem.tasks.labels)
         design = problem.design(M)
         require_spectrum(design)

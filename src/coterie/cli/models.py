@@ -38,8 +38,8 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
     model: OnlineEstimator | BatchEstimator = load_any(path)
     if hasattr(model, "n_rewards_"):
         raise InputError(
-            "holds a bandit, which predicts no labels: coterie serve MODEL lets it choose, coterie bandit FILE ... "
-            "--policy MODEL values it",
+            "contains a bandit, which does not predict labels; use coterie serve MODEL to choose actions, or coterie "
+            "bandit FILE ... --policy MODEL to evaluate it",
             str(path),
         )
     if not hasattr(model, "encoder_"):  # an attribute of fitted estimators, by scikit-learn's convention
@@ -53,7 +53,7 @@ def load_online(path: Path) -> OnlineEstimator:
 
     model = load_model(path)
     if isinstance(model, BatchEstimator):
-        raise UsageError(f"{path} holds a batch model ({type(model).__name__}), which predicts and does not continue")
+        raise UsageError(f"{path} contains a batch model ({type(model).__name__}), which cannot continue learning")
     return model
 
 

@@ -45,8 +45,8 @@ from .weighing import BALANCED, Weighing, check_class_weight_names, sample_weigh
 LabelKind: TypeAlias = Callable[[Any], Labels]
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The refusal of weights for a learner that cannot weigh records.
-_UNWEIGHED = "a learner such as {} weighs no records: leave out {}"
+#: The error of weights for a learner that does not support them.
+_UNWEIGHED = "{} does not support {}; leave it out"
 
 
 def _locking(changes: bool) -> Callable[[F], F]:

@@ -73,14 +73,19 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
     def check(self, features: int, like: Predictions | None) -> None:
         """Raise ValueError for a saved row that does not fit this many features and these predictions."""
-        require(self.predictions is None or is_like(self.predictions.restored(), like), "no model predicts so")
+        require(
+            self.predictions is None or is_like(self.predictions.restored(), like),
+            "the predictions of a waiting record do not fit the model",
+        )
         if self.values is None or self.features is None:
-            require({self.values, self.features} == {None}, "a record that waits has half a row")
+            require({self.values, self.features} == {None}, "a waiting record has an incomplete row")
             return
         values, columns = np.frombuffer(self.values), np.frombuffer(self.features, np.int32)
-        require(len(values) == len(columns) and bool(np.isfinite(values).all()), "a waiting record is not a row")
+        require(
+            len(values) == len(columns) and bool(np.isfinite(values).all()), "the row of a waiting record is invalid"
+        )
         has_column = (columns >= 0) & ((columns < features) | (columns >= UNSEEN))
-        require(bool(has_column.all()), "a record that waits is too wide")
+        require(bool(has_column.all()), "a waiting record has features beyond the model's")
 
 
 def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]:

@@ -165,10 +165,11 @@ class Weighing:
     @classmethod
     def restored(cls, class_weight: ClassWeight, data: Any) -> Weighing:
         """Restore label counts; raise ValueError if they are inconsistent."""
-        require(isinstance(data, list) and len(data) == 2, "the numbers of labels are none")
+        require(isinstance(data, list) and len(data) == 2, "the weights of labels so far are invalid")
         labels, counts = spec.labels_of(data[0]), data[1]
         fits = isinstance(counts, list) and len(counts) == len(labels) == len(set(labels))
         require(
-            fits and all(spec.is_number(count) and count > 0.0 for count in counts), "the numbers of labels are none"
+            fits and all(spec.is_number(count) and count > 0.0 for count in counts),
+            "the weights of labels so far are invalid",
         )
         return cls(class_weight, dict(zip(labels, map(float, counts), strict=True)))

@@ -165,9 +165,12 @@ class Names:
         types: tuple[type[np.generic], ...] = (np.uint8, np.int64, np.bool_, np.int64)
         text, ends, shared, counts = (np.asarray(arrays[name], kind) for name, kind in zip(names, types, strict=True))
         sound = text.ndim == ends.ndim == 1 and shared.shape == ends.shape and counts.shape == (2,)
-        require(sound and len(ends) <= MOST and int(counts.min(initial=0)) >= 0, "names of features are none")
+        require(sound and len(ends) <= MOST and int(counts.min(initial=0)) >= 0, "the names of features are invalid")
         bounds = np.append(0, ends)
-        require(bool((np.diff(bounds) >= 0).all()) and bounds[-1] == len(text), "names of features do not end in order")
+        require(
+            bool((np.diff(bounds) >= 0).all()) and bounds[-1] == len(text),
+            "the ends of the names of features are not in order",
+        )
         raw = text.tobytes()
         restored._fill([raw[first:last] for first, last in zip(bounds[:-1].tolist(), ends.tolist(), strict=True)])
         require(len(restored) == len(ends), "two names of features are in one column")

@@ -470,8 +470,8 @@ class Input:
                 isinstance(shape.names, np.ndarray) and set(map(type, shape.names.tolist())) <= {str}
             )
             fits = shape.names is None or shape.width == len(shape.names)
-            require(texts and fits, "the names of columns are not one a column")
-        require(type(form.frame.width) in (int, type(None)), "the number of columns is none")
+            require(texts and fits, "there is not one name per column")
+        require(type(form.frame.width) in (int, type(None)), "the number of columns is not a number")
         if form.width is not None:
             wide = form.width if form.of_arrays is None else form.of_arrays.features
             require(wide == features, f"records of {form.width!r} features do not fit")

@@ -415,7 +415,7 @@ class Preparation:
         require(bool(((uncounted >= 0) & ((absent >= 0) | ~number)).all()), "more records than were learned")
         fits = bool((second >= -1).all() and (second < n).all() and np.isin(swapped, (0, 1)).all())
         fits = fits and len(np.unique(used)) == len(used) and not number[used].any() and bool(number[second >= 0].all())
-        require(fits, "second columns are not columns of their own")
+        require(fits, "second columns are not distinct")
         self.compiled.columns[:n], self.compiled.records[0] = columns, records
 
 

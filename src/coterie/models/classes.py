@@ -172,7 +172,7 @@ class OneAgainstRest(MetaLearner):
         """
         saved, own = msgspec.convert(data, _Saved).classes, group_by_prefix(strip_prefix(arrays, "classes."))
         states = [self.learner.restore(state, own.get(str(c), {}), tasks) for c, state in enumerate(saved)]
-        require(len({state.features for state in states}) == 1, "the classes are of different widths")
+        require(len({state.features for state in states}) == 1, "the classes have different numbers of features")
         return ClassesState(states, tasks)
 
 

@@ -510,13 +510,16 @@ class MemberLearner(MetaLearner):
         """Restore the result of :meth:`dump`; raise ValueError for inconsistent data or members of different widths."""
         saved = msgspec.convert(data, SavedMembers)
         n, expected = len(saved.members), len(self.learners)
-        require(n == expected, f"the file holds {n} members, and the parameters name {expected}")
+        require(n == expected, f"the file has {n} members, but the parameters have {expected}")
         own = group_by_prefix(strip_prefix(arrays, "members."))
         members = [
             learner.restore(member, own.get(str(number), {}), tasks)
             for number, (learner, member) in enumerate(zip(self.learners, saved.members, strict=True))
         ]
-        require(all(member.features == saved.features for member in members), "the members are of different widths")
+        require(
+            all(member.features == saved.features for member in members),
+            "the members have different numbers of features",
+        )
         return MembersState(members, tasks, saved.features, len(tasks), saved.rounds)
 
 

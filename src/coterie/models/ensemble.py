@@ -316,7 +316,7 @@ class Ensemble(MemberLearner):
 
 
 _UNLIKE = (
-    "a mixture cannot forget a task where the relation of one member names all its tasks, as a graph does, and that of "
+    "an ensemble cannot forget tasks if the relation of one member names all its tasks, as a graph does, and that of "
     "another does not"
 )
 

@@ -57,9 +57,9 @@ class HeterogeneousLearner(BlockLearner):
         own = kernels if isinstance(kernels, tuple) else (kernels,)
         self.traits = Capabilities(
             fixed=True,
-            cannot_drop="tasks with feature spaces of their own cannot be forgotten: every round has an instance of "
-            "each, and what was learned is of them together; train a new model without the task",
-            cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+            cannot_drop="tasks with separate feature spaces cannot be forgotten, because every round has an instance "
+            "of each task; train a new model without the task",
+            cannot_bound="max_tasks is not supported with this learner, which cannot drop tasks",
             beyond_features="" if kernels is None else "support vectors",
             can_refuse=kernels is not None and not all(kernel.trusted for kernel in own),
         )

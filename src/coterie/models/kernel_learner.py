@@ -210,6 +210,6 @@ def _why_not_dropped(hypothesis: Dual, relation: Part) -> str:
     if not isinstance(hypothesis.budget.memory(relation.form), EvictionQueue):
         return ""
     return (
-        f"a kernel model with {relation!r} and {hypothesis.budget!r} cannot forget a task: what its support vectors "
-        "have changed cannot be taken out; train a new model without it"
+        f"a kernel model with {relation!r} and {hypothesis.budget!r} cannot forget a task: the changes by its support "
+        "vectors cannot be undone; train a new model without it"
     )

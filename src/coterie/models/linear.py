@@ -68,8 +68,8 @@ class _Saved(msgspec.Struct):
 
 
 _MEAN_READ = (
-    "a model with {!r} cannot {} while its weights are averaged: the means of other tasks have its moves in them; take "
-    "average=False"
+    "a model with {!r} and averaged weights cannot {}, because the means of other tasks include the task's updates; "
+    "use average=False"
 )
 
 

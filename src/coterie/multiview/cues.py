@@ -137,7 +137,7 @@ class CueLearner(MembersRound):
         """Restore the result of :meth:`dump`; ``index`` has the names of the views."""
         learners = self._learners(tasks.labels)
         saved, members = self.restored(data, arrays, learners, [Index([0]) for _ in learners])
-        require(all(member.dense == saved.dense for member in members), "views are kept in several forms")
+        require(all(member.dense == saved.dense for member in members), "views have different forms")
         weights = array_of(arrays, "weights", np.zeros(0))
         require_shape("weights of views", weights, len(learners))
         require_finite("weights of views", weights)

@@ -116,8 +116,8 @@ class SpectralNorm(_OfOneSpace):
         gradient, turned = self.gradient(_SIZES), self.gradient(-_SIZES[::-1])
         if not (np.allclose(turned, -gradient[::-1]) and gradient[0] == 0.0 and (np.diff(gradient) >= 0.0).all()):
             raise ValueError(
-                f"the gauge {self.gauge!r} must be a symmetric one of the singular values: its gradient must turn with "
-                "their order and signs, be 0 at 0, and larger for larger ones"
+                f"the gauge {self.gauge!r} must be symmetric in the singular values: its gradient must follow their "
+                "order and signs, be 0 at 0, and increase with them"
             )
 
     def gradient(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -115,7 +115,7 @@ class ParallelLearner(MembersRound):
         names = tasks.labels
         saved, members = self.restored(data, arrays, self._learners(names), [Index([name]) for name in names])
         alike = all(member.dense == saved.dense and member.rounds == saved.rounds for member in members)
-        require(alike, "views are kept in several forms, or have learned this many rounds and others")
+        require(alike, "views have different forms or numbers of rounds")
         return ParallelState(members, list(names), saved.dense)
 
 

@@ -63,6 +63,8 @@ class MembersRound(ViewRound, MetaLearner):
     ) -> tuple[Saved, list[LearnerState]]:
         """Restore the learners' states, each with its task index; return them after the saved data."""
         saved, own = msgspec.convert(data, Saved), group_by_prefix(arrays)
-        require(len(saved.members) == len(learners), f"{len(saved.members)} learners are kept of {len(learners)} views")
+        require(
+            len(saved.members) == len(learners), f"there are {len(saved.members)} learners for {len(learners)} views"
+        )
         parts = enumerate(zip(learners, saved.members, indices, strict=True))
         return saved, [learner.restore(member, own.get(f"view{k}", {}), index) for k, (learner, member, index) in parts]

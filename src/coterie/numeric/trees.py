@@ -92,11 +92,11 @@ def _require_sizes(path: str, array: NDArray[Any]) -> None:
     most = {"f": LARGEST, "i": MOST_COUNT}.get(array.dtype.kind) if array.dtype.itemsize == 8 else None
     if most is not None and array.size:
         fits = array.min() >= -most and array.max() <= most
-        require(fits, f"array {path!r} holds numbers that are not finite, or beyond {most:g}")
+        require(fits, f"array {path!r} has numbers that are not finite, or beyond {most:g}")
 
 
 def _require_numbers(path: str, array: NDArray[Any]) -> None:
-    require(not array.size or array.min() == array.min(), f"array {path!r} holds what is no number")
+    require(not array.size or array.min() == array.min(), f"array {path!r} contains NaN")
 
 
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
@@ -109,9 +109,9 @@ def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
     Parameters
     ----------
     shape, arrays
-        What :func:`flatten` gave, or what somebody says that it gave; the arrays are the model's from now on.
+        The result of :func:`flatten`, or untrusted data in its form; the model takes ownership of the arrays.
     *likes : named tuple
-        Models of no record, of the same parameters, as they would be saved: in each form that there is.
+        Unfitted models with the same parameters in their saved form, one for each possible form.
 
     Raises
     ------
