@@ -383,7 +383,7 @@ def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
 def _prepared(rows: list[LoggedChoice], window: float | None, path: str) -> LogRows:
     """Select the rows to evaluate, and the actions of each; rows with equal actions share one list."""
     if not rows:
-        raise InputError("there is no row in it", path)
+        raise InputError("the log has no rows", path)
     there, young, zeros = _with_rewards(rows, window)
     if not there:
         raise InputError("no row has a reward" if not young else "no row is older than the window", path)

@@ -161,7 +161,7 @@ class MultitaskKernelRidge(BatchEstimator):
         Raises
         ------
         ValueError
-            If another filter than Tikhonov was asked for, which minimises no objective to trace.
+            For another filter than Tikhonov, because the others do not minimise this objective.
         """
         if self.filter is not None:
             raise ValueError(f"learning an output kernel needs filter=None, got {self.filter!r}")

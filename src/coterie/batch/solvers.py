@@ -154,7 +154,7 @@ class KroneckerSpectrum:
     def left_out(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
         """Return the residuals of each row when all its outputs are left out: O(n r T) each for rank r of K.
 
-        With H_ij = Σ_k V_ik² g(s_k l_j) it is (C U)_ij / H_ij, turned back by U.
+        With H_ij = Σ_k V_ik² g(s_k l_j) it is R U' for R_ij = (C U)_ij / H_ij.
         """
         # one H for equal eigenvalues of M: a relation such as MeanRegularized has two distinct ones
         lams, place = np.unique(self.lams, return_inverse=True)

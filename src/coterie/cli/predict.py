@@ -69,8 +69,8 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
     The output has one line for each record: its place (line or row, FILE:LINE if there are several files), its task,
     the predicted label, the margin, which is positive for the larger of the two labels, and the probability of that
     label if the model has one. For numbers it has the ends of an interval if the model has one. A label in the file is
-    ignored. An unseen task is predicted by the relation, or refused, as decided when the model was learned. A column of
-    features that a file lacks is taken as missing values, with a warning.
+    ignored. An unseen task is predicted by the relation, or is an error, as decided when the model was learned. If a
+    file does not have a column of features, its values are missing, with a warning.
 
     For example:
 
@@ -162,7 +162,7 @@ def predict_records(
     Raises
     ------
     InputError
-        With file and line, for a record that cannot be read, or a task that the model refuses.
+        With file and line, for a record that cannot be read, or a task that the model does not support.
     FieldError
         If an option is out of range, or the model has no such predictions.
     """

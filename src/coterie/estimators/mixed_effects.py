@@ -223,7 +223,7 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     Attributes
     ----------
     coef_, intercept_
-        The weights m + v_i, by which f is computed: of the log-odds before they are divided.
+        The weights m + v_i of f, the log-odds before the division by √(1 + π s² / 8).
 
     Raises
     ------

@@ -221,7 +221,7 @@ class SelectiveSampling(Parameters):
             return self
 
     def partial_fit(self, X: Inputs, y: types.Labels, task: Tasks | None = None, *args: Any, **kwargs: Any) -> Self:
-        """Update the model with X, y, with all of these labels."""
+        """Update the model with X, y; all of these labels are learned, without queries."""
         with self._lock:
             self.model.partial_fit(X, y, task, *args, **kwargs)
             self.skip_unlabelled()

@@ -86,7 +86,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         The scaling of numbers: ``"auto"`` makes z-scores of them, by the records so far, and brings records to unit
         length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
         numbers is then read as the same table in a file: strings and truth values are categories. Members that are
-        estimators get records so prepared, whatever their own parameters say.
+        estimators get the records after this preprocessing, independent of their own parameters.
     log : str or sequence of columns, optional
         Columns replaced by sign(x) · log(1 + |x|) before the scaling, as by ``coterie learn --log``: names of a frame's
         columns or of features, or column numbers of arrays.

@@ -1,8 +1,8 @@
 """Sums of values by group, and intervals for means and for the difference of two learners over the same rounds.
 
-Of errors only rounds on which exactly one of the two was wrong tell them apart. Of n rounds let b (``won``) be those on
-which only the other was wrong, and c (``lost``) those on which only the learner was. The difference of the two error
-rates is (b - c) / n, positive where the learner was better.
+Two learners' errors differ only on rounds on which exactly one of them was wrong. Of n rounds let b (``won``) be those
+on which only the other was wrong, and c (``lost``) those on which only the learner was wrong. The difference of the two
+error rates is (b - c) / n, positive if the learner was better.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 r"""The noise of a task's mean gain: its interval, and tests of its sign.
 
-Both predictions of a round are known before its label. What is left to chance is the label, so that the noise of a
-gain follows from the predictions alone: a task of two records has the noise that such records have, and not none
-because both labels came out alike. Let g be a round's gain, G the sum of n of them.
+Both predictions of a round are known before its label. Only the label is random, so the noise of a gain follows from
+the predictions alone: a task of two records has the noise of such records, even if its two gains are equal. Let g be a
+round's gain, G the sum of n of them.
 
 **Two labels.** With either label the gain is known, g₊ and g₋; let D = g₊ - g₋, and p the learner's probability of the
-positive label. The variance of g is p (1 - p) D², its third moment p (1 - p) (1 - 2p) D³. Where labels surprise the
-learner by more than it says, on average over the tasks of a class of size, variances are raised by as much, and third
-moments by the square of it, for heavier tails.
+positive label. The variance of g is p (1 - p) D², its third moment p (1 - p) (1 - 2p) D³. If labels differ from the
+learner's probabilities more than expected, on average over the tasks of a size class, variances are multiplied by that
+ratio, and third moments by its square, for heavier tails.
 
 The sign is tested under the null hypothesis that neither learner is better. Let u > 0 be the larger of the two gains,
 and -d < 0 the other. Then the gain is u with the probability d / (u + d), for only so is it 0 on average. The test

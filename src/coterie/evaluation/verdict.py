@@ -1,21 +1,22 @@
 """The verdict on sharing, on average and for each task, from two learners over the same rounds.
 
-A round's **gain** is the other learner's loss less the learner's own, so positive where the learner was better. The
-loss is the log loss where both have probabilities, the squared error of numbers, and else 1 for a wrong label.
+A round's **gain** is the other learner's loss minus the learner's own, positive if the learner was better. The loss is
+the log loss if both have probabilities, the squared error of numbers, and otherwise 1 for a wrong label.
 
-* The headline is the plain mean of the tasks' mean gains, with Student's interval over the tasks. Fewer than ten tasks
-  say little of how much tasks differ: then it is the interval for these tasks, made of their own
-  (:func:`coterie.evaluation.confidence_intervals.mean_of_tasks`). The same is said of each class of size, from tasks of
-  one or two records to those of more than 300.
+* The headline is the plain mean of the tasks' mean gains, with Student's interval over the tasks. With fewer than ten
+  tasks it is an interval for these tasks only, computed from their own intervals
+  (:func:`coterie.evaluation.confidence_intervals.mean_of_tasks`). The same is computed for each size class, from tasks
+  of one or two records to those of more than 300.
 * A task's own gain is the mean over its rounds, with an interval whose noise follows from the predictions, see
-  :mod:`coterie.evaluation.noise`. Nothing is assumed of the other tasks' gains.
+  :mod:`coterie.evaluation.noise`. It makes no assumptions about the other tasks' gains.
 * A task is ``"helped"`` (``"hurt"``) if Benjamini and Hochberg's procedure selects it at a false discovery rate of
   1 - confidence, and its interval lies above (below) zero. All others are ``"unclear"``. Gains and losses have one
   procedure each: the rate is that of the tasks called helped, and that of the tasks called hurt, not of both together.
-* The learner is also compared with the **constant** (:mod:`coterie.evaluation.baselines`). Where that does as well, or
-  where every task has a single record, nothing speaks for learning together: no task is called, and nothing advised.
+* The learner is also compared with the **constant** (:mod:`coterie.evaluation.baselines`). If that is as good, or if
+every
+  task has a single record, there is no evidence for learning together: no task is called, and there is no advice.
 
-Rounds are taken as independent, which predictions of a learner that goes on learning are only roughly.
+Rounds are treated as independent, which is only roughly true while a learner continues to learn.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class LogColumns(ReadOptions):
     probabilities: Sequence[str] = ()
 
     def require_roles(self) -> None:
-        """Refuse columns that do not tell all roles: FieldError."""
+        """Raise FieldError if a required role has no column."""
         for name, role in (
             ("task", "of the task"),
             ("action", "of the chosen action"),
@@ -213,7 +213,7 @@ def read_log(
     source : path, URL, glob, "-" or list of them
         The files, one after the other.
     columns : LogColumns
-        The roles of the columns, and the format if the ending does not tell.
+        The roles of the columns, and the format, if the file extension does not determine it.
 
     Raises
     ------

@@ -514,7 +514,7 @@ def read(
 
     Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns of text are typed by the first four mebibytes:
     numbers are numeric features, text in ISO 8601 dates, other strings and truth values categorical, lists of strings
-    items (`Encoder` tells how each becomes features); in CSV a column is numeric, or of dates, if more than half of its
+    items (see `Encoder` for their features); in CSV a column is numeric, or of dates, if more than half of its
     values are. Keys of JSON that first appear later are not read. The indices of svmlight are the columns themselves;
     features of Vowpal Wabbit text are hashed by ``namespace^feature``, and its importances are the weights of records.
 

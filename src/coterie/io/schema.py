@@ -72,7 +72,7 @@ class ReadOptions:
     weight : str, optional
         A column with the weights of records, from 0 to a million.
     format : str, optional
-        Required if the extension does not tell.
+        The format of the files; required if their extension does not determine it.
     features : sequence of names, or mapping of name to kind, optional
         Columns to use as features, all others being dropped; a mapping also gives the kind: ``"numeric"``,
         ``"categorical"``, ``"date"``, ``"text"`` or ``"items"``. By default all columns are used but label, task and

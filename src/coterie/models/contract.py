@@ -224,9 +224,9 @@ class Capabilities:
     has_variances, has_intervals : bool
         Margins have variances; labels have intervals.
     can_refuse : bool
-        A record may be refused while it is learned, as by kernels and potentials of users.
+        Learning may raise an error for a record, for example in a user's kernel or potential.
     limits_features : bool
-        Records that bring too many features are refused, by ``refuse_rows``.
+        ``refuse_rows`` raises an error for records with too many features.
     mixes : bool
         Members are combined by predictions that must have been made before the labels were known.
     counts_unseen : bool

@@ -45,7 +45,7 @@ def write_report(
     reading : Reading, optional
         The rows and columns read and dropped.
     learner : str, optional
-        The learner of the page; by default the one with the least error of those asked for, see
+        The learner of the page; by default the requested one with the least error, see
         :func:`coterie.evaluation.comparison.asked_for`.
     facts : sequence of (str, str)
         Names and values beneath the heading, such as the file, the label, the date and the command.

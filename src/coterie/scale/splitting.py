@@ -41,7 +41,7 @@ def split_records(
     reader : Reader
         Reads all files, and skips the records of the common start.
     models : iterable of estimators
-        The learners; records that one of them would refuse are refused now.
+        The learners; records that one of them does not support raise an error now.
     shards : int
     kind : str
         The format of the files: ``"arrow"`` for tables, else that of the text.

@@ -158,7 +158,7 @@ class App:
     hosts : collection of str
         Further allowed values of ``Host`` for a service without a token, in addition to local names and addresses.
     log : str or Path, optional
-        A file to which refused requests are appended, see :class:`coterie.serve.refusal_log.RefusalLog`.
+        A file for rejected requests, see :class:`coterie.serve.refusal_log.RefusalLog`.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class App:
     # -- requests
 
     async def answer(self, handler: Handler, is_open: bool, request: Request) -> Response:
-        """Answer a request that has the token, or needs none; HTTPException for one that is refused."""
+        """Answer a request with the token, or one that needs none; raise HTTPException for others."""
         self._authorize(request, is_open)
         try:
             response = await handler(self, request)

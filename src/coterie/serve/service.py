@@ -103,7 +103,7 @@ class Service:
     accept_loss : bool
         If acknowledged frames are missing or damaged, continue with the readable frames and delete the others.
     check : callable, optional
-        Called with the engine before anything is written; an error of it refuses the start.
+        Called with the engine before anything is written; its error stops the start.
 
     Attributes
     ----------
@@ -324,7 +324,7 @@ class Service:
         Raises
         ------
         RefusedError
-            For a record that the model refuses: none of these was learned.
+            For a record that the model does not support; none of the records is learned.
         """
         outcome: Observed = self.submit("observed", records).result()
         return outcome
