@@ -19,7 +19,7 @@ from .inputs.preprocessing import CONSTANT
 from .types import Floats, Matrix
 from .wording import html_table, table
 
-#: A rest that is smaller than this, relative to all parts, is nothing but rounding.
+#: A rest below this fraction of the sum of all parts is rounding.
 ROUNDING = 1e-12
 
 #: Of this many tasks the nearest to one are chosen.
@@ -28,7 +28,7 @@ MOST = 2000
 #: This many values of one column are listed among the largest weights, for which this many times as many are looked at.
 OF_A_COLUMN, LOOKED_AT = 5, 20
 
-#: So many parts of an explanation are shown by notebooks.
+#: The number of parts of an explanation that notebooks show.
 IN_NOTEBOOKS = 20
 
 

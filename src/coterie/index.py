@@ -16,7 +16,7 @@ from .numeric.core.arrays import Dropped
 from .numeric.core.whole_numbers import Integers, NumberTable
 from .spec import is_hashable
 
-#: So many whole numbers are numbered by compiled code; of fewer a dictionary is as quick.
+#: The minimum number of whole numbers for compiled code; for fewer a dictionary is as fast.
 MANY = 256
 
 
@@ -197,8 +197,8 @@ def occurring(labels: Sequence[Hashable] | Array) -> tuple[Sequence[Hashable], I
     return WholeNumbers(table.labels), places
 
 
-#: So many labels of such types are told apart by a dictionary. Arrow is quicker for more, but loading it takes as long
-#: as a dictionary takes for a million.
+#: The maximum number of labels of these types that a dictionary numbers, if Arrow is loaded and if it is not. Arrow is
+#: faster for more labels, but loading it takes as long as a dictionary for a million.
 _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 

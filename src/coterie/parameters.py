@@ -246,7 +246,7 @@ class Parameters:
             copied._passed_on = self._passed_on
         return copied
 
-    #: What is to be passed on to methods, by name, where that was said; never changed in place.
+    #: The requests of scikit-learn's metadata routing by method name, if any were set; never changed in place.
     _passed_on: Mapping[str, Mapping[str, bool | str | None]] = MappingProxyType({})
 
     set_fit_request = _Request()

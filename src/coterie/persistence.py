@@ -34,7 +34,7 @@ from .wording import nearest_file
 #: is no number that a file would have.
 FORMAT, VERSION, LONGEST_VERSION = "coterie model 1.0", 1, 9
 
-#: Bytes of a target's name that a temporary name repeats: with what is added it is no longer than a name may be.
+#: The maximum number of bytes of a target's name in a temporary name, which must stay within the limit of file names.
 MOST_OF_NAME = 200
 
 #: Parameters of more bytes, such as a mapping of a million tasks, stand in an array: safetensors limits its header.

@@ -56,7 +56,7 @@ T = TypeVar("T")
 PARTS: dict[str, type] = {}
 ESTIMATORS: dict[str, type] = {}
 
-#: Data are nested so deep at most; mixtures of mixtures of wrapped parts come to a dozen. Labels stand in such data.
+#: The maximum depth of nested data and of labels in them; ensembles of ensembles of wrapped parts need about a dozen.
 DEEPEST, DEEPEST_LABEL = 100, 50
 
 #: Arrays of more entries are shortened in texts of parts.

@@ -13,7 +13,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-#: Data with a JSON form, such as the document of a model file; and the arrays beside it, by name.
+#: Data with a JSON form, such as the document of a model file; and its arrays, by name.
 Json: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, Array]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from coterie.types import Labels, Records
 
 
-#: How far from 1 the sum of probabilities may be; what is logged is rounded.
+#: The allowed difference of the sum of probabilities from 1; logged probabilities are rounded.
 ROUNDED = 1e-3
 
 

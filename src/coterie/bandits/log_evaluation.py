@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 #: The policies that learn as the log goes on, by their names; the first is the one that the library is for.
 SHARED, POOLED, ALONE = "shared", "one for all", "one per task"
-#: The best single action by the rows before, a policy that was given, and what was done.
+#: The names of the best single action by the previous rows, of the policy passed, and of the logged policy.
 SINGLE, SAVED, DONE = "single action", "policy", "what was done"
 #: The text for an interval of which too few rows tell.
 UNKNOWN = "unknown"
-#: In a log where a larger part of the actions is in one row only there is no single best one.
+#: The minimum mean number of rows that offer an action, for an evaluation of the best single action.
 _ROUNDS_OF_AN_ACTION = 2
 
 #: Called with the number of rows so far, of all rows, and the mean value of each policy since the start.

@@ -93,7 +93,7 @@ class Predictor(Protocol):
         """Learn the reward of the chosen action."""
 
 
-#: What chooses: a Bandit, the probabilities of all rows, or a function of (x, actions, task) that returns those of one.
+#: A policy: a Bandit, the probabilities of all rows, or a function of (x, actions, task) that returns those of one row.
 Policy: TypeAlias = "Chooser | ArrayLike | Sequence[Sequence[float]] | Callable[[Any, Any, Hashable], Sequence[float]]"
 
 

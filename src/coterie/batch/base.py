@@ -79,7 +79,7 @@ class BatchEstimator(_Reading):
     _learning = "fit"
     _learns_streams = False
 
-    #: Names of fitted attributes that a model file holds beside ``expansion_``.
+    #: The names of fitted attributes in a model file, in addition to ``expansion_``.
     _saved: ClassVar[tuple[str, ...]] = ()
     #: Those that are there for some parameters only.
     _optional: ClassVar[tuple[str, ...]] = ("calibrated_", "objective_")
@@ -88,7 +88,7 @@ class BatchEstimator(_Reading):
     kernel: KernelLike | None
     relation: BatchRelation | None
 
-    #: What outputs mean; a classifier has those of the labels that it learned from.
+    #: The meaning of outputs; for a classifier, its labels.
     labels_: Numbers | Classes = Numbers()
     expansion_: KernelExpansion
     input_: Input

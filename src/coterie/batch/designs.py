@@ -28,7 +28,7 @@ logger = logging.getLogger("coterie.batch")
 
 SOLVERS = ("auto", "cholesky", "spectrum")
 
-#: What is left to do where no solver fits.
+#: The advice if no solver fits into memory.
 FEWER = "no solver would fit, take fewer rows or dtype='float32'"
 
 

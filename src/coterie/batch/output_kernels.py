@@ -90,8 +90,7 @@ def optimal(G: Array) -> Array:
     return np.ascontiguousarray((U * (len(G) * roots / roots.sum())) @ U.T)
 
 
-#: Half of each task is what all have in common; M has a diagonal of 1, so that alpha means the same for any number of
-#: tasks.
+#: Half of each function is shared by all tasks; M has a diagonal of 1, so that alpha is independent of their number.
 DEFAULT = MixedEffect(omega=0.5)
 
 

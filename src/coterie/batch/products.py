@@ -16,10 +16,10 @@ from coterie.types import AnyRecords, Array, Codes
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-#: Entries of the blocks in which kernel values are made where not all are kept.
+#: The number of entries of a block of kernel values, if not all are kept.
 BLOCK_ENTRIES = 2**23
 
-#: Linear kernels go by features where the weights of all tasks are no more than this many.
+#: The maximum number of weights of all tasks for which linear kernels are computed by features.
 MOST_WEIGHTS = 2**26
 
 

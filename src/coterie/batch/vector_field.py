@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: The kernel matrix of pairs is made in blocks of this many entries when predicting.
 BLOCK_ENTRIES = 2**22
 
-#: Arrays of the size of the kernel matrix that are held at once while it is made.
+#: The number of arrays with the size of the kernel matrix that are needed to compute it.
 MATRICES = 4
 
 

@@ -117,7 +117,7 @@ class OnlineEstimator(Parameters):
     max_tasks: int | None = None
     class_weight: Any = None
     relation: Part
-    #: True for estimators that learn how much tasks share, and warn where records come without a task.
+    #: True for estimators that learn how much tasks share; they warn of records without a task.
     _expects_tasks: bool = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -16,7 +16,7 @@ from coterie.wrappers import with_half_life
 
 from .parameter_fields import LinearEstimator
 
-#: The parameters of a linear classifier that a baseline beside it has in common with it.
+#: The parameters of a linear classifier that its baselines share.
 _IN_COMMON = (
     *("fit_intercept", "scale", "storage"),
     *("task_column", "new_task", "half_life", "class_weight"),

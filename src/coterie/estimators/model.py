@@ -850,7 +850,7 @@ def _unpack_block(block: Block, *others: object) -> tuple[Array, Floats | None]:
 
 _NO_TASKS = np.zeros(0)
 
-#: The number of one task that nobody has seen.
+#: The number of an unseen task.
 _UNSEEN = np.array([-1])
 
 

@@ -15,10 +15,10 @@ from coterie.types import Array, Inputs, Tasks
 
 from .model import OnlineModel
 
-#: The passes of ``n_passes="auto"`` at most.
+#: The maximum number of passes of ``n_passes="auto"``.
 MOST = 20
 
-#: The part of the records that tells when to stop, as a fraction, and from how many records on there is one.
+#: The records held out to decide when to stop are one in ``PART``; with fewer than ``FEWEST`` records there are none.
 PART, FEWEST = 10, 20
 
 AUTO = "auto"

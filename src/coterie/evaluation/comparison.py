@@ -24,9 +24,9 @@ from .stream_model import stream_model_of
 from .trace import Trace
 from .verdict import Sums, Verdict
 
-#: The names of what one has without learning together.
+#: The names of the baselines.
 BASELINES = ("independent", "pooled", "intercepts", "mixed model", RUNNING_RATE, RUNNING_MEAN)
-#: Those of learners of several views: a model on a view by itself, after the view's name, and one on all of them.
+#: The names of the baselines of several views: the suffix for a model on a single view, and the model on all views.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
 #: Records from which the spread of features is computed, about.
 _SPREAD_ROWS = 10_000

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from coterie.types import Floats, Ints
 
 
-#: So many rounds at least are first guesses.
+#: The minimum number of rounds that count as first guesses.
 _FIRST = 30
 
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 #: The numbers of records up to which tasks are of one class of size; the last class has no end.
 SIZES = (2, 10, 50, 300)
-#: So many records' worth of the median task's residuals, and of the gains in its class of size, goes into a task's.
+#: The weights, in records, of the median task's residuals and of the gains of the size class, in those of a task.
 _RESIDUALS, _GAINS = 5, 10
 #: The weight, in records, of the residuals of all tasks in the test of numbers.
 _NULL_RESIDUALS = 20

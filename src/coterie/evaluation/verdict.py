@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 
-#: Gains that are surely smaller than this part of the loss are as good as none.
+#: Gains with an interval within this fraction of the loss count as equal performance.
 _ALIKE = 0.02
 
 
@@ -106,7 +106,7 @@ class SizeBucket(NamedTuple):
         return f"{self.least:,} {'or' if self.most == self.least + 1 else 'to'} {self.most:,}"
 
 
-#: What goes before the advice where errors alone are clearly fewer.
+#: The sentence before the advice if only the errors are clearly fewer.
 ERRS_LESS = "It errs less over all examples. "
 
 

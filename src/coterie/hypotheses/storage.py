@@ -8,7 +8,7 @@ from typing import Any
 from coterie import spec
 from coterie.numeric.weights.sections import MANY, TABLES
 
-#: A table of every weight may take this many bytes before "auto" stores only what was moved.
+#: The maximum number of bytes of a dense table under "auto"; above it only updated weights are stored.
 DENSE_LIMIT = 2**28
 #: Groups are few and every record moves them: up to this many weights a plain vector is the fastest form.
 DENSE_GROUPS = 2**22

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .schema import Kinds
 
-#: How far from 1 the sum of logged probabilities may be: they are rounded.
+#: The allowed difference of the sum of logged probabilities from 1, because they are rounded.
 _ROUNDED = 1e-3
 _TRUTH = {"true": 1.0, "false": 0.0}
 

@@ -23,7 +23,7 @@ _BEGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 _SECRET = re.compile(
     r"^s3a?:/+[^/@]*:[^@]*@|:/+[^/@]*:[^/@]*@|[?&](client_secret|sig|[\w-]*(key|token|signature))=", re.IGNORECASE
 )
-#: The extra that installs what reads URLs of a kind.
+#: The extra that installs the reader of URLs, by scheme.
 _EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
     **dict.fromkeys(("gs", "gcs"), "gcs"),

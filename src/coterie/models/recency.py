@@ -15,7 +15,7 @@ import numpy as np
 from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.types import Codes
 
-#: The time, later than any record, at which a task counts as seen that is about to leave.
+#: The time, later than any record, at which a leaving task counts as seen.
 _LEAVING = np.iinfo(np.int64).max
 
 

@@ -51,11 +51,11 @@ from coterie.types import Json, Part, Tree
 from .norms import Norm, SpectralNorm, exponent_of
 from .view_records import ViewRecords
 
-#: Records of a block in the dual form, at most and at least, and the numbers that a block's kernel values may be.
+#: The maximum and the minimum number of records of a block in the dual form, and the maximum number of kernel values.
 MOST, FEWEST, VALUES = 128, 8, 2**23
-#: The relative rounding that is allowed where the products of views with each other must be positive semidefinite.
+#: The relative rounding error allowed in the check that products of views are positive semidefinite.
 SLACK = 1e-6
-#: In the primal form, records between two looks at the weights, at most, and looks at a shorter block, about.
+#: In the primal form, the maximum number of records between measurements of the weights, and measurements per block.
 STRETCH, POINTS = 1024, 64
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Rows of the table of tasks, names in a list.
 _TASKS, _LISTED = 3000, 30
-#: Weights that are drawn, those that stand in a row of a table, and its rows.
+#: The maximum numbers of weights in a figure, of weights in a row of a table, and of its rows.
 _WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
 
 

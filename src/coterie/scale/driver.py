@@ -46,7 +46,7 @@ from .run import (
 from .shard import Shard
 from .splitting import split_records
 
-#: Records of the common start, and of a block of it at least and at most.
+#: The number of records of the common start, and the minimum and the maximum number of a block of it.
 COMMON_START, _FEW, _BLOCK = 10_000, 100, 1000
 
 

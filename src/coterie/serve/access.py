@@ -27,9 +27,9 @@ HEAD_SECONDS = 10.0
 HEAD_BYTES = 2**16
 #: Requests that may wait on one connection behind the one being answered.
 PIPELINED = 64
-#: Seconds for which a refused connection reads on: closed at once, it would lose the answer that is on its way.
+#: The seconds for which a rejected connection is still read; an immediate close would lose the answer.
 LINGER = 1.0
-#: Open files that are left for all else than connections: journal, snapshots, and what answers read.
+#: The number of open files reserved for the journal, snapshots and files of answers.
 RESERVED = 128
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(:\d*)?")
 

@@ -35,9 +35,9 @@ from .features import Features
 from .live import Limits, LiveComparison, LiveEvaluator
 from .service_errors import LabelledRecord, RefusedError, UnknownError, describe_refusal, in_json, in_one_line
 
-#: From how many records on they are predicted as a block.
+#: The minimum number of records that are predicted as a block.
 BLOCK = 16
-#: Up to this many requests of a record each are learned one by one, which takes less time than a block of so few.
+#: The maximum number of single-record requests that are learned one by one, which is faster than such a small block.
 ONE_BY_ONE = 8
 
 #: By name a text, and a number, or a label and numbers by its values.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-#: Records among which a name that used to come is looked for, and how often it must have been expected there.
+#: The number of latest records in which a feature may be missing, and the expected count above which this is reported.
 WINDOW, EXPECTED = 1000, 20
-#: Names that are noted at most; a model of more has names by the word, and no list of them would help.
+#: The maximum number of names; a model with more has words as names, and a list would not help.
 MOST = 10_000
 
 

@@ -35,7 +35,7 @@ _OURS = re.compile(f"{PREFIX}[0-9]{{20}}")
 FLUSHED = "flushed"
 #: Bytes of frames after which a new file is begun.
 SEGMENT = 2**28
-#: Bytes that are searched at once for a complete frame behind a damaged one.
+#: The number of bytes to search at once for a complete frame after a damaged one.
 SEARCHED = 2**20
 #: The permissions of files: no other user of the machine reads records.
 PRIVATE = 0o600

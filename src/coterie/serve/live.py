@@ -38,13 +38,13 @@ from .service_errors import LabelledRecord
 
 #: The model's own name among learners.
 TOGETHER = "together"
-#: Records that baselines learn at once at most, and seconds after which they learn fewer.
+#: The maximum number of records that baselines learn at once, and the seconds after which they learn fewer.
 AT_ONCE, SECONDS = 256, 1.0
-#: Points of the curve at most; then every second one is left out.
+#: The maximum number of points of the curve; then every second one is left out.
 POINTS = 400
 #: The number of last records by which alarms go.
 WINDOW = 1000
-#: Tasks helped, and hurt, that are named.
+#: The maximum numbers of helped and of hurt tasks to list.
 LISTED = 20
 
 

@@ -53,11 +53,11 @@ from .journal import FLUSHED, PRIVATE, SEGMENT, DamageError, Journal, cut_at_dam
 from .live import Limits
 from .service_errors import BusyError, ClosedError, LostFolderError, RefusedError
 
-#: Records that one frame holds at most, unless one request has more.
+#: The maximum number of records of a frame, unless one request has more.
 GROUP = 4096
 SNAPSHOT, SUFFIX = "snapshot-", ".coterie"
 OURS = re.compile(rf"{SNAPSHOT}[0-9]{{20}}\{SUFFIX}")
-#: Snapshots that are kept, so that one that turns out to be bad is not the only one.
+#: The number of snapshots to keep, so that a damaged one is not the only one.
 KEPT = 2
 #: Seconds after a task was forgotten in which a snapshot is begun that replaces all files with its records.
 PURGE = 300.0

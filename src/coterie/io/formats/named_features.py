@@ -128,7 +128,7 @@ class VowpalParser:
         return np.array(words, object)[numbers]
 
 
-#: A parser of the records of one format: 2**bits columns, and the namespace of the task where the caller chose one.
+#: A parser of the records of one format, with 2**bits columns, and the namespace of the task, if any.
 RowParser = SvmlightParser | VowpalParser
 
 
