@@ -437,7 +437,7 @@ REFUSED = [
     (
         "read-file",
         number("encoder.moments", (0, 0), 0.0),
-        "weights or squares among them negative or of nothing",
+        "negative weights or squares, or a zero weight with other sums",
     ),
     ("sharing-default", set_document([], "state", "members"), "the file has 0 members, but the parameters have"),
     ("views", set_document([3, 3, 2], "state", "widths"), "views of one space have the widths"),
@@ -466,8 +466,8 @@ REFUSED = [
     ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.size", 0, 12), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.start", 0, 12), "two rows of a sparse table overlap"),
-    ("perceptron-sparse-average", number("model.tasks.count", 0, 4), "lies where it would not be found"),
-    ("perceptron-sparse-average", number("model.tasks.features", 0, 7), "bucket that belongs to nobody is not empty"),
+    ("perceptron-sparse-average", number("model.tasks.count", 0, 4), "cannot be found at its place"),
+    ("perceptron-sparse-average", number("model.tasks.features", 0, 7), "bucket 0, which no row owns, is not empty"),
     ("perceptron-sparse-average", number("clock", 0, -1.0), "the clock of averages holds numbers outside"),
     # what fades, and is learned
     ("perceptron-half-life", number("model.tasks.scale", 0, 0.0), "scale is 0.0"),
@@ -476,7 +476,7 @@ REFUSED = [
     ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
     ("sharing-default", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
     # support vectors
-    ("kernel-projection", number("support.counts", 0, 6), "6 support vectors do not go into 5 slots"),
+    ("kernel-projection", number("support.counts", 0, 6), "6 support vectors do not fit into 5 slots"),
     ("kernel-projection", number("support.tasks", 0, 9), "tasks of support vectors holds numbers outside 0 to 2"),
     ("kernel-projection", number("support.groups", (0, 0), 1), "in other groups than their tasks"),
     ("kernel-projection", array("memory.inverse", lambda values: values[:4]), "inverse has shape"),

@@ -150,7 +150,7 @@ def _kinds_of(like: Any) -> list[Any]:
     return [kind, *(other for pair in _STORAGES if kind in pair for other in pair if other is not kind)]
 
 
-#: Fields of numbers that choose what compiled code does, or that its arrays have room for: as the parameters have them.
+#: Number fields that select compiled code or sizes of its arrays; they must equal the parameters.
 _CHOICES = {"size", "numbers", "seed", "power", "p", "inner", "beyond_span", "printed"}
 _CHOICES |= {"after_move", "mean_step", "unit_trace", "every"}
 

@@ -13,13 +13,13 @@ from numba.extending import intrinsic
 from .generic import no_refcount
 
 _LOG2_E = 1.4426950408889634
-#: log 2 in two parts, the first with so many trailing zeros that a whole number of them is exact.
+#: log 2 in two parts; the first one has enough trailing zeros for exact multiples by whole numbers.
 _LOG2_HIGH, _LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 #: exp is zero below.
 _LOWEST = -746.0
-#: Powers of two are made so many times as large, or else the least would be no normal numbers.
+#: The exponent added to powers of two, because the smallest ones would not be normal numbers.
 _RAISED = 64.0
-#: Added to a number, it leaves in the last bits the whole number that is nearest, and what powers are raised by.
+#: Adding it to a number leaves the nearest whole number, plus ``_RAISED``, in the last bits.
 _ROUNDER = 1.5 * 2.0**52 + _RAISED
 
 

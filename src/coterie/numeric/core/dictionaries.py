@@ -24,7 +24,7 @@ from .text_fields import LARGEST_VALUE
 #: The types of numbers and of values that are read here; values of derived types may need their own code.
 NUMBERS = frozenset((float, int, bool, np.float64, np.float32))
 PLAIN = NUMBERS | {str}
-#: The same without truth values, where these are categories.
+#: The same without truth values, for readers that treat them as categories.
 WITHOUT_TRUTH_VALUES = PLAIN - {bool}
 
 #: A record, and the columns of its features.

@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Body)
 #: longer than a short record (so does a conditional expression around a call that is given a model).
 #: Division by zero is for the bodies to exclude: a test for it keeps loops from working on several numbers at once.
 _OPTIONS: Any = {"forceinline": True, "error_model": "numpy", "_nrt": True}
-#: Said in as many words, for a function takes over what it does not say from whoever calls it first.
+#: Explicit, because a function inherits unset options from its first caller.
 _APART: Any = _OPTIONS | {"forceinline": False}
 _LENT: Any = _OPTIONS | {"_nrt": False}
 _LENT_APART: Any = _LENT | {"forceinline": False}
@@ -97,7 +97,7 @@ def when(function: Body, *kinds: type) -> Callable[[F], F]:
     return register
 
 
-#: Bodies of functions by how many arguments they take; a loop would have to look at the arguments.
+#: Bodies of functions by their number of arguments; a loop over arguments would not compile.
 _FORWARDED: dict[int, Callable[[Body], Body]] = {
     1: lambda function: lambda wrapper: function(wrapper[0]),
     2: lambda function: lambda wrapper, a: function(wrapper[0], a),

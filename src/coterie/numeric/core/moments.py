@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from .checks import require
 from .generic import no_refcount
 
-#: How many standard deviations off a value may count as.
+#: The number of standard deviations at which deviations are clipped.
 FAR = 12.0
-#: What the z-score of a feature is at most.
+#: The maximum of the z-score of a feature.
 LIMIT = 5.0
 
 
@@ -47,10 +47,10 @@ class Moments(NamedTuple):
     high_weight: float
 
 
-#: The moments of no value; how many numbers they are.
+#: The moments before the first value, and their number.
 NOTHING = Moments(*(0.0,) * 7)
 WIDTH = len(NOTHING)
-#: Where a row of moments has the first value or the least, and its weight.
+#: The indices of the smallest value in a row of moments, and of its weight.
 LOW, LOW_WEIGHT = Moments._fields.index("low"), Moments._fields.index("low_weight")
 
 
@@ -147,7 +147,7 @@ def from_saved(saved: Any, n: int) -> NDArray[np.float64]:
     rows = np.array(saved, np.float64)
     require(rows.shape == (n, WIDTH), f"moments has the shape {rows.shape}; expected {(n, WIDTH)}")
     sound = bool(np.isfinite(rows).all()) and _are_moments(rows)
-    require(sound, "moments are not finite, or weights or squares among them negative or of nothing")
+    require(sound, "moments are not finite, or have negative weights or squares, or a zero weight with other sums")
     return rows
 
 

@@ -11,7 +11,7 @@ from .arithmetic import gaussian
 from .generic import compiled
 from .records import Rows
 
-#: Sums that are smaller than what rounding makes of their terms are zero: so many times the sum of the terms' sizes.
+#: Sums below this fraction of the sum of their absolute terms are rounding, and are set to zero.
 ROUNDING = 1e-13
 
 

@@ -66,7 +66,7 @@ class Support(NamedTuple):
         """Raise ValueError for more support vectors than slots, and for unknown tasks or groups."""
         require_counts("counts", self.counts, 5)
         slots, n = len(self.tasks), int(self.counts[SIZE])
-        require(n <= slots, f"{n} support vectors do not go into {slots} slots")
+        require(n <= slots, f"{n} support vectors do not fit into {slots} slots")
         for name, array in (("births", self.births), ("coefficients", self.coefficients)):
             require_shape(name, array, slots)
         levels = bounds.paths.shape[1]

@@ -1,9 +1,9 @@
 """The inverse of a Gram matrix, extended or reduced by one vector: O(B²) each.
 
-With C the inverse of the Gram matrix H of the support vectors, k the kernel values of a new one with them and κ that
-with itself, a = C k are the coefficients of its projection and s = κ - k·a the squared norm of what is left. The
-inverse with it is C⁺ = [C + aa'/s, -a/s; -a'/s, 1/s]; what is left of vector j beside the others then has the squared
-norm 1/C⁺_jj and the projection -C⁺_:j / C⁺_jj.
+Let C be the inverse of the Gram matrix H of the support vectors, k the kernel values of a new vector with them, and κ
+its value with itself. Then a = C k are the coefficients of its projection, and s = κ - k·a is its squared distance from
+the span. The inverse with the new vector is C⁺ = [C + aa'/s, -a/s; -a'/s, 1/s]. Vector j has the squared distance
+1/C⁺_jj from the span of the others, and the projection -C⁺_:j / C⁺_jj.
 
 The time is dominated by moving C between caches. A replacement C + uu' - vv' therefore only stores u and v in
 ``waiting``; the next projection, which reads all of C anyway, applies the change. A mistake then reads and writes C

@@ -1,9 +1,8 @@
 """Models of tasks with separate features, and the loop over a block of rounds (CCG08 §6).
 
-In a round with the active task i, φ_i is its instance, and z = Σ_k R_ik φ_k the difference of instances whose margin is
-to be small: R = sqrt(b K)(I - 11'/K) asks each margin to be near the mean of all.
-F_u = v'P u and Q_uv = u'P v for the u and v among the φ_i and z of a block are all that is needed of it: a mistake in
-round t changes those of the rounds behind it by
+In a round with the active task i, φ_i is its instance, and z = Σ_k R_ik φ_k a difference of instances with a penalised
+margin: R = sqrt(b K)(I - 11'/K) draws each margin to the mean of all. The loop over a block needs only F_u = v'P u and
+Q_uv = u'P v for the u and v among its φ_i and z: a mistake in round t changes those of later rounds by
 
     Q_uv -= Q_uz Q_zv / (1 + Q_zz),        F_u += y Q_uφ - Q_uz F_z / (1 + Q_zz)    (with the new Q, the old F).
 """
@@ -210,7 +209,7 @@ class Rounds(NamedTuple):
         """Raise ValueError for more rounds than there is room for, or for unknown tasks or features."""
         require_counts("count", self.count, 1)
         slots, n = len(self.labels), int(self.count[0])
-        require(n <= slots, f"{n} rounds do not go into {slots} slots")
+        require(n <= slots, f"{n} rounds do not fit into {slots} slots")
         require_shape("factor", self.factor, slots, slots)
         require_shape("rows", self.rows, slots, bounds.features)
         for name in ("half", "gamma", "tasks", "births"):
@@ -219,7 +218,7 @@ class Rounds(NamedTuple):
             require_finite(name, array)
         for name in ("half", "gamma", "labels"):
             require_finite(name, getattr(self, name)[:n])
-        require((self.factor.diagonal()[:n] > 0).all(), "the factor is none of a positive definite matrix")
+        require((self.factor.diagonal()[:n] > 0).all(), "the factor is not that of a positive definite matrix")
         require_shape("owner", self.owner, bounds.features)
         require_within("owner", self.owner, 0, bounds.tasks - 1)
         require_within("tasks of rounds", self.tasks[:n], 0, bounds.tasks - 1)

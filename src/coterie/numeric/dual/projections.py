@@ -41,7 +41,7 @@ from .inverses import apply_waiting, border, cheapest, inverse_of, project, repl
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-#: An inverse Gram matrix is computed anew after so many changes a support vector, and never after fewer than this.
+#: An inverse Gram matrix is recomputed after this many changes per support vector, and at least this many changes.
 FRESH, FEWEST = 16, 64
 #: Instead of a slot: the vector is not to be stored; the inverse has lost its digits.
 NOWHERE, WORN_OUT = -1, -2
@@ -87,10 +87,10 @@ class Projected(NamedTuple):
 class SharedByGroups(NamedTuple):
     """mtbprj-2 (CC12 Algorithm 2) for M of nested groups: H is the Gram matrix of the kernel alone, beta = M raw.
 
-    ``raw`` has a row for every task that has moved, ``row`` the place of a task's, -1 for none, ``owner`` the task of a
-    row, ``taken`` how many there are; ``sums`` has a row for every group with the sum of its tasks' raw rows,
-    ``scaled`` that of the rows times the task's own weight, and ``squares`` the sum over all tasks of the square of the
-    latter. ``above`` is the group that a group lies in, -1 for none.
+    ``raw`` has a row for every task with an update, ``row`` the row number of a task, -1 for none, ``owner`` the task
+    of a row, and ``taken`` the number of rows. ``sums`` has a row for every group with the sum of its tasks' raw rows,
+    ``scaled`` the sum of the rows times the task's own weight, and ``squares`` the sum over all tasks of the square of
+    that. ``above`` is the parent of a group, -1 for none.
     """
 
     size: int

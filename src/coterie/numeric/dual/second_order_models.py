@@ -5,8 +5,8 @@ move at t changes the later records of its block by
 
     f_u += Q_ut (y_t - f_t) / (r_t + Q_tt),        Q_uv -= Q_ut Q_tv / (r_t + Q_tt),
 
-r_t being the noise of its label. Records, weights and support vectors are not needed on the way: the model absorbs the
-records moved on at the end of the block, by matrix products.
+r_t being the noise of its label. The loop needs no records, weights or support vectors; the model absorbs the records
+with an update at the end of the block, by matrix products.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Shares = Callable[[Codes, Codes], Matrix]
 #: M between the tasks of a model's rows and those of some records, a row a record, and its diagonal for the records.
 Pairs = tuple[Matrix, Matrix]
 
-#: The primal form keeps a square matrix of the weights; beyond so many bytes it is refused.
+#: The maximum number of bytes of the square matrix of the primal form.
 LARGEST = 2**33
 #: Records of unseen tasks whose variances are computed at once.
 ROWS = 128
@@ -114,7 +114,7 @@ class FullPrimal(NamedTuple):
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
         """Resize the model to this many tasks and features, under the current M: O((K d)³) if M has ``changed``.
 
-        Otherwise features and then tasks are put beside those that there are: O((K d)²) and O(d (K d)²).
+        Otherwise only new features and then new tasks are added: O((K d)²) and O(d (K d)²).
         """
         check_size(tasks * features)
         M = _between_all(shares, tasks)
@@ -273,7 +273,7 @@ class Bordered(NamedTuple):
         """Raise ValueError for more support vectors than slots, unknown tasks, or numbers that are not finite."""
         require_counts("count", self.count, 1)
         slots, n = len(self.alpha), int(self.count[0])
-        require(n <= slots, f"{n} support vectors do not go into {slots} slots")
+        require(n <= slots, f"{n} support vectors do not fit into {slots} slots")
         require_shape("factor", self.factor, slots, slots)
         require_finite("factor", self.factor[:n, :n])
         for name in ("alpha", "beta", "labels", "noise"):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from numba import typeof
 
-#: The calls with one model before the code for its types is found, which takes as long as so many calls.
+#: The number of calls with one model before the code for its types is looked up, which takes as long as these calls.
 PATIENCE = 20
 
 

@@ -27,7 +27,7 @@ from .round import Extent, FitTable, add, ready
 
 #: What G begins with, and the least L.
 START, LEAST = 1e-6, 1e-8
-#: How far from a weight its θ, G and R are.
+#: The offsets of θ, G and R from their weight.
 SUM, GAINED, REWARD = 1, 2, 3
 #: Numbers of a weight: w, θ, G and R.
 NUMBERS = 4

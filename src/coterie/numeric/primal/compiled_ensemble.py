@@ -1,8 +1,8 @@
 """Members of an ensemble that learn in one loop, with their numbers of a weight next to each other.
 
-A row of ``tasks`` has the numbers of all members that keep something for a task, the one row of ``groups`` those of all
-members that share something; so a feature's numbers come into cache together. A member is one of three kinds, each of
-which does to its numbers, bit for bit, what its own file says:
+A row of ``tasks`` has the numbers of all members with weights per task, the one row of ``groups`` those of all members
+with shared weights, so that a feature's numbers are next to each other in the cache. A member is of one of three kinds,
+with the same updates, bit for bit, as in its own file:
 
 =========== ==================================== ============================= ======================================
 kind        file                                 numbers of a weight           ``settings``
@@ -12,8 +12,8 @@ kind        file                                 numbers of a weight           `
 ``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth
 =========== ==================================== ============================= ======================================
 
-The kind is a number and not a type, so that whatever members there are, the same compiled code learns them. Up to two
-models with mixed effects, :mod:`.kalman_filter`, come behind these members; each has arrays of its own.
+The kind is a number and not a type, so that the same compiled code learns all combinations of members. Up to two models
+with mixed effects, :mod:`.kalman_filter`, follow these members; each has its own arrays.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from .round import (
     summed_margin,
 )
 
-#: A difference that is so small beside what it is of is rounding: it counts as zero, so that ties are ties.
+#: A difference below this fraction of its terms is rounding, and is set to zero, so that ties stay ties.
 ROUNDING = 1e-14
 
 
@@ -124,7 +124,7 @@ def reweigh(levels, group, weight, clock):
 
 @compiled
 def count_arrivals(arrivals, i, s):
-    """Count the tasks up to i, which appear by round s of the block: O(levels) each."""
+    """Count tasks up to number i, new by round s of the block, as members of their groups: O(levels) each."""
     levels, clock = arrivals.levels, arrivals.rounds + s
     # tasks are numbered in the order of their first records, so those up to i have arrived
     for task in range(arrivals.counted[0], i + 1):

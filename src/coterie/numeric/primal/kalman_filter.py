@@ -102,11 +102,11 @@ class MixedEffects(NamedTuple):
     """The state of one mixed-effects member.
 
     ``priors`` are the prior variances of the shared constant and slopes, ``ridges`` the prior precisions of a task's
-    own; ``kept`` are the factors by which precisions of a task's own and of shared weights are forgotten; ``logistic``
+    own; ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic``
     is 1 for labels of two classes, 0 for numbers. ``clock`` has the number of features seen, ``LIMIT + 1`` if there
     were more than the limit. ``weights`` and ``precisions`` (K, c)
     are v_k and 1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their own. A ridge of 0 stands for a prior variance
-    of 0. ``noise`` has the sum of e² / (r + s²) of numbers and how many there were, beginning with one of 1.
+    of 0. ``noise`` has the sum of e² / (r + s²) of numbers and their count, starting with one of 1.
     """
 
     priors: Any

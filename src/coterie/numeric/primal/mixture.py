@@ -6,12 +6,12 @@ numbers, y the label, and a Gaussian of mean m and covariance P over the factors
     f = m · x,    q = x'Px,    tau = 1 / (1 + exp(y f + tau q)),    m += tau y P x,    P⁻¹ += tau (1 - tau) x x':
 
 m becomes the minimum of ln(1 + exp(-y m · x)) and of half the squared distance from where it was, in the metric P⁻¹,
-which then gains the curvature there. As tau is the slope where the step leads, not where it starts, no step goes too
-far, however large the margins are. A record of weight w is one whose loss is w times as large,
+which then gains the curvature there. Because tau is the slope at the end of the step and not at its start, steps do not
+overshoot, even for large margins. A record of weight w has w times the loss,
 
     tau = 1 / (1 + exp(y f + w tau q)),    m += w tau y P x,    P⁻¹ += w tau (1 - tau) x x',
 
-and whose 0/1 losses are. An expert with the margin NaN has left, and counts for nothing.
+and w times the 0/1 losses. An expert with the margin NaN has stopped, and has no weight.
 """
 
 from __future__ import annotations

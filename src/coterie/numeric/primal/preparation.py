@@ -28,16 +28,16 @@ from coterie.numeric.core.moments import LOW, LOW_WEIGHT, WIDTH, count, is_const
 #: Columns of ``Preparing.columns``: the records that do not count for a feature, because they came before it or have a
 #: missing value in its place; its second column or -1; 1 if the second column holds its value, 0 if its presence.
 UNCOUNTED, SECOND, SWAPPED = 0, 1, 2
-#: How much less the squared z-score counts for a name that hardly any record has: value² = z² / (1 + RARE · (1 - ρ)).
+#: The strength of the shrinkage of z-scores of rare names: value² = z² / (1 + RARE · (1 - ρ)).
 RARE = 8.0
 
 
 class Preparing(NamedTuple):
     """The preprocessing of records with named features.
 
-    ``before`` has room for the moments that a record changes, ``constant`` is the feature of the constant or -1, and a
-    record of another number of entries than ``width`` cannot be prepared unless that is 0. Then names may be absent:
-    ``records`` holds the number of records learned, and a row of ``columns`` what a feature needs to count absences.
+    ``before`` stores the moments that a record changes, and ``constant`` is the feature of the constant or -1. Records
+    must have ``width`` entries, unless that is 0. Then names may be absent: ``records`` has the number of learned
+    records, and a row of ``columns`` counts the absences of a feature.
     """
 
     moments: Any

@@ -29,9 +29,9 @@ from .exponential import exponential, exponential_column, log_trace_exponential,
 
 Matrix = NDArray[np.float64]
 
-#: M may grow to so many times its start where moves are spread by M itself: beyond that one move outweighs all before.
+#: The maximum factor of M over its start if M itself multiplies updates: beyond it one update outweighs all before.
 GROWTH = 1e6
-#: Where the mean step is kept, M may grow as far as its square can be summed.
+#: The maximum entry of M if the mean step is constant; the sum of its squares must be finite.
 ROOM = 1e140
 
 
@@ -57,7 +57,7 @@ class RelationUpdate:
         return among(inverse, tasks)
 
     def untouched(self, first: float) -> float:
-        """Return the diagonal of an updated A⁻¹ at a task without weights; it was ``first`` before."""
+        """Return the diagonal entry of an updated A⁻¹ for a task with zero weights; it was ``first`` at the start."""
         return first
 
     def write_inverse(self, mean_step: int, inverse: Matrix) -> None:

@@ -1,23 +1,23 @@
 """The interface of models: the generic functions of the compiled loop, and the methods called from Python.
 
-A model is a named tuple of weights and of M as it comes in, and one file holds all of it. Its compiled side is bodies
-of these functions, given by ``when``:
+A model is a named tuple of weights and of the form of M, in one file with its functions. Its compiled side are bodies
+of these functions, registered by ``when``:
 
 =====================================  ==================================================================  ===========
-function                               asks                                                                default
+function                               purpose                                                             default
 =====================================  ==================================================================  ===========
 ``score(model, i, rows, t)``           margin of record t under the current weights of task i
-``report(model, i, rows, t, margin)``  margin that is told to the user                                     ``margin``
-``ready(model, i, rows, t)``           can task i move by record t: is M at hand, have the tables room?
-``add(model, i, c, rows, t)``          move by c times record t at task i, and all tasks through M
-``adapt(model)``                       let the relation learn from that move                               nothing
+``report(model, i, rows, t, margin)``  margin shown to the user                                            ``margin``
+``ready(model, i, rows, t)``           True if M is available and tables have room for an update
+``add(model, i, c, rows, t)``          add c times record t to task i, and to all tasks through M
+``adapt(model)``                       update the relation after that                                      nothing
 ``on_step_end(model)``                 end a round                                                         nothing
 ``skip(model)``                        end a round without a label                                         nothing
-``prefetch_record(model, i, rows, t)`` load what the round of record t will need, one round ahead          nothing
-``prefetch_task(model, i)``            load what says where the weights of task i are, before that         nothing
-``diagonal(model, i)``                 M_ii, for rules that measure the shortest move
-``predictive_variance(...)``           variance of margin and label, for rules that move by confidence
-``add_timed``, ``summed_margin``       what averages of weights need, see :mod:`.averaged`
+``prefetch_record(model, i, rows, t)`` prefetch the weights for record t, one round ahead                  nothing
+``prefetch_task(model, i)``            prefetch the places of the weights of task i, before that           nothing
+``diagonal(model, i)``                 M_ii, for rules with the shortest step
+``predictive_variance(...)``           variance of margin and label, for rules with confidence
+``add_timed``, ``summed_margin``       for averages of weights, see :mod:`.averaged`
 =====================================  ==================================================================  ===========
 
 Its Python side is the methods of :class:`Model`. Kinds that keep a row for every task and every group have most of both
@@ -38,7 +38,7 @@ from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.generic import forward, generic, when
 
 Weights = NDArray[np.floating[Any]]
-#: Gives a table room for so many rows and features; records may be dense.
+#: Enlarges a table to a number of rows and of features; the flag is True for dense records.
 FitTable = Callable[[Any, int, int, bool], Any]
 
 

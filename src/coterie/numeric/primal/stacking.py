@@ -1,9 +1,9 @@
 """Stacking of several regressors: their weights, and the standard deviation of predictions.
 
 The prediction is Σ_a v_a f_a with members' predictions f_a, each clipped to the range of the labels so far. The weights
-v ~ N(1/S, P) learn as :mod:`.gaussian` has it, with P = I a priori and unit noise; precisions halve after ``HALF_LIFE``
-more labels. Members that left have the prediction NaN; they are the last ones, and v is then what it is given that
-their weights are 0.
+v ~ N(1/S, P) are updated by :mod:`.gaussian`, with P = I a priori and unit noise; precisions halve after ``HALF_LIFE``
+more labels. Stopped members, which are the last ones, have the prediction NaN; v is then conditioned on their weights
+being 0.
 
 A record of weight w counts as w records in all sums, in numbers of labels, and in residuals; one of weight 0 is
 predicted and not learned.
@@ -44,9 +44,9 @@ BINS, REACH = 128, 6.4
 class Residuals(NamedTuple):
     """Running squared residuals, from which the standard deviation of a prediction is computed.
 
-    ``ages`` (AGES, 2) has their number and their sum by how many labels of the task were known, ``tasks`` (K, 2) their
-    number and the sum of r² / e, e being the mean of that age; ``bins`` (AGES, BINS) counts residuals over their
-    spreads, each age apart: what is left of a task's intercept, and noise, are of different shapes.
+    ``ages`` (AGES, 2) has their number and their sum by the number of known labels of the task (its age), ``tasks``
+    (K, 2) their number and the sum of r² / e, e being the mean of that age; ``bins`` (AGES, BINS) counts residuals over
+    their spreads for each age, because errors of a task's intercept and noise have different distributions.
     """
 
     ages: Any
@@ -101,7 +101,7 @@ class Stacking(NamedTuple):
         self.last.check("the last step", members)
         require_shape("range of labels", self.extremes, 2)
         require_within("range of labels", self.extremes, -LARGEST, LARGEST)
-        require(self.extremes[0] <= self.extremes[1], "the range of labels is none")
+        require(self.extremes[0] <= self.extremes[1], "the range of labels is invalid")
         require_shape("spread by age", self.spread.ages, AGES, 2)
         require_shape("spread of tasks", self.spread.tasks, None, 2)
         require_rows("spread of tasks", self.spread.tasks, tasks)
@@ -287,8 +287,8 @@ def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, las
 
     ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
     ``predictions`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted;
-    those of the first ``n_predicted`` records are from an earlier run. Zeros stand for predictions that are not known:
-    such records are judged by what would be predicted when the label comes. There are no columns if no label is late.
+    those of the first ``n_predicted`` records are from an earlier run. Zeros mean unknown predictions; such records are
+    predicted when the label arrives. There are no columns without delayed labels.
     """
     delay = tasks.size - last
     work = allocate_work(model)

@@ -28,7 +28,7 @@ class Moves(NamedTuple):
     step_sizes: Any
 
 
-#: Weights are prefetched one round ahead, and what says where they are so many rounds ahead.
+#: Weights are prefetched one round ahead, and their places this many rounds ahead.
 AHEAD = 4
 
 

@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
     known : ndarray of int32, shape (room, 2)
         The pair of each column.
     used : ndarray of int64, shape (1,)
-        How many columns there are.
+        The number of columns.
     """
 
     cells: NDArray[np.int64]
@@ -78,10 +78,10 @@ def _column(pairs, i, j, resize):
 def cross(pairs, left, right, constant, unit, resize, values, features, starts, unknown):
     """Write the products of one sparse vector with each of several: values x_i · a_j in the columns of (i, j).
 
-    Features of the right below 0 are unknown, and pairs without a column are left out unless they get one. Then comes 1
-    in the column ``constant``, if that is not below 0, and every record comes to unit length if asked. There must be
-    room for all pairs. If ``unknown`` has room, the squared length of what is left out of each record is written there,
-    and counts in its length.
+    Features of the right below 0 are unknown, and pairs without a column are left out, unless ``resize`` adds one. Then
+    comes 1 in the column ``constant``, if that is not below 0; with ``unit`` every record is scaled to unit length.
+    There must be room for all pairs. If ``unknown`` has room, the squared length of the products left out of each
+    record is written there, and counts in its length.
     """
     # ‖x ⊗ a‖² = ‖x‖² ‖a‖², so what is left out follows without its products
     n, squares = 0, _squares(left.values, left.starts[0], left.starts[1])

@@ -16,22 +16,21 @@ from coterie.numeric.core.hashing import FNV_OFFSET, fnv1a, mix
 if TYPE_CHECKING:
     pass
 
-#: So many names are kept at most, a power of two.
+#: The maximum number of names, a power of two.
 MOST = 65_536
 
-#: Texts and rows of so many records are looked through for names, then those of every 16th: a look at a table that
-#: is in no cache takes as long as reading the word, and what matters comes often.
+#: Names are collected from texts and rows of the first records, then of every 16th record: a lookup outside of the
+#: cache takes as long as reading the word, and important names occur often.
 FIRST, STRIDE = 10_000, 16
 
 
 class NameTable(NamedTuple):
     """The full hashes of the stored names, and their positions in the text.
 
-    ``cells`` holds them in open addressing by column, the last bits of a hash, 0 where there is none, so that a look at
-    one number tells whether a name is the one that is known; ``shared`` says of which of their columns another name was
-    met. Both have no room where no names are to be kept. ``hashes`` has them in the order in which they came, and
-    ``place`` where they were in the text just read: beginning and end, and those of what they are prefixed by.
-    ``counts`` is how many names there are, how often there was no room, and how many records came before these.
+    ``cells`` has the hashes in open addressing by column (the last bits of a hash), 0 if free, so that one comparison
+    recognises a known name; ``shared`` is True for columns with other names, too. Both are empty if names are not
+    stored. ``hashes`` has them in order of appearance, and ``place`` their positions in the text just read: start and
+    end, and those of their prefix. ``counts`` has the number of names, of names without room, and of earlier records.
     """
 
     cells: Any

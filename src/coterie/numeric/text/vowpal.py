@@ -170,8 +170,8 @@ def _read_feature(data, i, stop, state):
 def _read_unusual(data, i, stop, state, scale, unnamed):
     """Read a feature without a name, or with a text value, as `_read_feature` does; NaN for others.
 
-    A number without a name is called by how many ``unnamed`` ones came before it, and its name ends where it begins.
-    Text makes the name ``name:text``, or ``0:text``: so Vowpal Wabbit has it, which counts no text.
+    The name of a number without a name is the count ``unnamed`` of earlier ones, and ends where it begins. Text has the
+    name ``name:text``, or ``0:text`` without a name, as in Vowpal Wabbit, which does not count texts.
     """
     end, colon = _word_end(data, i, stop)
     # the name; without one the text stands for feature 0 of its namespace

@@ -105,7 +105,7 @@ when(stretch, ShortestStep)(
 
 @compiled
 def _report(mean, potential, coefficients, pasts, values, products):
-    """Return the public margin of a record with these products."""
+    """Return the margin shown to the user: that of the current weights, or of their mean."""
     if mean == 0:
         return margin_of(potential, products)
     total, size = 0.0, 0.0

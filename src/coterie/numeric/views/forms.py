@@ -58,14 +58,14 @@ def edges_of(widths: Widths) -> NDArray[np.int64]:
 def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
     """Raise ValueError for rows of another number of records, or of wider views."""
     if isinstance(rows, DenseViews):
-        require(np.array_equal(rows.edges, edges_of(widths)), "views lie elsewhere than their widths say")
+        require(np.array_equal(rows.edges, edges_of(widths)), "the places of views do not match their widths")
         require_shape("records of views", rows.values, n, int(rows.edges[-1]))
         return
     K, starts = len(widths), rows.starts
     require_shape("starts of views", starts, n * K + 1)
     require_shape("features of views", rows.features, len(rows.values))
     ends = starts[0] == 0 and starts[-1] == len(rows.values)
-    require(ends and (starts[1:] >= starts[:-1]).all(), "the entries of views are not one behind another")
+    require(ends and (starts[1:] >= starts[:-1]).all(), "the starts of views are not in order")
     # every entry against the width of its own view
     most = np.repeat(np.tile(np.asarray(widths, np.int64), n), np.diff(starts))
     require_within("features of views", rows.features, 0, np.inf)

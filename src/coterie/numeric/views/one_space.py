@@ -143,7 +143,7 @@ def paired(store, A, B):
 
 @generic
 def write_weights(store, F):
-    """Write W by the factor."""
+    """Recompute W = F V from the factor F."""
 
 
 # whichever of K × K and d × d is smaller: V (V'V)^(p-1) = (VV')^(p-1) V, FOR09 (3.1.11)

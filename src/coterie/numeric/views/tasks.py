@@ -1,8 +1,8 @@
 """Tasks as views: the matrix Perceptron on records with one view, that of their task.
 
-V holds the sum of the moves of each task, a column each, and W = V F is what predicts, F = Tr(G^p)^(1/p - 1) G^(p - 1)
-with G = V'V. So a move changes one column of V, and F all others of W: F is the M of a learned relation, G its Gram
-matrix, and V is what the table of weights holds.
+The columns of V are the sums of updates of each task. Predictions use W = V F with F = Tr(G^p)^(1/p - 1) G^(p - 1) and
+G = V'V. So an update changes one column of V, and through F all columns of W: F is the M of a learned relation, G its
+Gram matrix, and V is stored in the table of weights.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ for _kind in (RowMajor, RowMajorPairs, RowMajorMany, FeatureMajor):
 
 # -- one feature of all rows -------------------------------------------------------------------------------------------
 
-#: Of how many entries later the weights of all rows are asked for, how many of them, and how many lie in a cache line.
+#: Weights are prefetched this many entries ahead, for this many rows at most; and the weights of a cache line.
 _LATER, _FIRST, _LINE = 8, 128, 8
 
 

@@ -20,7 +20,7 @@ from .dense import RowMajor, RowMajorMany, RowMajorPairs
 from .sparse import Sparse, SparseMany, SparsePairs, copy_weights, count_weights
 from .table import Part, Table, Weights
 
-#: The kinds of tables, dense and sparse, by how many numbers a weight has, and those for any number.
+#: The kinds of tables, dense and sparse, by the number of numbers per weight, and the kinds for any number.
 TABLES: dict[int, tuple[Any, Any]] = {1: (RowMajor, Sparse), 2: (RowMajorPairs, SparsePairs)}
 MANY: tuple[Any, Any] = RowMajorMany, SparseMany
 

@@ -44,14 +44,14 @@ from .table import (
 #: Blocks have 2**k buckets, k below this: a row has fewer than 2**31 cells.
 ORDERS = 30
 
-#: Rows are moved together when more than one cell in so many is no row's.
+#: Rows are compacted when more than one cell in this many belongs to no row.
 GAPS = 5
 
 #: Arenas for more cells than a few come from the system as pages that take no memory before they are written to; up to
 #: many, 256 MiB of doubles, there are so many to begin with that a table is copied once on the way.
 FEW_CELLS, MANY_CELLS = 2**16, 2**24
 
-#: A file's table is given room for at most so many times the cells that it takes, or that a small one has.
+#: The maximum room of a table from a file, as a multiple of its cells; and the cells of a small table.
 MOST_ROOM, FEW_ROOM = 64, 512
 
 
@@ -177,8 +177,8 @@ class _SparseTable(Table):
     def _roomy_arena(self, cells: int) -> tuple[Weights, NDArray[Any]]:
         """Make an arena several times larger than its content, because untouched memory costs nothing.
 
-        A small one takes some, for it may be where something else was. A system that promises no more memory than there
-        is is asked for less when it refuses; what others ask of it meanwhile it may refuse as well.
+        A small arena is enlarged less, because its memory may have been used before. If the system refuses the large
+        allocation, as without overcommitment, smaller ones are tried.
         """
         most = max(4, min(64, MANY_CELLS // cells)) if cells > FEW_CELLS else 2
         for times in (most, most // 2):
@@ -186,7 +186,7 @@ class _SparseTable(Table):
                 return _arena(times * cells, self.line)
         return _arena(cells, self.line)
 
-    # -- how it is kept
+    # -- storage
 
     @property
     def line(self) -> int:
@@ -235,7 +235,7 @@ class _SparseTable(Table):
         line = bucket_places(numbers)
         require(
             filled.size >= line and filled.size % line == 0,
-            f"an arena of {filled.size} numbers has no cells",
+            f"an arena of {filled.size} numbers is not a whole number of buckets",
         )
         cells = 4 * (filled.size // line)
         arena = _restored(filled, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)), line)
@@ -263,10 +263,8 @@ class _SparseTable(Table):
         ends = start[owners] + size[owners]
         # owners are in the order of their blocks, so neighbours are all that can overlap
         require((ends[:-1] <= start[owners][1:]).all(), "two rows of a sparse table overlap")
-        require(_is_empty(self.widened()), "the bucket that belongs to nobody is not empty")
-        require(
-            _finds_all(self.widened(), MOST_FEATURES), "a weight of a sparse table lies where it would not be found"
-        )
+        require(_is_empty(self.widened()), "bucket 0, which no row owns, is not empty")
+        require(_finds_all(self.widened(), MOST_FEATURES), "a weight of a sparse table cannot be found at its place")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy the arena once, so that both views of the copy share it, too."""
@@ -315,7 +313,7 @@ class Sparse(namedtuple("Sparse", "values features start size count used free"),
     The feature of cell c of bucket b is at place 8b + 2c of ``features``, its weight at place 8b + 2c + 1 of
     ``values``, the two arrays being one piece of memory. A bucket, of doubles a cache line, fills from its first cell
     on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on; ``count[r]`` are taken, at most five of
-    eight. Bucket 0 belongs to nobody and stays empty: rows without cells look there, and so does whoever finds nothing.
+    eight. Bucket 0 belongs to no row and stays empty: rows without cells, and searches without a result, end there.
 
     The arena is in use up to cell ``used[0]``, with ``used[1]`` unused cells before it; the rest is zero and, in a
     large arena, not allocated before it is written to. ``free[k]`` is the first bucket of a free block of 2**k buckets,

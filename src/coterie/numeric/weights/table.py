@@ -1,19 +1,19 @@
 """Tables of weights, one row of numbers per task or group: the interface of all layouts.
 
 A kind of table is a named tuple of arrays, and kinds that are alike share a file: ``dense``, ``sparse``.
-Some hold several numbers a weight: a second one, such as a sum of squared gradients, and more lie beside each weight,
-where they are in cache when the weight moves.
+Some have several numbers per weight: a second one, such as a sum of squared gradients, and more are stored next to each
+weight, so that an update finds them in the cache.
 
-**In compiled code** a kind gives bodies to these functions, and learners use nothing else of it. It must have a body of
-``find_weight``; the others have defaults that fit a table in which every weight has a place:
+**In compiled code** a kind has bodies of these functions, and learners use nothing else of it. ``find_weight`` is
+required; the others have defaults for tables in which every weight has a place:
 
 ================================ =======================================================================================
 ``find_weight(table, row, j)``   address of a weight in ``table.values``, or that of some zero if it is not stored
 ``get_or_insert(table, row, j)`` address of a weight, which is stored from now on
 ``reserve(table, row, ...)``     makes room for the weights of a record before they are inserted; False if there is none
-``touch``, ``prefetch_row``      load what a record needs of a row; ask for it a round ahead
+``touch``, ``prefetch_row``      load the weights of a record in a row; prefetch them a round ahead
 ``offset_of(table, n)``          distance from a weight to its n-th number
-``numbers_of(table)``            how many numbers a weight has, itself included
+``numbers_of(table)``            the number of numbers per weight, including the weight
 ``get_value``, ``set_value``     read and write the number at an address (tables that fade scale it)
 ``multiply(table, factor)``      scales every stored number
 ================================ =======================================================================================
@@ -98,7 +98,7 @@ class Table(ABC):
         Raises
         ------
         ValueError
-            If rows lie where none can.
+            If a row has an impossible place.
         """
         return cls(**saved)
 
@@ -162,8 +162,8 @@ def reserve(table, row, rows, t):
 def touch(table, row, rows, t):
     """Load the part of a row that a record needs; return a value that is never -2.
 
-    A probe branches on what it has loaded, so a processor waits for the memory once an entry; loads that nothing
-    depends on overlap. On text this halves the time of a sparse row.
+    Each probe branches on a loaded value, so the processor waits for memory once per entry; these loads have no
+    dependent branches and overlap. On text this halves the time of a sparse row.
     """
 
 
@@ -276,7 +276,8 @@ def read_entries(table, n, weights):
 class Second(NamedTuple):
     """The second numbers of a table as a table, in the same memory.
 
-    It has room where the first numbers have, and holds what they have claimed: they must be moved first.
+    It has room for the features of the first numbers, and values for the weights that these have inserted; update the
+    first numbers before it.
     """
 
     values: Any
