@@ -94,6 +94,18 @@ def test_every_public_name_is_documented_and_has_an_example():
     assert [name for name, value in classes.items() if ">>>" not in value.__doc__] == []
 
 
+def test_docstrings_state_the_defaults_of_parameters():
+    """As scikit-learn has it: ``name : type, default=value``, unless the default is None."""
+    for name, value in public.NAMES.items():
+        parameters = inspect.signature(value).parameters
+        sections = re.split(r"\n\n(?=\w[\w ]*\n-+\n)", inspect.cleandoc(value.__doc__))
+        listed = next((section for section in sections if section.startswith("Parameters\n")), "")
+        for argument, stated in re.findall(r"^(\w+) : .*?(?:, default=(.*))?$", listed, re.MULTILINE):
+            default = parameters[argument].default if argument in parameters else None
+            if default not in (None, inspect.Parameter.empty):
+                assert stated == repr(default).replace("'", '"'), f"{name}: {argument}"
+
+
 def test_every_command_shown_exists():
     for line in shown_commands():
         words = shlex.split(re.split(r" [|>] ", line)[0], comments=True)

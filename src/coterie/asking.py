@@ -59,7 +59,7 @@ class Margin(_BaseProbability):
 
     Parameters
     ----------
-    c : float > 0
+    c : float > 0, default=0.3
         The size of the margin with probability 1/2. 0.3 suits margins that are log-odds
         (:class:`coterie.MultitaskLogistic`, :class:`coterie.AdaptiveSharingClassifier`) and those of
         :class:`coterie.MultitaskAROW`. It is in the unit of margins, and those of a Perceptron grow with the number of
@@ -112,10 +112,10 @@ class RelationRow:
 
     Parameters
     ----------
-    scale : float > 0
+    scale : float > 0, default=1.0
         The paper has 1. A starts at I/K and updates are shared by A⁻¹, so b starts at 1/K and margins are of size K:
         K² makes both equally large.
-    of : {"A", "Ainv"}
+    of : {"A", "Ainv"}, default="A"
         The matrix of the row: A, or A⁻¹, by which updates are shared. For a relation with ``role="Ainv"``, A⁻¹ is the
         matrix that is updated, which the paper calls A.
 

@@ -69,7 +69,7 @@ class RandomRemoval(_BaseBudget):
     ----------
     size : int >= 1
         B, the maximum number of support vectors.
-    seed : int
+    seed : int, default=0
         The seed of the evictions.
 
     Raises
@@ -107,7 +107,7 @@ class Forgetron(_BaseBudget):
     ----------
     size : int >= 1
         B, the maximum number of support vectors.
-    variant : {"corrected", "printed"}
+    variant : {"corrected", "printed"}, default="corrected"
         ``"printed"`` has the constants of CC12 (3), for which the bound does not hold: b = 2 c sigma, and mu times
         sigma.
 
@@ -187,7 +187,7 @@ class Projection(_BaseBudget):
     ----------
     size : int >= 1
         B, the maximum number of support vectors.
-    eta : float > 0
+    eta : float > 0, default=0.01
         The distance from the span of the others above which a vector is added.
 
     Raises
@@ -230,9 +230,9 @@ class Projectron(_BaseBudget):
 
     Parameters
     ----------
-    eta : float > 0
+    eta : float > 0, default=0.01
         The distance from the span of the others above which a vector is added.
-    plus : bool
+    plus : bool, default=False
         True to update on margin errors, too.
 
     Raises

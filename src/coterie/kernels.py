@@ -81,9 +81,9 @@ class Polynomial(_Algebra):
 
     Parameters
     ----------
-    degree : int >= 1
+    degree : int >= 1, default=2
         The degree.
-    coef0 : float >= 0
+    coef0 : float >= 0, default=1.0
         The weight of lower degrees. With a negative one the function is not positive semidefinite.
 
     Raises
@@ -127,7 +127,7 @@ class Gaussian(_Algebra):
 
     Parameters
     ----------
-    sigma : float > 0
+    sigma : float > 0, default=1.0
         The width, in the units of the records; :func:`~coterie.kernels.median_distance` is a good first value.
 
     Raises
@@ -298,7 +298,7 @@ class Scaled(_OfOne):
     ----------
     kernel : kernel
         The kernel; a precomputed one is not supported.
-    factor : float > 0
+    factor : float > 0, default=1.0
         The factor.
 
     Raises
@@ -649,9 +649,9 @@ def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0
     ----------
     X : array or sparse matrix, shape (n, d)
         Records.
-    pairs : int
+    pairs : int, default=10000
         The number of random pairs; all pairs if there are fewer.
-    seed : int
+    seed : int, default=0
         The seed of the pairs.
 
     Raises

@@ -53,7 +53,7 @@ class PNorm:
 
     Parameters
     ----------
-    p : float >= 2, or "auto"
+    p : float >= 2, or "auto", default="auto"
         2 is the Perceptron; large values suit problems with few relevant features. ``"auto"`` is 2 ln N for N weights,
         at least 2.
 
@@ -112,7 +112,7 @@ class ExponentiatedGradient:
 
     Parameters
     ----------
-    total : float > 0
+    total : float > 0, default=1.0
         The maximum of Σ |w_i|. It is a factor of all margins, and changes no decision.
 
     Raises

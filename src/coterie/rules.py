@@ -101,9 +101,9 @@ class PassiveAggressive(_BaseRule):
 
     Parameters
     ----------
-    C : float > 0
+    C : float > 0, default=1.0
         The largest update of one record; the plain PA ignores it. 0.03 to 0.1 suits few features, 0.3 to 1 text.
-    variant : {"0", "I", "II"}
+    variant : {"0", "I", "II"}, default="I"
         The formula of tau.
 
     Raises
@@ -267,12 +267,12 @@ class EpsilonInsensitive(_BaseRule):
 
     Parameters
     ----------
-    epsilon : float >= 0
+    epsilon : float >= 0, default=0.1
         The error without a loss; in :class:`coterie.MultitaskRegressor`, in standard deviations of the labels unless
         ``targets="as they are"``.
-    C : float > 0
+    C : float > 0, default=0.1
         The largest update of one record.
-    variant : {"0", "I", "II"}
+    variant : {"0", "I", "II"}, default="II"
         The formula of tau.
 
     Raises

@@ -163,10 +163,10 @@ def off_policy(
         The policy to evaluate: a :class:`coterie.Bandit`, with its exploration; the probabilities of the log's
         actions, shape (n, K), a list of n lists, or a frame whose columns are the actions; or a function of
         ``(x, actions, task)`` that returns those of one row.
-    estimator : {"dr*", "dr", "snips", "ips"}, default "dr*"
+    estimator : {"dr*", "dr", "snips", "ips"}, default="dr*"
         See :mod:`coterie.bandits.off_policy`. The intervals of all but the first may be much too narrow. The first
         needs the probabilities of all actions; if only those of the actions shown are logged, it becomes ``"dr"``.
-    level : float, default 0.95
+    level : float, default=0.95
         The coverage of the interval.
     predicted : array-like of shape (n, K), or model, optional
         The reward predicted for each action, made without the row's own reward; or a model with ``scores`` and
@@ -174,7 +174,7 @@ def off_policy(
     reward_range : (low, high), optional
         The smallest and the largest possible reward. The interval is cut to it, and is then known even if few rows
         determine the value. Not needed if rewards are all 0 or 1 and both occur.
-    for_new_tasks : bool, default False
+    for_new_tasks : bool, default=False
         Widen the interval of each estimator so that it is for new tasks like those of the log, by clustering rows by
         task. It is unknown with fewer than ten tasks.
 

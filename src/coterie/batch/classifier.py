@@ -34,7 +34,7 @@ class MultitaskKernelClassifier(BatchClassifier):
     ----------
     kernel, relation, alpha, filter
         See :class:`MultitaskKernelRidge`; the relation is between tasks.
-    coding : {"one-vs-all", "simplex"} or array of shape (n_classes, p)
+    coding : {"one-vs-all", "simplex"} or array of shape (n_classes, p), default="one-vs-all"
         The codes of the classes, sorted. Rows with several labels have one output of 0 and 1 for each.
     class_relation : relation, optional
         The relation between outputs, if all rows are of one task: the output kernel of ROS11. By default

@@ -64,7 +64,7 @@ class Tikhonov(Filter):
 
     Parameters
     ----------
-    alpha : float > 0
+    alpha : float > 0, default=1.0
         The strength of the regularisation, as in scikit-learn's ``KernelRidge``; the lambda of the lecture is alpha /
         n.
 
@@ -93,9 +93,9 @@ class IteratedTikhonov(Filter):
 
     Parameters
     ----------
-    alpha : float > 0
+    alpha : float > 0, default=1.0
         The alpha of each round, instead of the model's.
-    steps : int
+    steps : int, default=2
         The number of rounds; 1 is :class:`~coterie.batch.Tikhonov`.
 
     Notes
@@ -187,7 +187,7 @@ class NuMethod(Filter):
     ----------
     steps : int
         The number of steps; they smooth about as much as Tikhonov with alpha = largest / steps².
-    nu : float > 0
+    nu : float > 0, default=1.0
         The smoothness up to which the method is optimal.
 
     Examples

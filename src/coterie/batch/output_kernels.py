@@ -42,11 +42,11 @@ class OptimalOutputKernel:
 
     Parameters
     ----------
-    ridge : float > 0
+    ridge : float > 0, default=1e-06
         Keeps M positive definite; otherwise a round could not leave the span of the previous one.
-    tolerance : float > 0
+    tolerance : float > 0, default=1e-06
         The relative decrease of the objective below which the rounds end.
-    steps : int
+    steps : int, default=200
         The maximum number of rounds.
 
     Notes

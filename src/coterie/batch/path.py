@@ -119,7 +119,7 @@ def ridge_path(
     folds : None, int or array of shape (n,), optional
         None holds out one row at a time, with Tikhonov's filter only; a number splits the rows of each task into this
         many folds; an array has the fold of each row. For other filters every fold has its own spectrum.
-    seed : int
+    seed : int, default=0
         The seed of the split into folds.
 
     Returns

@@ -41,25 +41,25 @@ class MultitaskKernelRidge(BatchEstimator):
     relation : relation, optional
         The relation between tasks, by default ``MixedEffect(omega=0.5)``;
         :class:`~coterie.batch.OptimalOutputKernel` learns it.
-    alpha : float > 0
+    alpha : float > 0, default=1.0
         The strength of the regularisation, as in scikit-learn's ``KernelRidge``; the lambda of the lecture is
         alpha / n. Ignored if ``filter`` is set.
     filter : filter, optional
         Another regularisation: ``Landweber``, ``NuMethod``, ``CutOff``, ``IteratedTikhonov``.
-    risk : {"rows", "tasks"}
+    risk : {"rows", "tasks"}, default="rows"
         "rows" weighs every row the same (the 1/n risk), "tasks" every task: a row of a task of n_t rows then has weight
         n / (T n_t), T being the number of tasks that have rows (the risk Σ_t 1/n_t, scaled so that both agree for tasks
         of one size; (Q + lambda diag(n_t)) c = y with lambda = alpha T / n).
-    center : bool
+    center : bool, default=False
         Subtract the mean of y and add it again to predictions: one mean for all tasks of rows (and each output), or one
         a column.
-    solver : {"auto", "cholesky", "spectrum"}
+    solver : {"auto", "cholesky", "spectrum"}, default="auto"
         "auto" is the fastest that fits in memory.
-    dtype : {"float64", "float32"}
+    dtype : {"float64", "float32"}, default="float64"
         The type of the kernel matrix and of the coefficients.
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
-    new_task : {"grow", "raise"}
+    new_task : {"grow", "raise"}, default="grow"
         Predict tasks without training records by the relation to other tasks ("grow"), or raise ValueError ("raise").
 
     Attributes

@@ -31,11 +31,11 @@ class MultitaskSVC(BatchClassifier):
     ----------
     kernel, relation
         See :class:`MultitaskKernelRidge`.
-    C : float > 0
+    C : float > 0, default=1.0
         Weight of the losses.
-    tol : float > 0
+    tol : float > 0, default=1e-05
         Tolerance of LIBSVM's optimality conditions.
-    dtype : {"float64", "float32"}
+    dtype : {"float64", "float32"}, default="float64"
         Type of the coefficients; the machine is solved in 64 bits.
     task_column, new_task
         See :class:`MultitaskKernelRidge`.
@@ -106,9 +106,9 @@ class MultitaskSVR(BatchEstimator):
     ----------
     kernel, relation
         See :class:`MultitaskKernelRidge`.
-    C : float > 0
+    C : float > 0, default=1.0
         Weight of the losses.
-    epsilon : float >= 0
+    epsilon : float >= 0, default=0.1
         Errors up to it cost nothing.
     tol, dtype, task_column, new_task
         See :class:`MultitaskSVC`.

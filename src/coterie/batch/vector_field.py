@@ -213,7 +213,7 @@ class VectorFieldRidge(Parameters):
     kernel : kernel of fields, optional
         ``DivergenceFree``, ``CurlFree``, ``FieldMixture`` or ``Separable``;
         by default ``FieldMixture(mix=0.5, sigma=1.0)``.
-    alpha : float > 0
+    alpha : float > 0, default=1.0
         See :class:`MultitaskKernelRidge`.
 
     Attributes

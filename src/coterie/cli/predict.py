@@ -156,7 +156,7 @@ def predict_records(
         The probability with which numbers are to lie in their intervals, by default 0.9.
     threshold : float, optional
         The probability from which the larger of two labels is predicted, by default 0.5.
-    all_labels : bool, default False
+    all_labels : bool, default=False
         Add the probability of each label.
 
     Raises

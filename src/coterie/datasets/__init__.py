@@ -95,7 +95,7 @@ def flights(task: str = AIRCRAFT) -> Dataset:
 
     Parameters
     ----------
-    task : str
+    task : str, default="tailnum"
         The column that names the task: ``"tailnum"``, one of 4037 aircraft, ``"dest"``, one of 104 destinations, or
         another column of categories. The aircraft is never a feature; the others are, unless they are the task.
 

@@ -60,7 +60,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
     Parameters
     ----------
-    step : float > 0
+    step : float > 0, default=0.3
         The rate of the gradient members, see :class:`MultitaskRegressor`.
     fit_intercept, scale, log
         A constant feature, the scaling of numbers, and columns to take the logarithm of; see

@@ -33,10 +33,10 @@ class MultitaskAROW(LinearEstimator):
     ----------
     relation : relation of nested groups, optional
         The relation between tasks, by default :class:`HalfUpdate`.
-    r : float > 0
+    r : float > 0, default=10.0
         The noise of the labels, relative to the mean square of a record's entries: 3 for text, 10 in general, 30 for
         noisy labels.
-    covariance : {"diagonal", "full"}
+    covariance : {"diagonal", "full"}, default="diagonal"
         One variance per weight, or the full covariance P of all weights of all tasks, at first M ⊗ I. In the full
         form, with r relative to the record, margin f = w·φ and v = φ'Pφ, a record with y f < 1 updates
 

@@ -52,13 +52,13 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     Parameters
     ----------
-    b : float >= 0, or a sequence of them
+    b : float >= 0, or a sequence of them, default=1.0
         The strength of the similarity; 0 gives independent Perceptrons. With several values, such as (0, 1, 8), there
         is one learner for each, and their margins are weighted by their past mistakes, as in
         :class:`AdaptiveSharingClassifier`; this learns the strength online (CCG08 §8).
     kernels : kernel, or list or dictionary of kernels, optional
         One kernel for all tasks, or one per task, in the order of the tasks or by their labels. By default linear.
-    solver : {"auto", "primal", "dual"}
+    solver : {"auto", "primal", "dual"}, default="auto"
         The primal form keeps a (D, D) matrix, the dual one an (m, m) factor and the instances of the m rounds with a
         mistake. ``"auto"`` is dual, and without kernels goes over to the primal form when m reaches D.
     relation : relation, optional

@@ -50,7 +50,7 @@ class MultitaskLogistic(LinearEstimator):
     relation : relation of nested groups, optional
         The relation between tasks, by default :class:`HalfUpdate` (half of a step is shared). Relations that are not
         of nested groups, such as :class:`TaskGraph`, are not supported, because each group needs its own gradients.
-    step : float > 0 or "coin"
+    step : float > 0 or "coin", default=0.7
         The rate. 0.7 suits records of unit length; from 0.5 to 1 the mistakes differ by about one percent. ``"coin"``
         needs no rate: it updates by :class:`coterie.hypotheses.CoinBetting`, and takes twice the memory.
     fit_intercept, scale, log

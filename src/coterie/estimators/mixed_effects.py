@@ -106,9 +106,9 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
 
     Parameters
     ----------
-    random_intercept_variance : float >= 0
+    random_intercept_variance : float >= 0, default=1.0
         Prior variance of a task's own intercept, relative to that of the noise; 0 for none.
-    random_slope_variance : float >= 0
+    random_slope_variance : float >= 0, default=0.3
         Prior variance of each of a task's own slopes, likewise; 0 for random intercepts only, which take two numbers
         per task.
     intercept_variance, slope_variance : float >= 0
@@ -116,7 +116,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     half_life : float, or two of them, optional
         The number of records after which precisions beyond the prior count half. With two numbers, the
         first is for shared weights, the second, in records of the task, for a task's own weights.
-    many_features : {"raise", "gradient"}
+    many_features : {"raise", "gradient"}, default="raise"
         The behaviour if there are more than 127 non-zero features. ``"raise"`` raises ValueError. ``"gradient"``
         changes to the predictions of a :class:`MultitaskRegressor` with :class:`coterie.relations.Intercepts` that has
         learned from the first record on; the model then has no intervals and no variances.
@@ -208,9 +208,9 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
 
     Parameters
     ----------
-    random_intercept_variance : float >= 0
+    random_intercept_variance : float >= 0, default=1.0
         Prior variance of a task's own intercept, in squared log-odds; 0 for none.
-    random_slope_variance : float >= 0
+    random_slope_variance : float >= 0, default=0.1
         Prior variance of each of a task's own slopes; 0 for random intercepts only.
     intercept_variance, slope_variance : float >= 0
         Prior variances of the shared intercept and of each shared slope. Features are z-scores by default.

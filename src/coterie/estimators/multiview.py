@@ -84,7 +84,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
 
     Parameters
     ----------
-    p : float >= 1, or "auto"
+    p : float >= 1, or "auto", default=2.0
         The exponent; any real number. ``"auto"`` is ln min(d, K) for K views of d features, at least 1, so that the
         penalty of diversity is near the trace norm (CCG08 §7, the remark after Theorem 10); ln K with a kernel that is
         not linear. It grows with the number of features seen.
@@ -94,7 +94,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
         which together must be positive semidefinite; the products of a record's views with each other are checked.
         The kernel of ("left", "right") gets the left views first. Views may then have any sizes; between views of
         different sizes a kernel is a function of two arrays, of shapes (n, d_left) and (m, d_right).
-    average : bool
+    average : bool, default=False
         Predict by the mean of the weights before each round, the low-risk hypothesis (3.1.21), which is exact in both
         forms; updates use the latest weights.
     rule : Perceptron or PassiveAggressive, optional
@@ -195,21 +195,21 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
 
     Parameters
     ----------
-    p : float >= 1, or "auto"
+    p : float >= 1, or "auto", default=2.0
         The exponent; any real number. ``"auto"`` is ln K for K views, at least 1, as in :class:`MultiviewPerceptron`.
     kernels : kernel, list or dictionary of them, optional
         One kernel for all views, one per view in order, or by name. With kernels the model is in the dual form.
         ``"precomputed"`` for Gram matrices.
-    average : bool
+    average : bool, default=False
         Predict by the mean of the weights before each round, exact in both forms; updates use the latest weights.
-    inner : float >= 2
+    inner : float >= 2, default=2.0
         r of the group norm (Σ_k ‖v_k‖_r^2p)^(1/2p); the thesis has 2. With ``inner=2 * p`` it is the p-norm Perceptron
         with exponent 2p on the concatenated views (potential-based gradient descent, FOR09 Figure 2.5).
     rule : Perceptron or PassiveAggressive, optional
         See :class:`MultiviewPerceptron`.
     views : sequence of labels, optional
         The names of the views; by default those of the first records.
-    beyond_span : float >= 0
+    beyond_span : float >= 0, default=0.0
         The length of an additional part of every v_k, orthogonal to all records: ‖v_k‖² + beyond_span² replaces
         ‖v_k‖² (A.2.1). So views have similar weights in early rounds; the limit for large values is p = 1. It
         requires ``inner=2``.
@@ -283,7 +283,7 @@ class MultiCueClassifier(_OfViews):
     ----------
     kernels : kernel, list or dictionary of them, optional
         One kernel for all views, one per view in order, or by name. By default ``Gaussian(sigma=1.0)``.
-    eta : float > 0
+    eta : float > 0, default=0.1
         The distance from the span of its support vectors above which a Projectron adds a record.
     rule : PassiveAggressive, optional
         The rule of the upper layer, by default ``PassiveAggressive(C=1.0)``.
@@ -350,7 +350,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
     ----------
     kernels : kernel, list or dictionary of them, optional
         One kernel for all views, one per view in order, or by name. With kernels the model is in the dual form.
-    average : bool
+    average : bool, default=False
         Predict by the mean of the weights before each round; updates use the latest weights.
     rule : Perceptron or PassiveAggressive, optional
         The update rule of every Perceptron.

@@ -31,9 +31,9 @@ class PNormMultitaskPerceptron(TaskEstimator):
     ----------
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.
-    p : float >= 2, or "auto"
+    p : float >= 2, or "auto", default="auto"
         The norm; any real number. ``"auto"`` is 2 ln(K d) for the tasks and features seen and changes as they come.
-    transformation : {"Ainv", "Ainvsqrt", "none"}
+    transformation : {"Ainv", "Ainvsqrt", "none"}, default="Ainv"
         T = M, M^(1/2) or I, for M = A⁻¹. With p = 2, ``"Ainvsqrt"`` is the multitask Perceptron under this relation,
         and ``"Ainv"`` the one under A².
     task_column, new_task

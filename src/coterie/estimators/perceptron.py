@@ -34,10 +34,10 @@ class MultitaskPerceptron(LinearEstimator):
         The relation between tasks, by default :class:`HalfUpdate`.
     rule : rule, optional
         The condition and the step size of updates, by default :class:`Perceptron`.
-    average : bool
+    average : bool, default=False
         Predict by the mean of the weights before each round (the low-risk hypothesis), which cuts a Perceptron's
         held-out errors by a fifth to two fifths; updates use the weights themselves.
-    fit_intercept : bool
+    fit_intercept : bool, default=False
         Give every record a constant feature, 1, whose weights are ``intercept_``. False here, as in the papers.
     scale : {"none", "standard", "unit", "auto"}, optional
         The scaling of numbers, as in ``coterie learn``: ``"standard"`` converts them to z-scores by the mean and
@@ -47,11 +47,11 @@ class MultitaskPerceptron(LinearEstimator):
     log : str or sequence of columns, optional
         Columns replaced by sign(x) · log(1 + |x|) before the scaling: names of a frame's columns or of dictionaries'
         features, or column numbers of arrays. For skewed amounts and counts.
-    storage : {"auto", "dense", "sparse"}
+    storage : {"auto", "dense", "sparse"}, default="auto"
         The storage of the weights, see :class:`coterie.hypotheses.LinearWeights`.
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
-    new_task : {"grow", "raise"}
+    new_task : {"grow", "raise"}, default="grow"
         "grow" predicts a new task by the weights that the relation gives to it (those of all tasks, those of its
         group), and adds the task when it learns a record of it; "raise" raises ValueError.
     max_tasks : int >= 1, optional

@@ -35,9 +35,9 @@ class PotentialMultitaskPerceptron(TaskEstimator):
         ``potentials.PNorm("auto")``.
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.
-    transformation : {"Ainv", "Ainvsqrt", "none"}
+    transformation : {"Ainv", "Ainvsqrt", "none"}, default="Ainv"
         The matrix T, see :class:`PNormMultitaskPerceptron`.
-    rate : float > 0
+    rate : float > 0, default=1.0
         λ, the weight of the loss relative to the divergence from the previous weights. With a p-norm it only scales
         margins.
     task_column, new_task

@@ -42,12 +42,12 @@ class MultitaskRegressor(LinearEstimator):
         :class:`coterie.rules.Squared` (the default; predicts the mean), :class:`coterie.rules.Absolute` (predicts the
         median, robust to outliers) or :class:`coterie.rules.EpsilonInsensitive` (passive-aggressive, with any
         relation).
-    step : float > 0
+    step : float > 0, default=0.3
         The rate of the gradient losses, in standard deviations of the labels and for records of about unit length. On
         three real data sets (docs/appendix/tables.md) rates from 0.2 to 0.5 differ by some percent.
-    average : bool
+    average : bool, default=False
         Predict by the mean of the weights so far; with ``EpsilonInsensitive`` only.
-    targets : {"standardise", "as they are"}
+    targets : {"standardise", "as they are"}, default="standardise"
         Standardise labels by their mean and standard deviation so far, or learn them unchanged; then ``epsilon`` and
         ``step`` are in the unit of the labels.
     fit_intercept, scale, log

@@ -86,13 +86,13 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     ----------
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.
-    ridge : float > 0
+    ridge : float > 0, default=1.0
         The weight of the relation's penalty relative to the records; the paper has a = 1. The limit for large values
         is the Perceptron. It multiplies the A of learning: the paper's for relations given by ``b``, the inverse of
         an M with a unit diagonal for those given by ``share`` and for :class:`HalfUpdate`.
     kernel : kernel, name or function, optional
         See :class:`MultitaskKernelPerceptron`; by default the linear kernel.
-    solver : {"auto", "primal", "dual"}
+    solver : {"auto", "primal", "dual"}, default="auto"
         The primal form stores the (K d)² covariances of the weights, the dual form the m² entries of a factor of C⁻¹
         for m mistakes. ``"auto"`` starts with the dual form; for dense records and the linear kernel it changes to the
         primal form when m reaches K d.
@@ -158,12 +158,12 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     ----------
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.
-    ridge : float > 0
+    ridge : float > 0, default=1.0
         The weight of the relation's penalty relative to the records, as in :class:`SecondOrderMultitaskPerceptron`:
         the variance of a label if M is the covariance of the weights.
     kernel
         See :class:`SecondOrderMultitaskPerceptron`.
-    solver : {"auto", "primal", "dual"}
+    solver : {"auto", "primal", "dual"}, default="auto"
         See :class:`SecondOrderMultitaskPerceptron`, with m the number of learned records; ``"auto"`` changes to the
         primal form for sparse records, too.
     task_column, new_task

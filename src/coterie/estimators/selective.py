@@ -77,7 +77,7 @@ class SelectiveSampling(Parameters):
         The number of rounds of the limits; by default the whole stream.
     per_task : int >= 1, or float in (0, 1], optional
         The maximum number of labels of a task in the window, or its share of the budget (at least one label).
-    seed : int >= 0
+    seed : int >= 0, default=0
         The seed of the uniform numbers.
 
     Raises

@@ -76,13 +76,13 @@ class AdaptiveSharingClassifier(LinearEstimator):
         Or any sequence of online classifiers and of :class:`coterie.models.ensemble.Member`. If the margins of one are
         not log-odds, such as a Perceptron's, the margins are averaged without stacking (c = 1, u = 0), and there are no
         probabilities.
-    local : float >= 0
+    local : float >= 0, default=0.1
         lambda, the weight of a task's own losses; 0 gives the same p_a to all tasks.
-    step : float > 0
+    step : float > 0, default=0.7
         The rate of the logistic members of the named sets.
-    fit_intercept : bool
+    fit_intercept : bool, default=True
         Give every record a constant feature, as ``coterie learn`` does.
-    scale : {"none", "standard", "unit", "auto"}, optional
+    scale : {"none", "standard", "unit", "auto"}, default="auto"
         The scaling of numbers: ``"auto"`` makes z-scores of them, by the records so far, and brings records to unit
         length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
         numbers is then read as the same table in a file: strings and truth values are categories. Members that are
@@ -94,7 +94,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         The storage of the members of the named sets, see :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks, class_weight
         See :class:`MultitaskPerceptron`.
-    delay : int >= 0
+    delay : int >= 0, default=0
         The delay of labels in records, if known. From 1000 on the named sets have an additional slow member: a pooled
         logistic with a step of 0.05.
 

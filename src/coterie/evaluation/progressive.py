@@ -51,7 +51,7 @@ def progressive_validation(
         Their tasks; blocks contain their own.
     tasks : sequence of labels, optional
         Tasks to register at the start; others count in M from their first records on.
-    delay : int
+    delay : int, default=0
         The number of further records that are predicted before the label of a record arrives.
     sample_weight : array, shape (n,), optional
         The weight of each record in learning and in the error; blocks contain their own.

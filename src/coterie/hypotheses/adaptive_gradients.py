@@ -27,9 +27,9 @@ class AdaptiveGradient:
 
     Parameters
     ----------
-    step : float > 0
+    step : float > 0, default=0.7
         The rate; from 0.5 to 1 the mistakes differ by about one percent.
-    start : float > 0
+    start : float > 0, default=1e-06
         The initial value of Q; it has an effect only on the first update of a weight.
     storage
         See :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
@@ -84,9 +84,9 @@ class CoinBetting:
 
     Parameters
     ----------
-    alpha : float > 0
+    alpha : float > 0, default=3.0
         The caution of the first bets; values from 1 to 30 differ little.
-    wealth : float > 0
+    wealth : float > 0, default=1.0
         The initial wealth of all rows of a task, relative to L.
     storage
         See :class:`coterie.hypotheses.LinearWeights`; each weight takes four times the memory.
@@ -151,7 +151,7 @@ class DiagonalAROW:
 
     Parameters
     ----------
-    r : float > 0
+    r : float > 0, default=10.0
         The noise of the labels: 3 for text, 10 in general, 30 for noisy labels.
     storage
         See :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.

@@ -27,7 +27,7 @@ class FullCovariance:
     ----------
     kernel : kernel
         One of :mod:`coterie.kernels`; nonlinear ones need the dual form.
-    solver : {"auto", "primal", "dual"}
+    solver : {"auto", "primal", "dual"}, default="auto"
         The form of the model. ``"auto"`` starts with the dual form, and changes to the primal form when there are as
         many support vectors as weights, if the kernel is linear, and records are dense or all become support vectors.
 

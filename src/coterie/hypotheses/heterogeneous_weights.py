@@ -26,11 +26,11 @@ class Heterogeneous:
 
     Parameters
     ----------
-    b : float >= 0
+    b : float >= 0, default=1.0
         The strength of the similarity of tasks; 0 makes them independent.
     kernels : kernel, tuple of kernels, mapping from task to kernel, or None
         One kernel for all tasks, or one per task; by default linear.
-    solver : {"auto", "primal", "dual"}
+    solver : {"auto", "primal", "dual"}, default="auto"
         The primal form stores A⁻¹, shape (D, D), the dual form (I + Z'Z)⁻¹ of the mistakes. ``"auto"`` starts with the
         dual form, and changes to the primal form after D mistakes if there are no kernels.
 

@@ -27,7 +27,7 @@ class LinearWeights:
 
     Parameters
     ----------
-    storage : {"auto", "dense", "sparse"}
+    storage : {"auto", "dense", "sparse"}, default="auto"
         The storage of the weights.
 
     Raises

@@ -23,9 +23,9 @@ class PotentialWeights:
     ----------
     potential : potential
         An object with a method ``gradient``, such as :class:`coterie.potentials.PNorm`.
-    transform : {"Ainv", "Ainvsqrt", "none"}
+    transform : {"Ainv", "Ainvsqrt", "none"}, default="Ainv"
         T = M, M^(1/2) or I.
-    rate : float > 0
+    rate : float > 0, default=1.0
         λ, the weight of the loss relative to the divergence from the previous weights (2.1.13).
 
     Raises

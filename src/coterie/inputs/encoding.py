@@ -112,21 +112,21 @@ class Encoder:
         The feature columns in their order; kinds as in the table.
     label, task : str, optional
         The columns of the label and of the task.
-    bits : int, default 18
+    bits : int, default=18
         A hashed encoder has ``2**bits`` columns, 1 ≤ bits ≤ 30.
-    constant : bool, default True
+    constant : bool, default=True
         True to give each row the constant feature.
-    scale : {"none", "standard", "unit", "auto"}, default "none"
-    source : {"columns", "svmlight", "vw"}, default "columns"
+    scale : {"none", "standard", "unit", "auto"}, default="none"
+    source : {"columns", "svmlight", "vw"}, default="columns"
         The form of records: named columns, or rows of a format that names features itself.
-    indicators : bool, default True
+    indicators : bool, default=True
         False to give missing values no feature.
-    names : bool, default True
+    names : bool, default=True
         True to store names of hashed features for explanations, the first one of each column, for 65,536 columns at
         most. (The features of svmlight are numbers, and named columns have names anyhow.)
     log : sequence of str
         The numeric columns to take the logarithm of.
-    absences : bool, default False
+    absences : bool, default=False
         True to read null as an absent name, as in JSON Lines, and NaN or empty text as missing; else both are missing.
 
     Attributes
@@ -344,7 +344,7 @@ class Encoder:
         ----------
         batch : pyarrow.RecordBatch or pyarrow.Table
             Has at least the encoder's columns.
-        update : bool or ndarray of bool, default True
+        update : bool or ndarray of bool, default=True
             True if running scales learn from these rows, or a flag for each; else they are used unchanged.
 
         Returns

@@ -56,7 +56,7 @@ def pad_views(X: AnyRecords, how: Literal["zeros", "repeat"] = "zeros", width: i
     ----------
     X : list of blocks or dictionary name -> block
         The views; blocks are arrays, sparse matrices or data frames, may be :class:`PartialBlock` or None.
-    how : {"zeros", "repeat"}
+    how : {"zeros", "repeat"}, default="zeros"
         Short views are filled up with zeros, or with their own features again from the first on.
     width : int, optional
         The length, by default that of the longest view. Give it if a view may be absent from all records of a call.

@@ -526,10 +526,10 @@ def read(
     encoder : Encoder, optional
         The encoder of an earlier reading; a copy of it continues, and options for a new encoder are ignored. Its task
         column must exist. Its label column is read if it exists; missing labels are None, unless ``label`` is passed.
-    update : bool, default True
+    update : bool, default=True
         True to update running scales. With False they, and the names of features, do not change, and columns of
         features that a file lacks are missing values (``reader.lacking``).
-    skip : int, default 0
+    skip : int, default=0
         The number of records to leave out at the beginning, such as those that the encoder has seen; they do not update
         scales. Bad records are not counted.
     **options

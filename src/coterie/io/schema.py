@@ -86,9 +86,9 @@ class ReadOptions:
         Columns of skewed numbers to replace by sign(x) · log(1 + |x|) before the scaling.
     bits, constant, scale, names
         See `Encoder`; the default of ``scale`` is that of commands and of the adaptive estimators.
-    on_error : {"stop", "skip"}, default "stop"
+    on_error : {"stop", "skip"}, default="stop"
         Raise at the first bad record, or leave bad records out and count them.
-    block_rows : int, default 8192
+    block_rows : int, default=8192
         The maximum number of records in a block; blocks of text have at most about four mebibytes, or a few records.
     keep : name or sequence of names
         Columns to hand on unchanged in `Block.unchanged`, in addition to any other use of them.

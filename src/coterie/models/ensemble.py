@@ -135,7 +135,7 @@ class Ensemble(MemberLearner):
         The members, each of which learns by its own margins.
     experts : array, shape (S, n_learners), optional
         One expert per row: the sum of the learners' margins with these factors. By default each learner is an expert.
-    local : float >= 0
+    local : float >= 0, default=0.1
         lambda, the weight of a task's own losses against an expert.
 
     Notes

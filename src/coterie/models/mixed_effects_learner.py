@@ -88,7 +88,7 @@ class MixedEffectsLearner(CompiledLearner):
         True for labels of two classes, False for numbers.
     shared : tuple of two float, optional
         The prior variances of the shared constant and of other shared weights; by default ``CONSTANT`` and 1.
-    too_wide : str
+    too_wide : str, default=""
         The advice at the end of the error for records with more features than the limit. If empty, such records stop
         the model instead.
     """

@@ -50,7 +50,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
     tasks : sequence of task labels, optional
         All tasks in the order of their rows, including isolated ones. By default those of the edges, in order of first
         appearance.
-    error : float
+    error : float, default=1e-10
         Entries of a column up to this are left out (0: none).
 
     Raises

@@ -287,7 +287,7 @@ class Interaction(ReadFromFile, _MatrixRelation):
         Its inverse M. Exactly one of the two is given.
     tasks : sequence of task labels, optional
         The names of the rows; by default 0, 1, ..., K - 1.
-    pseudo_inverse : bool
+    pseudo_inverse : bool, default=False
         Use the pseudo-inverse of a singular matrix, as CC12 §3 (footnote 1) does for the Laplacian of a graph, A = L:
         directions with penalty zero are excluded, not unrestricted. With a Laplacian the mean of all tasks stays zero.
 

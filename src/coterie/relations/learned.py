@@ -162,18 +162,18 @@ class LogDet(_Rated):
         The rate. x -> c·x together with eta -> eta/c² changes nothing. 1e-3 to 1e-2 suits records of length one with
         ``step_norm=True``; without it steps grow with A⁻¹, and only small rates are stable
         (roughly eta · mistakes · λ_max(W'W) <= K).
-    step_norm : bool
+    step_norm : bool, default=False
         Update with K² A⁻¹ / tr A⁻¹ (with K A⁻¹ / tr A⁻¹ for ``start="identity"``), so that the mean step stays as at
         the start. Not in the paper; stable for any eta.
-    weights : {"previous", "new"}
+    weights : {"previous", "new"}, default="previous"
         The weights of the relation's update: those before the mistake (W_{s-1}, as in the paper) or after it (W_s).
-    trace_norm : bool
+    trace_norm : bool, default=False
         Divide A by its trace after every update, O(K³). The paper claims unit trace without this.
-    role : {"A", "Ainv"}
+    role : {"A", "Ainv"}, default="A"
         The matrix that follows the equation. With A, as in the paper, updates are shared by its inverse, which grows.
         With A⁻¹ they are shared by the matrix itself, which shrinks along the task vectors: steps become smaller and
         stable for any eta, and tasks with similar vectors push each other apart.
-    start : {"unit_trace", "identity"}
+    start : {"unit_trace", "identity"}, default="unit_trace"
         A_0 = I/K, as in Algorithm 1, or A_0 = I, as in §5.3. With ``role="A"`` eta and I/K predict as K·eta and I.
 
     Raises
@@ -336,9 +336,9 @@ class Covariance(_Ridged):
         Added to the diagonal; without it A would be singular until every task has been updated.
     step_norm, weights
         See :class:`LogDet`; with ``role="Ainv"`` the weights are finite only with ``step_norm``.
-    role : {"A", "Ainv"}
+    role : {"A", "Ainv"}, default="A"
         The matrix that is cov(W) + ridge I: A, as in the paper, or A⁻¹.
-    start : {"unit_trace", "identity"}
+    start : {"unit_trace", "identity"}, default="unit_trace"
         A_0 = I/K or A_0 = I, as in :class:`LogDet`.
 
     Raises
@@ -404,7 +404,7 @@ class Spectral(LearnedRelation):
 
     Parameters
     ----------
-    p : float >= 1
+    p : float >= 1, default=2.0
         1 is independent tasks; larger values prefer the directions that most tasks share.
 
     Raises

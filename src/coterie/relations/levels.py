@@ -549,9 +549,9 @@ class ClusterPenalty(_Grouped):
     ----------
     groups : mapping
         Task label to cluster label. Other tasks raise an error.
-    within : float >= 0
+    within : float >= 0, default=1.0
         Weight of differences from the cluster's mean; 0 excludes them: one function per cluster.
-    between : float >= 0
+    between : float >= 0, default=1.0
         Weight of the clusters' means; 0 excludes them: the means are zero. Not both are 0.
 
     Raises

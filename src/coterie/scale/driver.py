@@ -149,11 +149,11 @@ def learn(
         all machines of a cluster must have access to it.
     address : str, optional
         The address of a Ray cluster; without it Ray is started on this machine.
-    alone : bool, default False
+    alone : bool, default=False
         Leave out the baselines.
     common_start : int, default 10,000
         Records that are learned once for all shards; with 0 the first hundred, or until two labels are known.
-    save_every : str, default "5m"
+    save_every : str, default="5m"
         The interval between saves of a shard, in records, seconds, minutes or hours (``"100000"``, ``"30s"``).
     on_progress : callable, optional
         Called with :class:`Progress`.
