@@ -55,7 +55,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
         f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t ½^(n_t / 300) (z_t - Σ_a v_a f_a)²,
 
     summed over the members' predictions before the label, from the 31st label on, with n_t the number of labels since
-    then (no variance of v grows beyond 1); before that v_a = 1/S. If there are more than 128 features, the
+    then (no variance of v grows beyond 1); before that v_a = 1/S. If there are more than 127 features, the
     mixed-effects models are removed permanently.
 
     Parameters
@@ -88,7 +88,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
     Notes
     -----
-    With at most d = 128 features: O(nnz + d²) per record, and 6 (d + 1) numbers per task in addition to those of the
+    With at most d = 127 features: O(nnz + d²) per record, and 6 (d + 1) numbers per task in addition to those of the
     gradient members; with more, O(nnz) per record. Records should have about unit length and a constant feature; by
     default they do.
 

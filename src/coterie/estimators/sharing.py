@@ -49,11 +49,10 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Several members learn each record: by default :class:`MultitaskLogistic` with share 0 and 1, :class:`MultitaskAROW`
     with share 1/2, a logistic regression by ``CoinBetting`` with the margin (w + w_i) · x, w shared and w_i a task's
-    own, and two logistic mixed-effects models with prior variances of w_i of 10 for the constant and .3 for others,
-    and of .3 and .03; see
-    :mod:`coterie.numeric.primal.kalman_filter`. Beyond 128 features seen these two are left out for good. The log-odds
-    f_a are mixed by their 0/1 losses so
-    far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
+    own, and two logistic mixed-effects models with prior variances of w_i of 10 for the constant and .3 for others, and
+    of .3 and .03; see :mod:`coterie.numeric.primal.kalman_filter`. With more than 127 features these two are removed
+    permanently. The log-odds f_a are mixed by their 0/1 losses so far, L_a over all tasks and L_ia on task i (a zero
+    margin counts half; S members):
 
         eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
 
