@@ -95,7 +95,7 @@ class BanditOutcome:
 
     @property
     def chosen(self) -> str:
-        """The policy of the verdict: the given one, else the shared one, or a clearly better one."""
+        """The policy of the verdict: the one passed, else the sharing bandit, or one that is clearly better."""
         if self.saved:
             return SAVED
         better = [name for name in self.values if name not in (SHARED, DONE) and self.gains[name][SHARED].low > 0.0]

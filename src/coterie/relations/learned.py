@@ -174,7 +174,8 @@ class LogDet(_Rated):
         With A⁻¹ they are shared by the matrix itself, which shrinks along the task vectors: steps become smaller and
         stable for any eta, and tasks with similar vectors push each other apart.
     start : {"unit_trace", "identity"}, default="unit_trace"
-        A_0 = I/K, as in Algorithm 1, or A_0 = I, as in §5.3. With ``role="A"`` eta and I/K predict as K·eta and I.
+        A_0 = I/K, as in Algorithm 1, or A_0 = I, as in §5.3. With ``role="A"``, eta and I/K predict the same labels as
+        K·eta and I.
 
     Raises
     ------
@@ -212,7 +213,8 @@ class VonNeumann(_Rated):
     ----------
     eta, step_norm, weights, trace_norm, role, start
         See :class:`LogDet`; for the same effect eta is about K times smaller, 1e-5 to 1e-4. With ``trace_norm`` it is
-        the matrix exponentiated gradient of Tsuda et al. With ``role="A"`` eta and I/K predict as K²·eta and I.
+        the matrix exponentiated gradient of Tsuda et al. With ``role="A"``, eta and I/K predict the same
+        labels as K²·eta and I.
 
     Raises
     ------
