@@ -45,7 +45,7 @@ VALUES = [
     (Sharing([raw.MultitaskLogistic(), AROW(), raw.MultitaskLogistic()]), r"\[2\] duplicates .*\[0\]"),
     (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic(ct.HalfUpdate(), max_tasks=3)]), r"duplicates members\[0\]"),
     (Sharing(delay=-1), "delay must be a whole number, at least 0, got -1"),
-    (ct.MultitaskPerceptron(SPECTRAL, average=True, max_tasks=3), "cannot have max_tasks while its weights are aver"),
+    (ct.MultitaskPerceptron(SPECTRAL, average=True, max_tasks=3), "averaged weights cannot have max_tasks"),
     (ct.MultitaskPerceptron(SPECTRAL, storage="sparse"), "is not supported for a learned relation"),
     (raw.MultitaskLogistic(step="Coin"), "step must be a finite number above 0, or 'coin', got 'Coin'"),
     (raw.MultitaskLogistic(half_life=(1, 2, 3)), "half_life must be one number, or two"),

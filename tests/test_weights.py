@@ -226,5 +226,5 @@ def test_counts_of_labels_from_a_stranger_are_checked(tmp_path):
     model = raw.MultitaskLogistic(class_weight="balanced").fit(np.eye(3), [0, 1, 0])
     data, arrays = model.__dump__()
     for wrong in (None, [[0, 1]], [[0], [2.0, 1.0]], [[0, 1], [2.0, -1.0]], [[0, 0], [1.0, 2.0]]):
-        with pytest.raises(ValueError, match=r"numbers of labels|not a list of labels"):
+        with pytest.raises(ValueError, match=r"weights of labels|not a list of labels"):
             raw.MultitaskLogistic(class_weight="balanced").__restore__(data | {"label_counts": wrong}, arrays)

@@ -101,7 +101,7 @@ class Polynomial(_Algebra):
     trusted: ClassVar[bool] = True
 
     degree: int = 2
-    coef0: float = spec.field(default=1.0, at_least=0, must="be a finite number of 0 or more")
+    coef0: float = spec.field(default=1.0, at_least=0)
 
     def __post_init__(self) -> None:
         if isinstance(self.degree, bool) or self.degree != int(self.degree) or self.degree < 1:  # 2.0 serves
