@@ -15,6 +15,7 @@ from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from coterie.kernels import gram, median_distance
 from coterie.numeric.core.points import gaussians
 from reference import budgets as literal
+from slow import slow
 from streams import linear_stream
 
 
@@ -269,15 +270,21 @@ def test_a_gram_matrix_that_turns_singular_is_regularised_and_counted():
         assert np.isfinite(model.decision_function(stream.X, stream.task)).all()
 
 
-def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
+@pytest.mark.parametrize(
+    "budget",
+    [
+        *(ct.budgets.Forgetron(20), ct.budgets.Projection(20, 1e-3)),
+        *(slow(ct.budgets.SharedProjection(20, 1e-3)), slow(ct.budgets.Projectron(1e-3))),
+    ],
+    ids=repr,
+)
+def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite(budget):
     """Three kinds of record at more than 120 degrees from each other."""
     rng = np.random.default_rng(4)
     kind, y = rng.integers(3, size=600), rng.choice([-1.0, 1.0], 600)
     values = np.where(kind[:, None] == kind, 0.95, -0.8) + 0.05 * np.eye(600)
-    projections = ct.budgets.Projection(20, 1e-3), ct.budgets.SharedProjection(20, 1e-3)
-    for budget in (*projections, ct.budgets.Projectron(1e-3), ct.budgets.Forgetron(20)):
-        model = KernelPerceptron("precomputed", budget=budget).fit(values, y)
-        assert np.isfinite(model.decision_function(values)).all()
+    model = KernelPerceptron("precomputed", budget=budget).fit(values, y)
+    assert np.isfinite(model.decision_function(values)).all()
 
 
 # -- exponentials in compiled code ---------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def test_features_that_come_late_find_room(case):
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["csr", "dictionaries"])
+@pytest.mark.parametrize("form", [slow("csr"), "dictionaries"])
 @pytest.mark.parametrize("average", [slow(False), True], ids=["last", "mean"])
 def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, form, small_dense_tables):
     width = D if form == "dictionaries" else 40
