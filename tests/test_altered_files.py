@@ -431,7 +431,7 @@ REFUSED = [
     ),
     ("perceptron-dense", set_document(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces"),
     ("perceptron-dense", set_document(nested(100), "kept"), "JSON data are nested more than 100 deep"),
-    ("perceptron-frames", set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "of columns are not"),
+    ("perceptron-frames", set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "not one name per column"),
     ("classes", set_document({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels do not match 3 two-class models"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
     (
@@ -451,9 +451,9 @@ REFUSED = [
     ("perceptron-dense", number("levels.paths", (1, 0), 3), "the saved groups of the tasks differ from those of"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
     ("perceptron-dense", number("levels.weight", 0, np.nan), "'levels.weight' has numbers that are not finite"),
-    ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' holds .* or beyond 1e.150"),
-    ("kernel-projection", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
-    ("asking-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
+    ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' has .* or beyond 1e.150"),
+    ("kernel-projection", number("support.births", 0, 2**53 + 1), "has .* or beyond 9.0072e.15"),
+    ("asking-budget-window", number("questions.clock", 0, 2**60), "'clock' has .* or beyond 9.0072e.15"),
     ("perceptron-dense", set_document(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
     (NAMES, without_names, "the first feature is not the constant"),
     # names that dictionaries leave out
