@@ -417,7 +417,7 @@ REFUSED = [
     ("SVC", set_document(np.array(["no", None], object), "labels"), "None is not a valid label"),
     ("perceptron-dense", parameter("new_task", 5), "new_task=5 is not a parameter of MultitaskPerceptron"),
     ("perceptron-dense", parameter("task_column", [5]), "is not a parameter of MultitaskPerceptron"),
-    ("perceptron-dense", set_document(2**40, "state", "features"), "Expected `int` <= 2147483647"),
+    ("perceptron-dense", set_document(2**40, "state", "features"), "Expected `int` <= 1073741824"),
     ("perceptron-dense", set_document(-1, "state", "rounds"), "Expected `int` >= 0"),
     ("perceptron-dense", set_document(4, "kept", "n_features_in_"), "records of 4 features do not fit"),
     ("perceptron-dense", set_document({}, "kept"), "the data have no input encoder"),
@@ -431,7 +431,11 @@ REFUSED = [
     ),
     ("perceptron-dense", set_document(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces"),
     ("perceptron-dense", set_document(nested(100), "kept"), "JSON data are nested more than 100 deep"),
-    ("perceptron-frames", set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "not one name per column"),
+    (
+        "perceptron-frames",
+        set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"),
+        "not one name per column",
+    ),
     ("classes", set_document({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels do not match 3 two-class models"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
     (
