@@ -324,7 +324,10 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
             lambda data, arrays: arrays["preparation.pairs"].__setitem__((3, 1), 99),
             "a pair is not of a context and an action",
         ),
-        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(3, arrays["preparation.pairs"][2]), "none of"),
+        (
+            lambda data, arrays: arrays["preparation.pairs"].__setitem__(3, arrays["preparation.pairs"][2]),
+            "a pair is not of a context",
+        ),
         (lambda data, arrays: arrays["preparation.pairs"].__setitem__(0, 1), "the columns of products are not pairs"),
         (lambda data, arrays: data["model"]["crossing"]["contexts"]["view"].update(names=["a"]), "moments has"),
     ],
