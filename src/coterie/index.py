@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import repeat
 from typing import overload
 
@@ -145,13 +146,14 @@ class Index:
             self._table = table
         return self._table
 
-    def find(self, labels: Sequence[Hashable]) -> Ints:
+    def find(self, labels: Sequence[Hashable] | Array) -> Ints:
         """Return the number of each label, -1 for unknown ones: one lookup per label."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
             return table.find(whole)
         numbers = self._numbers if table is None else self.numbers
+        labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
         return np.fromiter(map(numbers.get, labels, repeat(-1)), np.int64, len(labels))
 
     def new_among(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
@@ -167,18 +169,17 @@ class Index:
 
     def codes(self, labels: Sequence[Hashable] | Array) -> Ints:
         """Return the number of each label, -1 for unknown ones: O(n), with one lookup per distinct label."""
-        distinct, places = occurring(labels)
+        distinct, places = distinct_labels(labels)
         return self.find(distinct)[places]
 
     def number(self, labels: Array) -> tuple[Ints, Sequence[Hashable]]:
         """Return the number of each label, and the new labels, which get the next numbers."""
-        table = self._table
-        whole = None if table is None else whole_numbers(labels)
-        if table is not None and whole is not None:
-            codes = table.find(whole)
-            if codes.min() >= 0:
-                return codes, ()
-        distinct, places = occurring(labels)
+        if self._table is not None or len(labels) < MANY:
+            with suppress(TypeError):  # of a label that is not hashable, which distinct_labels names
+                codes = self.find(labels)
+                if codes.min(initial=0) >= 0:
+                    return codes, ()
+        distinct, places = distinct_labels(labels)
         numbers = self.find(distinct)
         fresh = np.flatnonzero(numbers < 0)
         if not len(fresh):
@@ -187,23 +188,15 @@ class Index:
         return numbers[places], distinct if len(fresh) == len(distinct) else self.new_among(distinct)
 
 
-def occurring(labels: Sequence[Hashable] | Array) -> tuple[Sequence[Hashable], Ints]:
-    """Return the distinct labels as :func:`distinct_labels` does, but integers as an array."""
-    whole = whole_numbers(labels) if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" else None
-    if whole is None:
-        return distinct_labels(labels)
-    table = NumberTable()
-    places = table.add(whole)
-    return WholeNumbers(table.labels), places
-
-
 #: The maximum number of labels of these types that a dictionary numbers, if Arrow is loaded and if it is not. Arrow is
 #: faster for more labels, but loading it takes as long as a dictionary for a million.
 _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 
-def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> tuple[list[Hashable], Ints]:
+def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> tuple[Sequence[Hashable], Ints]:
     """Return the distinct labels in order of first appearance, and the index of each record's label among them.
+
+    Many integers stay an array.
 
     Raises
     ------
@@ -218,7 +211,15 @@ def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> t
         and labels.dtype.kind in "iuf"
         and labels.dtype.itemsize <= 8
     ):
-        return _distinct_numbers(labels, role)
+        is_whole = np.can_cast(labels.dtype, np.int64)
+        # numbers are told apart by their bits, with -0.0 as 0.0
+        wide = np.ascontiguousarray(labels, np.int64) if is_whole else labels.astype(f"{labels.dtype.kind}8") + 0
+        table = NumberTable(len(labels))
+        places = table.add(wide.view(np.int64))
+        numbers = table.labels.view(wide.dtype)
+        if is_whole and len(numbers) >= MANY:
+            return WholeNumbers(numbers), places
+        return _distinct_objects(labels.tolist(), role) if (numbers != numbers).any() else (numbers.tolist(), places)
     most = _FEW if "pyarrow" in sys.modules else _UNLOADED
     values: AnyLabels = labels
     if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO":
@@ -238,15 +239,6 @@ def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> t
     if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
         return _distinct_objects(values, role)
     return distinct, np.from_dlpack(encoded.indices).astype(np.int64)
-
-
-def _distinct_numbers(labels: Array, role: str) -> tuple[list[Hashable], Ints]:
-    """Distinguish numbers by their bits, with -0.0 as 0.0."""
-    wide = labels.astype(f"{labels.dtype.kind}8") + 0
-    table = NumberTable()
-    places = table.add(wide.view(np.int64))
-    distinct = table.labels.view(wide.dtype)
-    return _distinct_objects(labels.tolist(), role) if (distinct != distinct).any() else (distinct.tolist(), places)
 
 
 def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hashable], Ints]:

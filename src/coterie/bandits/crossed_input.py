@@ -398,12 +398,20 @@ class CrossedInput(Input):
         """Return a context with its action, and the task."""
         return x, tabular.only_task(known) if task is None else tabular.one_task(task)
 
-    def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    def read_batch(
+        self,
+        X: AnyRecords,
+        y: AnyLabels,
+        task: AnyTasks,
+        labels: Labels | None,
+        known: Collection[Hashable] = (),
+        learning: Learning = False,
+        first: bool = False,
     ) -> Records:
         """Read records to learn and their labels."""
         rows, width = self.form.read(X, learning)
-        values, task = labels.values(y), tabular.task_labels(task, rows.n_records, known.tasks)
+        values = None if labels is None else labels.values(y)
+        task = tabular.task_labels(task, rows.n_records, known)
         return Records(rows, width, task, y=y, labels=labels, values=values)
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:

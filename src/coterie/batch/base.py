@@ -207,8 +207,8 @@ class BatchEstimator(_Reading):
         if learning:
             self.input_ = Input()
         counts_unseen = not learning and not isinstance(self._kernel(), Linear)
-        self.input_.configure(InputOptions(type(self).__name__, self.task_column, counts_unseen=counts_unseen))
-        rows, features = self.input_.read_rows(X, learning)
+        self.input_.configure(InputOptions(type(self).__name__, counts_unseen=counts_unseen))
+        rows, features, *_ = self.input_.read_batch(X, None, None, None, learning=learning, first=learning)
         if counts_unseen and isinstance(rows, Csr):
             rows = place_unseen(rows, features)
             features = max(features, rows.width)

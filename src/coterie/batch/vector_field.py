@@ -354,7 +354,7 @@ class VectorFieldRidge(Parameters):
         if reset:
             self.input_ = Input()
         self.input_.configure(InputOptions(type(self).__name__))
-        rows, _ = self.input_.read_rows(X, reset)
+        rows = self.input_.read_batch(X, None, None, None, learning=reset, first=reset).rows
         if not rows.dense:
             raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to convert")
         return np.asarray(rows.values)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import types
 from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concatenate_results, stacked
 from coterie.evaluation.trace import ViewWeights
-from coterie.index import Index, check_no_collisions, distinct_labels, occurring
+from coterie.index import Index, check_no_collisions, distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records
@@ -359,7 +359,8 @@ class OnlineModel:
             records = X if isinstance(X, Records) else self.input.read_block(X, population.state is None)
             records = records._replace(y=y, labels=labels, values=labels.values(y))
         else:
-            records = self.input.read_labelled(X, y, task, labels, population, learned)
+            first = population.state is None
+            records = self.input.read_batch(X, y, task, labels, population.tasks, learned, first)
         if is_weighted:
             checked = sample_weights(weights, len(records.task), whole)
             check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
@@ -531,7 +532,7 @@ class OnlineModel:
         """
         population, size = self.population, self.input.size(records)
         if population.recency is not None:
-            self._make_room((), size, length, occurring(records.task)[0])
+            self._make_room((), size, length, distinct_labels(records.task)[0])
             return np.zeros(len(records.task), np.int64), ()
         codes, new = population.tasks.number(records.task)
         is_fitted = population.state is not None
@@ -571,7 +572,7 @@ class OnlineModel:
         with transaction(self):
             labels = copy.copy(self.label_encoder)
             learned = self.learned_records(X, y, weights)
-            records = self.input.read_labelled(X, y, task, labels, self.population, learned)
+            records = self.input.read_batch(X, y, task, labels, self.population.tasks, learned, not self.fitted)
             if whole:
                 labels.require_whole()
             if self.fitted and not self.population.has_room(self.input.size(records)):
@@ -647,7 +648,7 @@ class OnlineModel:
             return [WaitingRow() for _ in xs]
         with transaction(self):
             records = source.read(xs, tasks, population.tasks, learning)
-            distinct = occurring(records.task)[0]
+            distinct = distinct_labels(records.task)[0]
             unmet = self.learner.traits.tasks_independent or population.recency is not None or not learning
             coming = () if unmet else distinct
             population.validate_and_register(coming, source.size(records), distinct)

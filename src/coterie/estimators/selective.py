@@ -418,7 +418,7 @@ class _AskingModel:
             if not taught.fitted:  # the records decide on the form
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they came with the block
-                    own.read_labelled(X, y, task, taught.settings.labels(None), taught.population, learning=False)
+                    own.read_batch(X, y, task, taught.settings.labels(None), first=True)
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> BatchResult:

@@ -70,7 +70,7 @@ class PlainRecords(NamedTuple):
 
 
 class InputEncoder:
-    """The fitted encoder from a model's records to rows.
+    """The encoder from a model's records to rows; before the first record it has nothing.
 
     Attributes
     ----------
@@ -214,9 +214,12 @@ class ArrayEncoder(InputEncoder):
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Return numeric records unchanged; raise ValueError for others."""
-        if self.names is None and (tabular.is_records(X) or tabular.has_words(X)):
+        if not tabular.is_frame(X):
+            if self.names is None and tabular.is_records(X):
+                raise ValueError(_NAMELESS)
+        elif self.names is None and tabular.has_words(X):
             raise ValueError(_NAMELESS)
-        if tabular.is_frame(X) and (text := tabular.text_column(X)) is not None:
+        elif (text := tabular.text_column(X)) is not None:
             raise ValueError(f"X has strings or dates in column {text!r}, but the model learned from numbers only")
         return X
 

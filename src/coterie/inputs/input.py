@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from coterie import spec
 from coterie.index import Index
 from coterie.models.contract import InputShape
-from coterie.models.task_registry import TaskRegistry
 from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense, split_unseen
@@ -144,40 +143,39 @@ class Input:
 
     Attributes
     ----------
-    form : InputEncoder or None
-        The encoder of records, chosen at the first record; None before.
+    form : InputEncoder
+        The encoder of records, chosen at the first record; one of no records before.
     """
 
     has_tasks: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.options = InputOptions("")
-        self.form: InputEncoder | None = None
+        self.form = InputEncoder()
 
     def configure(self, options: InputOptions) -> None:
         """Set the options of reading."""
         self.options = options
+        self._use(self.form)
+
+    def _use(self, form: InputEncoder) -> InputEncoder:
+        """Make this the encoder of records, under the options."""
+        self.form, form.counts_unseen = form, self.options.counts_unseen
+        if form.preparation is not None:
+            form.preparation.counts_unseen = form.counts_unseen
+        return form
 
     @property
     def encoder(self) -> Encoder | None:
         """The encoder of files, and of tables with text; None for other records."""
-        return self._known.encoder
+        return self.form.encoder
 
     @encoder.setter
     def encoder(self, encoder: Encoder | None) -> None:
-        before = self._known
-        self.form = before if encoder is None else TableEncoder(encoder)
+        before = self.form
         if encoder is not None:
-            self.form.width, self.form.indicators, self.form.frame = before.width, before.indicators, before.frame
-
-    @property
-    def _known(self) -> InputEncoder:
-        """The encoder under the options; an empty one before the first record."""
-        form = InputEncoder() if self.form is None else self.form
-        form.counts_unseen = self.options.counts_unseen
-        if form.preparation is not None:
-            form.preparation.counts_unseen = form.counts_unseen
-        return form
+            form = self._use(TableEncoder(encoder))
+            form.width, form.indicators, form.frame = before.width, before.indicators, before.frame
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
@@ -185,103 +183,79 @@ class Input:
         """Read records to predict, or, if ``learning``, to learn later; ``known`` are the known tasks."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
-        X, task = tabular.split_task(X, task, self.options.task_column)
-        rows, width = self.read_rows(X, learning=learning)
-        return Records(rows, width, tabular.task_labels(task, rows.n_records, known))
-
-    def read_rows(self, X: AnyRecords, first: bool = False, learning: bool = False) -> tuple[tabular.Rows, int]:
-        """Read records without tasks, and their width; the ``first`` ones determine the encoder."""
-        rows, width, _ = self._read(X, "no_validation", first, first or learning, None)
-        return rows, width
+        return Input.read_batch(self, X, None, task, None, known, learning)
 
     def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
         """Read only the task of each record."""
         X, task = tabular.split_task(X, task, self.options.task_column)
         return tabular.task_labels(task, tabular.count(X))
 
-    def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    def read_batch(
+        self,
+        X: AnyRecords,
+        y: AnyLabels,
+        task: AnyTasks,
+        labels: Labels | None,
+        known: Collection[Hashable] = (),
+        learning: Learning = False,
+        first: bool = False,
     ) -> Records:
-        """Read records to learn, and encode their labels; the first ones determine the encoder.
+        """Read records of any form with their tasks, and with their labels if there is an encoder of labels.
 
-        Records for which ``learning`` is False do not change the encoder.
+        The ``first`` records determine the encoder. Those for which ``learning`` is False do not change it.
         """
-        first = known.state is None
-        X, task = tabular.split_task(X, task, self.options.task_column)
-        if first:
+        form, options = self.form, self.options
+        X, task = tabular.split_task(X, task, options.task_column)
+        if first and labels is not None:
             tabular.warn_of_task(X, task)
-        rows, width, y = self._read(X, y, first, learning, labels)
-        if first:
-            if task is None and self.options.expects_tasks and rows.n_records > 1:
-                tabular.warn_of_one_task(self.options.owner)
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
+        tabular.require_records(X)
+        names = tabular.distinct_names(X) if tabular.is_frame(X) else None
+        if first or type(form) is InputEncoder:
+            form = self._chosen(X)
+        records, values = form.normalized_input(X), None
+        if tabular.is_records(records) or (form.encoder is not None and names is not None):
+            rows, width = form.read(records, learning)
+            if first:
+                self._use(form).frame = Shape.of_frame(names)
+            if labels is not None:
+                y = tabular.label_column(y, rows.n_records)
+                values = labels.values(y)
+        else:
+            shape, prepared = Shape(form.width, form.names), form.of_arrays
+            gaps = (options.preprocessing if first else prepared) is not None
+            rows, y, values = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
+            width = cast(int, shape.width)
+            if first:
+                spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
+                form = self._use(ArrayEncoder.for_columns(width, shape.names, rows.dense, options.preprocessing))
+                prepared = form.preparation
+            if prepared is not None:
+                rows, width = prepared.rows(rows, learning), prepared.features
+        if first and labels is not None:
+            if task is None and options.expects_tasks and rows.n_records > 1:
+                tabular.warn_of_one_task(options.owner)
             tabular.warn_of_columns(X, y)
-        values = labels.values(y)
-        task = tabular.task_labels(task, len(values), known.tasks)
+        task = tabular.task_labels(task, rows.n_records, known)
         return Records(rows, width, task, y=y, labels=labels, values=values)
 
-    def _read(
-        self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
-    ) -> tuple[tabular.Rows, int, AnyLabels]:
-        """Read rows, width and labels of records of any form; the ``first`` ones determine the encoder."""
-        for values, what in ((X, "X"), (y, "y")):
-            refuse_masked(values, what)
-        is_frame = tabular.is_frame(X)
-        names = tabular.distinct_names(X) if is_frame else ()
-        form = self._chosen(X) if first or self.form is None else self._known
-        X = X if form is None else form.normalized_input(X)
-        if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
-            return self._validated(X, y, first, learning, labels)
-        if tabular.is_records(X):
-            tabular.require_records(X)
-        if labels is not None and getattr(y, "ndim", 1) != 1:
-            from sklearn.utils import column_or_1d
-
-            y = column_or_1d(y, warn=True)
-        rows, width = form.read(X, learning)
-        if first:
-            are_texts = is_frame and all(isinstance(name, str) for name in names)
-            self.form = form
-            form.frame = Shape(len(names) if is_frame else None, np.array(names, object) if are_texts else None)
-        if labels is not None and len(y) != rows.n_records:
-            raise ValueError(f"y must have one label per record: got {len(y)} for {rows.n_records} records")
-        return rows, width, y
-
-    def _chosen(self, X: AnyRecords) -> InputEncoder | None:
-        """Choose the encoder by the first records; None for numeric columns, which are validated first."""
+    def _chosen(self, X: AnyRecords) -> InputEncoder:
+        """Choose the encoder by the first records; that of none for numeric columns, which are validated first."""
         preprocessing, frame, records = self.options.preprocessing, tabular.is_frame(X), tabular.is_records(X)
         if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
             return self.form
         raw = preprocessing is None or self.options.scale is None
         if preprocessing is not None and not raw and frame and not tabular.has_numbers_only(X):
             return TableEncoder.for_table(tabular.arrow_table(X), preprocessing)
-        return DictEncoder.with_options(preprocessing) if records or tabular.has_words(X) else None
-
-    def _validated(
-        self, X: AnyRecords, y: AnyLabels, first: bool, learning: Learning, labels: Labels | None
-    ) -> tuple[tabular.Rows, int, AnyLabels]:
-        """Read rows, width and labels of arrays and numeric frames."""
-        form, options = self.form or InputEncoder(), self.options
-        if not first and form.width is None:
-            if tabular.count(X) == 0:
-                raise ValueError("X has no records")
-            raise ValueError("the model learned features by name; pass a list of dictionaries or a frame, not an array")
-        shape, prepared = Shape(form.width, form.names), None if first else form.of_arrays
-        gaps = (options.preprocessing if first else prepared) is not None
-        rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
-        if first:
-            spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-            self.form = ArrayEncoder.for_columns(width, shape.names, rows.dense, options.preprocessing)
-        prepared = self._known.of_arrays
-        if prepared is None:
-            return rows, width, y
-        return prepared.rows(rows, learning), prepared.features, y
+        return DictEncoder.with_options(preprocessing) if records or tabular.has_words(X) else InputEncoder()
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
     def read_block(self, block: Block, first: bool) -> Records:
         """Read the records of a validated block, and store their width."""
         rows, width = tabular.block_rows(block.X)
-        form = self.form = ArrayEncoder() if self.form is None else self.form
+        form = self._use(ArrayEncoder()) if type(self.form) is InputEncoder else self.form
         prepared, own = form.of_arrays, width - block.indicators
         if not first and form.width is not None:
             expected = form.width - form.indicators if prepared is None else prepared.features - len(prepared.missing)
@@ -293,7 +267,7 @@ class Input:
 
     def raw_records(self, X: AnyRecords) -> RawRecords | None:
         """Return the records before preprocessing; None if preprocessing does not depend on earlier records."""
-        form = self._known
+        form = self.form
         X = form.normalized_input(tabular.split_task(X, None, self.options.task_column)[0])
         if tabular.is_records(X):
             return RawRecords.from_all(list(X))
@@ -302,12 +276,12 @@ class Input:
         if form.of_arrays is None:
             return None
         shape, options = Shape(form.width, form.names), self.options
-        rows, _, _ = tabular.validated(options.owner, shape, X, "no_validation", False, None, gaps=True)
+        rows, _, _ = tabular.validated(options.owner, shape, X, None, False, None, gaps=True)
         return RawRecords.from_all(rows.values) if rows.dense else None
 
     def read_raw(self, record: AnyRecords, task: Array, learning: bool) -> Records:
         """Preprocess one of :meth:`raw_records`."""
-        form = self._known
+        form = self.form
         if isinstance(record, np.ndarray) and form.of_arrays is not None:
             rows, width = form.of_arrays.rows(Dense(record[None]), learning), form.of_arrays.features
         elif isinstance(record, Mapping):
@@ -318,10 +292,10 @@ class Input:
 
     def as_block(self, records: Records, y: Array) -> Block:
         """Convert records and labels to a validated block."""
-        n, prepared = records.rows.n_records, self._known.preparation
+        n, prepared = records.rows.n_records, self.form.preparation
         gaps = len(prepared.missing) if prepared is not None and records.rows.dense else 0
         X = tabular.as_array(split_unseen(records.rows, records.width)[0], records.width)
-        return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps, constant=self._known.length_column)
+        return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps, constant=self.form.length_column)
 
     # -- one record -----------------------------------------------------------------------------------------------
 
@@ -349,27 +323,28 @@ class Input:
 
     def _row(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
         """Return the row of a dictionary without its task, and the width."""
-        form = DictEncoder.with_options(self.options.preprocessing) if self.form is None else self._known
-        if learning:
-            self.form = form
+        form = self.form
+        if type(form) is InputEncoder:
+            form = DictEncoder.with_options(self.options.preprocessing)
+            if learning:
+                self._use(form)
         return form.read_one(x, learning)
 
     @property
     def plain_records(self) -> PlainRecords | None:
         """Settings to read dictionaries on the fast path; None if not possible."""
-        return None if self.options.task_column is not None else self._known.plain_records
+        return None if self.options.task_column is not None else self.form.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
         """Return a function that restores the current state, for records with errors."""
-        form = self.form if fitted or isinstance(self.form, TableEncoder) else None
-        undo_form = None if self.form is None else self.form.snapshot()
+        form = self.form if fitted or isinstance(self.form, TableEncoder) else InputEncoder()
+        undo_reading = form.snapshot()
 
         def undo() -> None:
             self.form = form
-            if undo_form is not None:
-                undo_form()
+            undo_reading()
 
         return undo
 
@@ -381,7 +356,7 @@ class Input:
         """Return the shape that a state needs for these records."""
         constant = records.constant
         if constant is None:
-            constant = -1 if self.form is None or self.form.preparation is None else self.form.length_column
+            constant = -1 if self.form.preparation is None else self.form.length_column
         return InputShape(records.width, isinstance(records.rows, Dense), constant=constant)
 
     def began(self, state: Any) -> None:
@@ -392,18 +367,18 @@ class Input:
     @property
     def vocabulary(self) -> Vocabulary | None:
         """The columns of dictionaries' features."""
-        return self._known.vocabulary
+        return self.form.vocabulary
 
     @property
     def seen(self) -> Shape:
         """The columns of the arrays or frames in training."""
-        form = self._known
+        form = self.form
         return form.frame if form.width is None else Shape(form.width, form.names)
 
     @property
     def bits(self) -> int | None:
         """The bits of hashed features, ``2**bits`` columns; None without hashing."""
-        return self._known.bits
+        return self.form.bits
 
     @property
     def grows(self) -> bool:
@@ -413,12 +388,12 @@ class Input:
     @property
     def feature_names(self) -> list[str] | None:
         """The names of the features of tables, and of dictionaries without hashing; else None."""
-        return self._known.feature_names
+        return self.form.feature_names
 
     @property
     def constant(self) -> int | None:
         """The column of the constant; None without one."""
-        return self._known.constant_column
+        return self.form.constant_column
 
     def entry_names(self, columns: Sequence[int], x: Record | None = None) -> list[Hashable]:
         """Return the names of the features in columns, for the record ``x`` if given; else column numbers.
@@ -428,7 +403,7 @@ class Input:
         task = self.options.task_column
         if x is not None and task is not None:
             x = {name: value for name, value in x.items() if name != task}
-        return self._known.entry_names(columns, x)
+        return self.form.entry_names(columns, x)
 
     # -- files ----------------------------------------------------------------------------------------------------
 
@@ -443,7 +418,7 @@ class Input:
 
     def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state of the input as JSON data and named arrays."""
-        form = self._known
+        form = self.form
         columns = {"n_features_in_": form.width, "feature_names_in_": form.names}
         columns |= {"n_columns": form.frame.width, "columns": form.frame.names}
         data, arrays = form.to_saved()
@@ -463,7 +438,8 @@ class Input:
     def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
         """Restore the encoder of a model with this number of features; raise ValueError if it does not fit."""
         noted = msgspec.convert(data["kept"], Json)
-        self.form = form = restore_encoder(data, arrays, noted.get("n_features_in_"), noted.get("feature_names_in_"))
+        names = noted.get("feature_names_in_")
+        form = self._use(restore_encoder(data, arrays, noted.get("n_features_in_"), names))
         form.frame = Shape(noted.get("n_columns"), noted.get("columns"))
         for shape in (Shape(form.width, form.names), form.frame):
             texts = shape.names is None or (

@@ -9,7 +9,6 @@ import numpy as np
 
 from coterie.models.contract import InputShape
 from coterie.models.ensemble import EnsembleState
-from coterie.models.task_registry import TaskRegistry
 from coterie.numeric.core.checks import require
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Ints, Learning, Record
 
@@ -84,8 +83,15 @@ class InstancesInput(Input):
         """Read the active task of each round."""
         return np.asarray(self.read(X, task, known).task)
 
-    def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    def read_batch(
+        self,
+        X: AnyRecords,
+        y: AnyLabels,
+        task: AnyTasks,
+        labels: Labels | None,
+        known: Collection[Hashable] = (),
+        learning: Learning = False,
+        first: bool = False,
     ) -> Records:
         """Read rounds and labels to learn; with one label for every task, each round counts K times."""
         rounds = _read(X, self._spaces)
@@ -94,7 +100,7 @@ class InstancesInput(Input):
         else:
             rows, task = rounds.rows, _active(rounds, task, self.options.task_column)
         self._latest = rounds.spaces
-        return super().read_labelled(rows, y, task, labels, known, True)
+        return super().read_batch(rows, y, task, labels, known, True, first)
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
         """Split a round, a dictionary from task to features, into its row and the active task."""

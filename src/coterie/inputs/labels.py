@@ -71,14 +71,6 @@ class Labels(ABC):
         labels = np.asarray(exact_labels(y))
         return as_labels(y) if labels.dtype.kind == "U" and isinstance(y, list) else labels  # numbers keep their type
 
-    def check(self, y: AnyLabels) -> None:
-        """Raise ValueError for values that cannot be labels."""
-        from sklearn.utils.multiclass import check_classification_targets
-
-        if getattr(getattr(y, "dtype", None), "kind", "") == "O" and all(type(label) is int for label in y):
-            return  # whole numbers of more than 64 bits, whose arrays scikit-learn refuses
-        check_classification_targets(y)
-
     def require_whole(self) -> None:
         """Raise ValueError for a finished stream with too few labels."""
         if len(self.ordered) < 2:
@@ -92,8 +84,11 @@ class Labels(ABC):
     # -- labels of learners
 
     @abstractmethod
-    def values(self, y: AnyLabels) -> Array:
-        """Encode labels for learners and add new ones; raise ValueError, and add none, for invalid ones."""
+    def values(self, y: AnyLabels, of_arrays: bool = False) -> Array:
+        """Encode labels for learners and add new ones; raise ValueError, and add none, for invalid ones.
+
+        Those ``of_arrays`` are also checked by scikit-learn if there are new ones, so that numbers are no labels.
+        """
 
     def with_one(self, y: AnyLabels) -> Labels:
         """Return a copy with one more label; the same object if the label is known."""
@@ -221,7 +216,7 @@ class TwoLabels(Labels):
         """Learn the first ``last`` encoded labels."""
         return Inside(values, self.shift, self.factor)
 
-    def values(self, y: Sequence[Hashable] | Array) -> Floats:
+    def values(self, y: Sequence[Hashable] | Array, of_arrays: bool = False) -> Floats:
         """Encode labels as -1 and +1, and add new ones.
 
         Raises
@@ -231,6 +226,8 @@ class TwoLabels(Labels):
         """
         distinct, places = distinct_labels(y, "label")
         if not self.inside.keys() >= set(distinct):
+            if of_arrays:
+                _check_classes(y)
             self._add([label for label in distinct if label not in self.inside])
         return np.array(list(map(self.inside.get, distinct)), np.float64)[places]
 
@@ -340,11 +337,13 @@ class ManyLabels(Labels):
         """Encode one label as class indicators."""
         return np.asarray(np.arange(len(self.inside)) == self.inside[y])
 
-    def values(self, y: AnyLabels) -> Ints:
+    def values(self, y: AnyLabels, of_arrays: bool = False) -> Ints:
         """Return the number of each label, and add new labels."""
         distinct, places = distinct_labels(y, "label")
         self._before = len(self.inside)
         fresh = [label for label in distinct if label not in self.inside]
+        if fresh and of_arrays:
+            _check_classes(y)
         spec.check_labels(fresh, "label")
         self.inside = self.inside | dict(zip(fresh, count(self._before)))
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
@@ -426,6 +425,16 @@ def as_floats(numbers: AnyLabels) -> Floats:
     if array.dtype.kind in "SUmMc" or texts:
         raise TypeError("not numbers")
     return np.asarray(array, np.float64)
+
+
+def _check_classes(y: AnyLabels) -> None:
+    """Raise ValueError for values of an array that cannot be labels."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    if getattr(getattr(y, "dtype", None), "kind", "") != "O" or not all(
+        type(label) is int for label in y
+    ):  # whole numbers of more than 64 bits
+        check_classification_targets(y)
 
 
 def as_labels(labels: Sequence[Hashable]) -> Array:
@@ -533,17 +542,13 @@ class Targets(Labels):
         except (TypeError, ValueError):
             return False
 
-    def check(self, y: AnyLabels) -> None:
-        """Raise ValueError for values that cannot be labels."""
-        self.values(y)
-
     def require_whole(self) -> None:
         """Accept any number of different labels."""
 
     def require_sound(self, models: int) -> None:
         """Do nothing: moments were checked when they were set."""
 
-    def values(self, y: AnyLabels) -> Floats:
+    def values(self, y: AnyLabels, of_arrays: bool = False) -> Floats:
         """Convert labels to numbers.
 
         Raises

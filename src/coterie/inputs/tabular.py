@@ -101,9 +101,9 @@ def is_records(X: AnyRecords) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
-def require_records(X: Sequence[object]) -> None:
+def require_records(X: AnyRecords) -> None:
     """Raise ValueError for an item of a list that is no dictionary, unlike the first one."""
-    for t, x in enumerate(X):
+    for t, x in enumerate(X if is_records(X) else ()):
         if type(x) is not dict and not isinstance(x, Mapping):
             raise ValueError(f"record {t} (from 0) must be a dictionary of features as the first is, got {x!r}")
 
@@ -265,6 +265,12 @@ class Shape:
     width: int | None = None
     names: Array | None = None
 
+    @classmethod
+    def of_frame(cls, names: Sequence[Hashable] | None) -> Shape:
+        """Return the shape of a frame with these columns, whose names are known if all are text; None for no frame."""
+        are_texts = names is not None and all(isinstance(name, str) for name in names)
+        return cls(None if names is None else len(names), np.array(names, object) if are_texts else None)
+
 
 def distinct_names(X: AnyRecords) -> list[Hashable]:
     """Return the column names of a pandas or Polars frame or an Arrow table; raise ValueError for duplicates."""
@@ -292,33 +298,36 @@ def validated(
     reset: bool,
     labels: Labels | None = None,
     gaps: bool = False,
-) -> tuple[Rows, int, AnyLabels]:
-    """Return X as rows for compiled code, its width, and y, checked by scikit-learn against the training columns.
+) -> tuple[Rows, AnyLabels, Array | None]:
+    """Return X as rows for compiled code, y, and y encoded, checked by scikit-learn against the training columns.
 
     Parameters
     ----------
     owner : str
         The estimator's class, for messages.
     shape : Shape
-        Changed in place if ``reset``.
+        Changed in place if ``reset``; afterwards it has the width of X.
     X, y
-        The records and their labels; ``y="no_validation"`` for records without labels.
+        The records and their labels, if there are ``labels``.
     reset : bool
         True if these records decide on the columns.
     labels : Labels, optional
-        The encoder of y.
+        The encoder of y; None for records without labels.
     gaps : bool
         True to allow NaN in arrays as missing values.
     """
-    if labels is not None:
-        y = require_labels(y)
-        if labels.numeric and np.ndim(y) == 1:  # scikit-learn would convert text
-            labels.check(y)
+    if not reset and shape.width is None:
+        by_name = "the model learned features by name; pass a list of dictionaries or a frame, not an array"
+        raise ValueError(by_name if count(X) else "X has no records")
+    y = "no_validation" if labels is None else require_labels(y)
+    values = None
+    if labels is not None and labels.numeric and np.ndim(y) == 1:  # scikit-learn would convert text
+        values = labels.values(y)
     from sklearn.utils.validation import validate_data
 
     estimator: Any = _expecting(owner)()
     is_table, of_y = hasattr(X, "column_names"), {} if labels is None else {"y_numeric": labels.numeric}
-    if not reset and shape.width is not None:
+    if not reset:
         estimator.n_features_in_ = shape.width
     if is_table:  # which scikit-learn cannot read in every version
         names = np.array(X.column_names, dtype=object)
@@ -332,16 +341,16 @@ def validated(
         estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, ensure_all_finite=False, **of_y
     )
     if reset:
-        shape.width = estimator.n_features_in_
         shape.names = names if is_table else getattr(estimator, "feature_names_in_", None)
     if labels is not None:
         checked, y = checked
-        labels.check(y)
+        values = labels.values(y, of_arrays=True) if values is None else values
+    shape.width = checked.shape[1]
     require_usable(checked, "X", shape.names, gaps=gaps and not hasattr(checked, "indptr"))
     if hasattr(checked, "indptr") and not checked.has_canonical_format:
         checked = checked.copy()
         checked.sum_duplicates()
-    return *block_rows(checked), y
+    return block_rows(checked)[0], y, values
 
 
 def require_labels(y: AnyLabels) -> AnyLabels:
@@ -376,6 +385,17 @@ def require_labels(y: AnyLabels) -> AnyLabels:
         if spec.ends_with_null(label):
             raise ValueError(f"label of record {t} (from 0) {spec.ENDS_WITH_NULL}: {label!r}")
     return exact_labels(y)
+
+
+def label_column(y: AnyLabels, n: int) -> AnyLabels:
+    """Return labels, which may be a column, one for each of n records; raise ValueError for another number."""
+    if getattr(y, "ndim", 1) != 1:
+        from sklearn.utils import column_or_1d
+
+        y = column_or_1d(y, warn=True)
+    if len(y) != n:
+        raise ValueError(f"y must have one label per record: got {len(y)} for {n} records")
+    return y
 
 
 def require_usable(

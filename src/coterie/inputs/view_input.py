@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.index import Index
 from coterie.models.contract import InputShape
-from coterie.models.task_registry import TaskRegistry
 from coterie.multiview import ViewRecords, Views, Vocabulary
 from coterie.multiview.view_records import views_from_json
 from coterie.numeric.core.checks import require
@@ -172,17 +171,25 @@ class ViewInput(Input):
         """Return the only task for each record."""
         return np.asarray(self.read(X, task, known).task)
 
-    def read_labelled(
-        self, X: AnyRecords, y: AnyLabels, task: AnyTasks, labels: Labels, known: TaskRegistry, learning: Learning
+    def read_batch(
+        self,
+        X: AnyRecords,
+        y: AnyLabels,
+        task: AnyTasks,
+        labels: Labels | None,
+        known: Collection[Hashable] = (),
+        learning: Learning = False,
+        first: bool = False,
     ) -> Records:
         """Read records to learn and their labels; the ``first`` ones determine the views."""
         self._refuse_tasks(task)
-        records, views = self._read_views(X, None if known.state is None else self.views)
+        records, views = self._read_views(X, None if first else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
             raise ValueError(f"y must have one label per record: got shape {np.shape(y)} for {len(records)} records")
-        labels.check(y)
         self.views = views
-        return self._records(records)._replace(y=y, labels=labels, values=labels.values(y))
+        return self._records(records)._replace(
+            y=y, labels=labels, values=None if labels is None else labels.values(y, True)
+        )
 
     def read_block(self, block: Block, first: bool) -> Records:
         """Read the records of a validated block."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -85,12 +86,7 @@ class Round(BaseLearner):
 
     def predict(self, state: State, run: Batch) -> Predictions:
         """Predict records without changing the state."""
-        margins = score_known_and_unseen(
-            run,
-            lambda rows, codes: self.score(state, rows, codes),
-            lambda rows, tasks: self.score_unseen(state, rows, tasks),
-        )
-        return Predictions(margins)
+        return Predictions(score_known_and_unseen(run, partial(self.score, state), partial(self.score_unseen, state)))
 
     @abstractmethod
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
@@ -374,9 +370,7 @@ class ConfidenceLearner(LinearLearner):
             model = self.adapter.unseen_task_model(state, tasks)
             return _variances(model, rows, np.arange(len(tasks))) + own * rows.squares()
 
-        variances = score_known_and_unseen(
-            run._replace(rows=known), lambda rows, codes: _variances(state.model, rows, codes), score_unseen
-        )
+        variances = score_known_and_unseen(run._replace(rows=known), partial(_variances, state.model), score_unseen)
         return variances + unseen * score_known_and_unseen(
             run,
             lambda rows, codes: self.adapter.diagonal(state, codes),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from coterie import spec
-from coterie.index import Index, WholeNumbers, check_no_collisions, occurring
+from coterie.index import Index, WholeNumbers, check_no_collisions, distinct_labels
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import widths_of
 from coterie.numeric.primal.query_decisions import QUERY_ALL
@@ -216,7 +216,7 @@ class TaskRegistry:
 
     def make_batch(self, rows: AnyRows, tasks: Array) -> Batch:
         """Return a batch to predict, with task numbers; raise ValueError for invalid tasks."""
-        distinct, places = occurring(tasks)
+        distinct, places = distinct_labels(tasks)
         self.refuse_unseen(distinct)
         codes = self.tasks.find(distinct)[places]
         unseen = [distinct[place] for place in places[codes < 0]]
@@ -267,7 +267,7 @@ class TaskRegistry:
     def learn_bounded(self, run: Batch, y: Any, tasks: Array, size: InputShape) -> UpdateResult:
         """Learn as :meth:`learn` does, under ``max_tasks``; each task is known from its first record on."""
         recency, most = cast(Recency, self.recency), int(self.max_tasks or 0)
-        distinct, places = occurring(tasks)
+        distinct, places = distinct_labels(tasks)
         together = max(most // 4, 1) if self.learner.traits.tasks_independent else 1
         turnover = Turnover(self.tasks.find(distinct), places, recency, most, together)
         updates = []
