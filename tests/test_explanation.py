@@ -1,7 +1,5 @@
 """What is said of a model's tasks, on relations whose answer is known."""
 
-from html import escape
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -147,24 +145,3 @@ def test_rows_of_frames_are_explained_with_values_as_they_were_given(words):
     assert f"{x['price']:.6g}" in next(line for line in lines if line.startswith("price")).split()
     with pytest.raises(ValueError, match="explain takes one record, got 2"):
         model.explain(frame.iloc[:2], "b")
-
-
-def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escaped():
-    model = ct.MultitaskPerceptron(ct.Clusters({"<a>": "<g>", "<b>": "h"}))
-    assert "<td" in model._repr_html_()
-    assert "not fitted" in model._repr_html_()
-    for x, label, user in [({"<fish>": 1.0}, "<yes>", "<a>"), ({"<fish>": 1.0, "meat": 2.0}, "no", "<b>")]:
-        model.learn_one(x, label, task=user)
-    shown = model._repr_html_(), model.largest_weights()._repr_html_(), model.largest_weights("<a>")._repr_html_()
-    shown += (model.explain({"<fish>": 2.0}, "<a>")._repr_html_(),)
-    assert not [table for table in shown for name in ("<a>", "<g>", "<fish>", "<yes>") if name in table]
-    assert [f"<th>{name}</th>" in shown[0] for name in ("records learned", "features", "tasks", "labels")] == [True] * 4
-    assert escape(repr(model)) in shown[0]
-    assert all("<th>&lt;fish&gt;</th>" in table for table in shown[2:])
-    assert model.largest_weights() == list(model.largest_weights())
-    assert shown[2].count("<tr>") == 1 + len(model.largest_weights("<a>"))
-    unlabelled = ct.MultitaskRegressor().fit([[1.0], [2.0]], [0.5, 1.0])._repr_html_()
-    assert "labels" not in unlabelled
-    assert ">2<" in unlabelled
-    batch = ct.batch.MultitaskSVC().fit([[1.0], [2.0], [3.0]], [0, 1, 1], task=["<a>", "b", "b"])._repr_html_()
-    assert ["<th>tasks</th>" in batch, ">2<" in batch, "records" in batch] == [True, True, False]

@@ -289,7 +289,7 @@ def compare_largest(folder):
     for result in (comparison.verdict(), comparison.verdict(against="best"), sums.verdict("independent")):
         numbers = [getattr(result, name) for name in ("gain", "low", "high", "average", "overall", "constant")]
         assert np.isfinite(np.concatenate(numbers)).all()
-    return [str(comparison.verdict()), comparison.verdict()._repr_html_()]
+    return [str(comparison.verdict())]
 
 
 def serve_largest(folder):

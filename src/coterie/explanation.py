@@ -17,7 +17,7 @@ from coterie.types import Estimator, Record
 
 from .inputs.preprocessing import CONSTANT
 from .types import Floats, Matrix
-from .wording import html_table, table
+from .wording import table
 
 #: A rest below this fraction of the sum of all parts is rounding.
 ROUNDING = 1e-12
@@ -27,9 +27,6 @@ MOST = 2000
 
 #: This many values of one column are listed among the largest weights, for which this many times as many are looked at.
 OF_A_COLUMN, LOOKED_AT = 5, 20
-
-#: The number of parts of an explanation that notebooks show.
-IN_NOTEBOOKS = 20
 
 
 class Contribution(NamedTuple):
@@ -95,9 +92,6 @@ class Explanation:
 
         Original values have a separate column if scaling changed any.
         """
-        return table(*self._table(most))
-
-    def _table(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         scaled = any(part.given is not None and part.given != part.value for part in self.parts[:most])
         rows = [
             [shown(part.name), *[_format_given(part.given)] * scaled, f"{part.value:.4g}", f"{part.part:+.3g}"]
@@ -111,7 +105,7 @@ class Explanation:
         ]
         empty, heads = [""] * (1 + scaled), ["feature", *["given"] * scaled, "value", "part"]
         rows += [[name, *empty, f"{part:+.3g}"] for name, part in sums if part != 0.0]
-        return heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]]
+        return table(heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]])
 
     def giving(self, record: Record) -> Explanation:
         """Return a copy with the record's original values."""
@@ -120,13 +114,9 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def _repr_html_(self) -> str:
-        """Return the 20 largest parts as HTML for notebooks."""
-        return html_table(*self._table(IN_NOTEBOOKS))
-
 
 class Weights(list[Weight]):
-    """The largest weights of a model, the largest first: a list with a table for notebooks.
+    """The largest weights of a model, the largest first: a list with a table.
 
     ``of_task`` is True for the weights of a task, in addition to the shared ones.
     """
@@ -140,10 +130,6 @@ class Weights(list[Weight]):
         heads = ["feature", "shared", "own", "together"] if self.of_task else ["feature", "weight"]
         rows = [(shown(name), (shared, own, shared + own)) for name, shared, own, _ in self]
         return heads, [[name, *(f"{number:+.3g}" for number in numbers[: len(heads) - 1])] for name, numbers in rows]
-
-    def _repr_html_(self) -> str:
-        """Return the weights as HTML for notebooks."""
-        return html_table(*self.table())
 
 
 def _format_given(value: object) -> str:

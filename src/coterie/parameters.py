@@ -5,19 +5,17 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
-from html import escape
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
-from coterie.types import AnyLabels, Estimator, Json
+from coterie.types import AnyLabels, Json
 
 from . import spec
-from .wording import html_table, listed, nearest
+from .wording import nearest
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -195,25 +193,6 @@ class Parameters:
         parameters, values = spec.parameters_of(type(self)), spec.values_of(self)
         changed = (name for name, value in values.items() if repr(value) != repr(parameters[name].default))
         return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(values[name])}' for name in changed)})"
-
-    def _repr_html_(self) -> str:
-        """Return the changed parameters and a summary of the model as HTML for notebooks."""
-        facts = self._facts() if self._fitted else {"not fitted": f"call {self._learning}"}
-        return f"<pre>{escape(repr(self))}</pre>{html_table([], list(map(list, facts.items())))}"
-
-    def _facts(self) -> dict[str, str]:
-        """Return a summary of the fitted model."""
-        summaries: dict[str, Callable[[Estimator], str]] = {
-            "features": lambda model: f"{model.n_features_in_:,}",
-            "tasks": lambda model: f"{len(model.tasks_):,}",
-            "labels": lambda model: listed([str(label) for label in model.classes_]),
-            "memory": lambda model: f"{model.memory_:,} bytes",
-        }
-        facts = {}
-        for name, summarize in summaries.items():
-            with suppress(AttributeError):  # models without labels, or without columns
-                facts[name] = summarize(self)
-        return facts
 
     def _take_over(self, fresh: Self) -> Self:
         """Take over the fitted attributes of a copy, which alone was changed if learning failed."""

@@ -151,24 +151,6 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
         yield "  ".join(f"{cell:<{width}}" if i < words else f"{cell:>{width}}" for cell, width, i in cells).rstrip()
 
 
-def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
-    """Return the same table as HTML, with names unchanged.
-
-    >>> html_table(["learner", "error"], [["<b>", "9.1 %"]])[-74:]
-    '<tr><th>&lt;b&gt;</th><td style="text-align:right">9.1 %</td></tr></table>'
-    """
-    from html import escape
-
-    def line(row: Sequence[str], tag: str) -> str:
-        cells = (
-            f"<th>{escape(cell)}</th>" if i < words else f'<{tag} style="text-align:right">{escape(cell)}</{tag}>'
-            for i, cell in enumerate(row)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    return f"<table>{line(heads, 'th') if heads else ''}{''.join(line(row, 'td') for row in rows)}</table>"
-
-
 #: The folder of the package, whose files no warning names.
 _PACKAGE = str(Path(__file__).parent) + os.sep
 

@@ -569,12 +569,6 @@ class OnlineEstimator(Parameters):
         self._check_fitted(AttributeError)
         return self._model
 
-    def _facts(self) -> dict[str, str]:
-        with self._inner.lock:
-            names = self.feature_names
-            named = {} if names is None else {"features": f"{len(names):,}"}
-            return {"records learned": f"{self.state_.rounds:,}"} | super()._facts() | named
-
     @property
     def state_(self) -> LearnerState:
         """The complete learned state."""

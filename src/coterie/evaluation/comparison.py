@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from coterie.inputs.block import Block
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimator, Floats, Json
-from coterie.wording import html_table, stack_level, table
+from coterie.wording import stack_level, table
 
 from .baselines import CONSTANT, RUNNING_MEAN, RUNNING_RATE, LabelBaselines
 from .metrics import evaluate, format_measures, measures_with_values
@@ -124,21 +124,15 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Return the table of learners."""
-        return "\n".join(table(*self._table()))
-
-    def _repr_html_(self) -> str:
-        """Return the table as HTML for notebooks."""
-        return html_table(*self._table())
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
         metrics = {name: evaluate(trace) for name, trace in self.traces.items()}
         measures = measures_with_values(metrics.values())
         words = next(iter(metrics.values())).words
         heads = ["learner", words.error, *(head for head, _, _ in measures)]
-        return heads, [
+        rows = [
             [name, words.value(learner.micro["error"], 2), *format_measures(learner, measures)]
             for name, learner in metrics.items()
         ]
+        return "\n".join(table(heads, rows))
 
 
 def asked_for(comparison: Comparison, against: str | None = None) -> str:

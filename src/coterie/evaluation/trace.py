@@ -24,7 +24,7 @@ import numpy as np
 
 from coterie.index import distinct_labels
 from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Json, Label
-from coterie.wording import counted, html_table
+from coterie.wording import counted
 
 from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords, log_losses
 from .noise import Noise, OfClasses, OfLabels, OfNumbers
@@ -164,12 +164,6 @@ class Trace:
         """Return the numbers of rounds and tasks, and the error."""
         error = f"{self.words.value(self.error)} {self.words.error}, {counted(self.mistakes, 'mistake')}"
         return f"<{type(self).__name__}: {counted(self.n, 'round')} of {counted(len(self.tasks), 'task')}, {error}>"
-
-    def _repr_html_(self) -> str:
-        """Return the numbers of rounds, tasks, mistakes and queries as HTML for notebooks."""
-        counts = f"{self.n:,}", f"{len(self.tasks):,}", self.words.value(self.error)
-        heads = ["rounds", "tasks", self.words.error, "mistakes", "labels asked for"]
-        return html_table(heads, [[*counts, f"{self.mistakes:,}", f"{self.queries:,}"]], words=0)
 
     @property
     def n(self) -> int:

@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from coterie.numeric.trees import strip_prefix
 from coterie.types import Arrays, Flags, Json
-from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
+from coterie.wording import SPOKEN, counted, digits_of, listed, spoken
 
 from .baselines import CONSTANT, LabelBaselines
 from .confidence_intervals import mean_of_tasks, normal_interval
@@ -177,14 +176,6 @@ class Verdict:
         """Return the numbers of tasks helped, hurt and unclear; ``print`` shows the sentences."""
         counts = ", ".join(f"{(self.outcome == name).sum():,} {name}" for name in ("helped", "hurt", "unclear"))
         return f"<Verdict on {counted(len(self.tasks), 'task')}: {counts}>"
-
-    def _repr_html_(self) -> str:
-        """Return sentences, gains by size, and at most ten tasks of each outcome as HTML for notebooks."""
-        chosen = [i for outcome in ("helped", "hurt") for i in self.ordered(outcome)[:10].tolist()]
-        tables = [html_table(self.size_heads, self.size_rows)] if len(self.sizes) > 1 else []
-        if chosen:
-            tables.append(html_table(self.task_heads(self.against, self.name), [self.row(i) for i in chosen]))
-        return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
 
     def row(self, i: int) -> list[str]:
         """Return a table row for a task: name, records, both errors, gain, interval, outcome."""
