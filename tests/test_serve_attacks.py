@@ -9,7 +9,6 @@ import socket
 import time
 import urllib.request
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,10 +16,8 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from coterie.persistence import hold_folder
-from coterie.serve import refusal_log
 from coterie.serve.access import HEAD_BYTES, PIPELINED
 from coterie.serve.app import make_app
-from coterie.serve.refusal_log import RefusalLog
 from coterie.serve.service import Service
 from slow import slow
 from test_serve import TestClient, make, port_of, post, start
@@ -46,14 +43,14 @@ HIDDEN = posted("hidden")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """A service as its user starts it: its process, where it listens, and its log of refused requests."""
+    """A service as its user starts it: its process, and where it listens."""
     folder = tmp_path_factory.mktemp("attacked")
     learner = ("--learner", "MultitaskLogistic()")
-    process, url = start(folder / "state", *learner, "--log-refused", str(folder / "refused.jsonl"))
+    process, url = start(folder / "state", *learner)
     try:
         place = port_of(url)
         assert statuses(talk(place, posted("first"))) == [200]
-        yield process, place, folder / "refused.jsonl"
+        yield process, place
     finally:
         process.terminate()
         error_output = process.communicate(timeout=300)[1]
@@ -137,7 +134,7 @@ AMBIGUOUS = {
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_an_ambiguous_request_is_refused_once_and_ends_the_connection(service, name):
-    _, place, _ = service
+    _, place = service
     answer = talk(place, AMBIGUOUS[name] + HIDDEN, HIDDEN)
     assert statuses(answer) == [400], answer
     assert b"connection: close\r\n" in answer
@@ -147,7 +144,7 @@ def test_an_ambiguous_request_is_refused_once_and_ends_the_connection(service, n
 
 def test_a_trailer_is_no_header(service):
     """A proxy that checks headers need not check trailers."""
-    _, place, _ = service
+    _, place = service
     body = labels("trailing")
     chunks = CHUNKED + b"\r\n%x\r\n" % len(body) + body + b"\r\n0\r\n"
     assert statuses(talk(place, POST + chunks + b"Content-Encoding: gzip\r\n\r\n")) == [200]
@@ -157,7 +154,7 @@ def test_a_trailer_is_no_header(service):
 
 
 def test_requests_in_a_row_are_answered_in_their_order(service):
-    _, place, _ = service
+    _, place = service
     unknown = HEALTH.replace(b"healthz", b"unknown")
     assert statuses(talk(place, posted("row") + HEALTH + unknown + HEALTH)) == [200, 200, 404, 200]
     assert statuses(talk(place, posted("row") + HEALTH + b"GARBAGE\r\n\r\n" + HEALTH)) == [200, 200, 400]
@@ -168,7 +165,7 @@ def test_requests_in_a_row_are_answered_in_their_order(service):
 
 
 def test_only_some_requests_wait_on_a_connection(service):
-    _, place, _ = service
+    _, place = service
     codes = statuses(talk(place, posted("many") + HEALTH * 5000))
     assert codes == [200] * (PIPELINED + 1) + [400]
 
@@ -191,7 +188,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_head_without_an_end_is_refused(service, name):
-    process, place, _ = service
+    process, place = service
     begin, more = ENDLESS[name]
     before, longest, sent = memory(process), 0.0, 0
     with socket.create_connection(place, timeout=10) as attack, contextlib.suppress(ConnectionError):
@@ -220,7 +217,7 @@ def test_a_head_without_an_end_is_refused(service, name):
 
 
 def test_slow_readers_share_the_bytes_of_a_file(service):
-    process, place, _ = service
+    process, place = service
     ask = HEALTH.replace(b"healthz", b"assets/plotly.js")
     length = len(talk(place, ask))
     assert length > 10**6
@@ -241,27 +238,6 @@ def test_slow_readers_share_the_bytes_of_a_file(service):
     assert len(packed) < length / 2
     with urllib.request.urlopen(address) as answer:
         assert answer.read() == gzip.decompress(packed)
-
-
-# -- the log -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_log_of_refused_requests_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(refusal_log, "LOG_BYTES", 20_000)
-    monkeypatch.setattr(refusal_log, "LINES", 10)
-    now = 0.0
-    monkeypatch.setattr(refusal_log, "time", SimpleNamespace(monotonic=lambda: now))
-    log = RefusalLog(tmp_path / "log")
-    for n in range(5000):
-        now = refusal_log.PERIOD * n / 500
-        log.write(path="\0" * 10_000, error="é" * 10_000)
-    now += refusal_log.PERIOD
-    log.write(path="", error="")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "log.1"]
-    assert all(path.stat().st_size <= 20_000 for path in tmp_path.iterdir())
-    lines = [json.loads(line) for name in ("log.1", "log") for line in (tmp_path / name).read_text().splitlines()]
-    assert {line["left_out"] for line in lines if "left_out" in line} == {490}
-    assert "left_out" in lines[-1]
 
 
 # -- many tasks --------------------------------------------------------------------------------------------------------

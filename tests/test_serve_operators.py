@@ -214,32 +214,7 @@ def test_features_that_stopped_coming_are_told_after_a_restart_too(tmp_path):
         assert "coterie_features 3.0" in predictions
 
 
-# -- the log, and when a service is ready ------------------------------------------------------------------------------
-
-
-def test_each_refused_request_is_a_line_of_the_log(tmp_path):
-    log = tmp_path / "refused.jsonl"
-    with Service(tmp_path / "s", make) as service:
-        client = TestClient(make_app(service, token="secret", log=log))  # noqa: S106
-        assert client.get("/healthz").json()["status"] == "ok"
-        for headers in ({}, {"Authorization": "Bearer guess"}):
-            assert client.post("/observe", json={"records": [GOOD]}, headers=headers).status_code == 401
-        client.headers["Authorization"] = "Bearer secret"
-        assert post(client, "/observe", GOOD).status_code == 200
-        post(client, "/observe", {"id": "e"})
-        log.rename(tmp_path / "moved")
-        assert client.get("/nothing").status_code == 404
-        elsewhere = TestClient(make_app(service, log=tmp_path / "nowhere" / "log"))  # which changes no answer
-        assert post(elsewhere, "/observe", {"id": "e"}).status_code == 422
-    moved, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in (tmp_path / "moved", log))
-    predictions = [[event[name] for name in ("method", "path", "status", "error")] for event in moved + new]
-    assert predictions == [
-        *[["POST", "/observe", 401, "the token is missing or wrong; send Authorization: Bearer TOKEN"]] * 2,
-        ["POST", "/observe", 422, "records[0].y is missing"],
-        ["GET", "/nothing", 404, "GET /nothing: Not Found"],
-    ]
-    assert {*moved[0]} == {"at", "client", "method", "path", "status", "error"}
-    assert "secret" not in (tmp_path / "moved").read_text()
+# -- when a service is ready ------------------------------------------------------------------------------------------
 
 
 def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
@@ -279,7 +254,6 @@ REFUSED = {
     "--expire 7d": "'7d' is not a duration; expected seconds, minutes or hours",
     "--snapshot 0": "--snapshot is '0'; expected a number of records",
     "--alarm-silence x": "'x' is not a duration",
-    "--log-refused nowhere/log": "nowhere/log: No such file or directory",
     "other.coterie --learner MultitaskLogistic()": "--learner is not supported with MODEL",
     "--regression --labels yes,no": "--labels: labels cannot be declared for regression",
     "--labels yes": "--labels: expected two or more different labels",
@@ -475,5 +449,4 @@ def test_what_operators_do_is_run(tmp_path):
         operator.stop()
     assert json.loads(predictions["curl -fsS localhost:8000/state"])["features"]["known"] == 1
     assert "coterie_features_stopped 0.0" in predictions["curl -fsS localhost:8000/metrics"]
-    (line,) = (tmp_path / "refused.jsonl").read_text().splitlines()
-    assert json.loads(line)["status"] == 422
+    assert 'coterie_refused_total{status="422"} 1.0' in predictions["curl -fsS localhost:8000/metrics"]

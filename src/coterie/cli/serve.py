@@ -101,11 +101,6 @@ class ServiceOptions(OptionSet):
         "The possible labels; records with others are refused. A word that is JSON is read as JSON: `1`, `true`. "
         "Without it, the model learns the first two labels that come, even if one of them is a typing error.",
     )
-    log_refused: Path | None = option(
-        "FILE",
-        "Append refused requests to this file as lines of JSON: at most 100 in ten seconds, 300 characters of each "
-        "text, two files of 16 MiB.",
-    )
     bandit: bool = option(
         None,
         "Choose actions by /choose and learn from rewards by /reward, with the learner of the options; a MODEL that is "
@@ -155,8 +150,6 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         refuse_options(learning.given, "with MODEL: the model continues as it is")
         refuse_options({"bandit": options.bandit}, "with MODEL, which decides that")
     snapshot = SaveInterval.from_text(options.snapshot, "snapshot")
-    if options.log_refused is not None:
-        options.log_refused.open("ab").close()  # a file that cannot be written is an error now, not later
     labels = None if options.labels is None else [_parse_label(word.strip()) for word in options.labels.split(",")]
 
     def check(engine: Engine) -> None:
@@ -184,7 +177,6 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
                 max_body=options.max_body,
                 max_records=options.max_records,
                 hosts=[host, *(options.allowed_host or ())],
-                log=options.log_refused,
             )
             _run_server(
                 service, app, _quote_address(host), listening, handler, _describe_ignored(service, model, learning)

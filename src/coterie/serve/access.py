@@ -181,7 +181,7 @@ class Connection(HttpToolsProtocol):
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self._last_answer = STATUS_LINE[status] + head + body
         if self._reads_head or self.pipeline:  # else the request is counted where it is answered
-            self.config.app.state.app.count_refused(status, error, self.client)  # type: ignore[union-attr]
+            self.config.app.state.app.metrics.refused.labels(status).inc()  # type: ignore[union-attr]
         if self._reads_head and not self.is_busy:
             self._end()
         elif not self._reads_head and self.pipeline:

@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
 from importlib import resources
-from os import PathLike
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -35,7 +34,6 @@ from .access import require_same_site
 from .engine import Metrics
 from .events import Kind, PredictResponse, Record, to_json
 from .live import LISTED
-from .refusal_log import RefusalLog
 from .service import PURGE, Service, SnapshotCost, resolve
 from .service_errors import ServiceError, in_one_line
 
@@ -157,8 +155,6 @@ class App:
         The maximum length of a body, and of records in one request.
     hosts : collection of str
         Further allowed values of ``Host`` for a service without a token, in addition to local names and addresses.
-    log : str or Path, optional
-        A file for rejected requests, see :class:`coterie.serve.refusal_log.RefusalLog`.
     """
 
     def __init__(
@@ -168,13 +164,11 @@ class App:
         max_body: int = 2**23,
         max_records: int = 4096,
         hosts: Collection[str] = (),
-        log: str | PathLike[str] | None = None,
     ) -> None:
         self.service, self.metrics = service, Measurements(service)
         self._verdicts: dict[str | None, tuple[float, Json]] = {}
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
-        self._log = None if log is None else RefusalLog(log)
         self._replies = Replies(None)
         self.unknown: dict[str, int] = {}
         self.compiling = False
@@ -203,24 +197,15 @@ class App:
                 raise HTTPException(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
 
     async def refuse(self, request: Request, error: Any) -> Response:
-        """Answer a rejected request, count it, and log it."""
+        """Answer a rejected request, and count it."""
         path, message = request.url.path, error.detail
         if message == HTTPStatus(error.status_code).phrase:  # there is no such path or method
             message = f"{request.method} {path}: {message}"
         if path != "/readyz":  # which is asked again and again
-            self.count_refused(error.status_code, message, request.client, request.method, path)
+            self.metrics.refused.labels(error.status_code).inc()
         response = json_response({"error": message}, error.status_code)
         response.headers.update(error.headers or {})
         return response
-
-    def count_refused(
-        self, status: int, error: str, client: tuple[str, int] | None, method: str = "", path: str = ""
-    ) -> None:
-        """Count and log a rejected request."""
-        self.metrics.refused.labels(status).inc()
-        if self._log is not None:
-            host = None if client is None else client[0]
-            self._log.write(client=host, method=method, path=path, status=status, error=error)
 
     async def _records(self, request: Request, decode: Decode) -> list[Record]:
         try:
