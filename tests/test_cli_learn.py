@@ -234,7 +234,7 @@ def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):
     more.write_text("user,price,age,click\nu1,1,2,yes\nnobody,1,2,yes\n")
     before = model.read_bytes()
     message = refused("learn", more, "--from", model, "--output", model)
-    assert message == f"{more}:3: column 'user': task 'nobody' was never seen, and the model does not allow new tasks"
+    assert message == f"{more}:3: column 'user': task 'nobody' was never seen and new_task is 'raise'"
     assert model.read_bytes() == before
     run("learn", more, "--from", model, "--new-task", "grow", "--output", model)
     assert "nobody" in ct.load(model).tasks_

@@ -148,11 +148,6 @@ def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) 
     return f"Model: {path} ({size}). Next: coterie predict {file} FILE"
 
 
-def report_line(path: Path) -> str:
-    """Return a line with the path of the report."""
-    return f"Report: {path} (open it in a browser)"
-
-
 def paragraph(text: str) -> list[str]:
     """Wrap text to the width of the terminal."""
     width = min(shutil.get_terminal_size().columns, 100)

@@ -93,6 +93,6 @@ def _summarize(
         lines(summary),
         printing.reading_lines(reading),
         [] if model is None else [printing.saved_line(model, outcome.model)],
-        [] if report is None else [printing.report_line(report)],
+        [] if report is None else [f"Report: {report} (open it in a browser)"],
         [line for note in notes for line in printing.paragraph(note)],
     )

@@ -67,11 +67,10 @@ class _Available:
         return self._method.__get__(instance, owner)
 
 
-def _has_probabilities(estimator: Estimator) -> bool:
-    return estimator._kind == "classifier" and estimator._model.learner.traits.log_odds is not None
-
-
-_probabilities = available_if(_has_probabilities, "has no probabilities: not all of its margins are log-odds")
+_probabilities = available_if(
+    lambda estimator: estimator._kind == "classifier" and estimator._model.learner.traits.log_odds is not None,
+    "has no probabilities: not all of its margins are log-odds",
+)
 _classifiers = available_if(
     lambda estimator: estimator._kind == "classifier", "predicts numbers, which have no classes"
 )
@@ -241,7 +240,7 @@ class OnlineEstimator(Parameters):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags; NaN is allowed as a missing value if records are preprocessed."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._reading().prepares
+        tags.input_tags.allow_nan = self._reading().preprocessing is not None
         return tags
 
     # -- arrays ---------------------------------------------------------------------------------------------------

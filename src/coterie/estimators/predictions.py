@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ class ModelPredictions:
 
     def intervals(self, level: float) -> tuple[Margins, NDArray[np.float64]]:
         """Return margins, and intervals of numeric labels with this level, shape (n, 2)."""
-        check_level(level)
+        spec.Setting(above=0, below=1, must="lie between 0 and 1").check("level", level)
         with self._model.lock:
             labels = self._labels
             margins, ends = self._model.learner.intervals(self._model.state, self._run, level)
@@ -123,11 +123,6 @@ class ModelPredictions:
             task = task if traits.has_tasks else None
             predictions = BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
             return predictions._replace(probabilities=self.probabilities) if all_labels else predictions
-
-
-def check_level(level: Any) -> None:
-    """Raise ValueError unless the level of an interval is between 0 and 1."""
-    spec.Setting(above=0, below=1, must="lie between 0 and 1").check("level", level)
 
 
 def _normal(z: Margins) -> Margins:

@@ -194,11 +194,6 @@ class Verdict:
         return f"{100 * self.confidence:g} % interval"
 
     @property
-    def size_heads(self) -> list[str]:
-        """The column heads of :attr:`size_rows`."""
-        return ["examples of a task", "tasks", self.loss.gain, self.level]
-
-    @property
     def size_rows(self) -> list[list[str]]:
         """The gains by class of size as a table."""
         return [

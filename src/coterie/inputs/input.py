@@ -88,11 +88,6 @@ class InputOptions:
     counts_unseen: bool = field(default=False, compare=False)
 
     @property
-    def prepares(self) -> bool:
-        """True if records are preprocessed before they are learned."""
-        return self.preprocessing is not None
-
-    @property
     def preprocessing(self) -> Preprocessing | None:
         """The preprocessing options; None without preprocessing."""
         options = Preprocessing(self.intercept, self.scale or "none", self.log)

@@ -95,7 +95,8 @@ def check_values(
     all_values = np.concatenate([values, among], axis=1)
     lengths = np.concatenate([model.store.lengths[:size], own])
     with np.errstate(invalid="ignore", over="ignore"):
-        unlike, most, squares = _asymmetric(among), _most(own, lengths), all_values**2
+        unlike = np.abs(among - among.T) > SLACK * np.abs(among) + SLACK**2  # k(x, z) ≠ k(z, x)
+        most, squares = _most(own, lengths), all_values**2
     for what, wrong in (
         ("is not finite", ~np.isfinite(all_values)),
         ("is not positive semidefinite, k(x, x) < 0,", (own < 0)[:, None] & (rounds == block.rounds[:, None])),
@@ -106,11 +107,6 @@ def check_values(
             t, s = np.argwhere(wrong)[0]
             pair = f"rounds {block.rounds[t]} and {rounds[s]} (from 0)"
             raise ValueError(f"the kernel {kernel!r} {what} for the records of {pair}")
-
-
-def _asymmetric(among: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the pairs with k(x, z) ≠ k(z, x)."""
-    return np.asarray(np.abs(among - among.T) > SLACK * np.abs(among) + SLACK**2)
 
 
 def _most(own: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -125,16 +125,7 @@ class TaskRegistry:
         def refuse(tasks: Sequence[Hashable]) -> None:
             learner.refuse(state, index.new_among(tasks))
 
-        checks: list[Callable[[Sequence[Hashable]], Any]] = [spec.check_labels, refuse]
-        if self.state is not None and self.new_task == "raise":
-
-            def refuse_new(tasks: Sequence[Hashable]) -> None:
-                for task in tasks:
-                    if task not in self.tasks:
-                        raise ValueError(f"task {task!r} was never seen, and the model does not allow new tasks")
-
-            checks.append(refuse_new)
-        return checks
+        return [spec.check_labels, refuse, *([] if self.state is None else [self.refuse_unseen])]
 
     def refuse_unseen(self, tasks: Sequence[Hashable]) -> None:
         """Raise ValueError for unseen tasks if ``new_task='raise'``."""

@@ -96,7 +96,7 @@ def _line(i: int, name: str, x: Array, y: Array, thick: str, words: CostWords) -
         "mode": "lines",
         "name": label(name),
         "x": x.tolist(),
-        "y": _rounded(words.factor * y, _digits(words)),
+        "y": _rounded(words.factor * y, 3 if words.suffix else 6),
         "line": style,
         "hovertemplate": f"%{{y:{'.1f' if words.suffix else '.4g'}}}{words.suffix}",
     }
@@ -136,11 +136,6 @@ def _axis(title: str | None, **more: object) -> Figure:
         "fixedrange": False,
     }
     return axis | ({"title": {"text": title, "standoff": 8}} if title else {}) | more
-
-
-def _digits(words: CostWords) -> int:
-    """Return the number of decimals to show, more for numbers than for percentages."""
-    return 3 if words.suffix else 6
 
 
 def _rounded(values: Array, digits: int) -> list[object]:
