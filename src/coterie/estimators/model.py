@@ -618,31 +618,23 @@ class OnlineModel:
 
     @changing
     def read_waiting(
-        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True
+        self,
+        xs: Sequence[Record],
+        tasks: Sequence[Hashable] | None,
+        learning: bool = True,
+        predicted: bool = False,
     ) -> list[WaitingRow]:
-        """Read dictionaries with delayed labels without predicting them; see :meth:`predict_waiting`."""
-        return self._waiting(xs, tasks, False, learning)
-
-    @changing
-    def predict_waiting(
-        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
-    ) -> list[WaitingRow]:
-        """Predict dictionaries with delayed labels; if ``learning``, features and scales are updated.
+        """Read dictionaries with delayed labels; if ``learning``, features and scales are updated.
 
         Before the first update, and for multi-view records, there are no encoded rows: such records are encoded when
         their labels arrive. Under ``max_tasks`` a task is registered when its label arrives. Predictions are stored if
-        members' losses depend on them, or ``always``.
+        ``predicted``.
 
         Raises
         ------
         ValueError, TypeError
             For a record that cannot be learned; nothing is changed then.
         """
-        return self._waiting(xs, tasks, always or self.learner.traits.mixes, learning)
-
-    def _waiting(
-        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
-    ) -> list[WaitingRow]:
         population, source = self.population, self.input
         if not self.fitted or not source.has_tasks:
             return [WaitingRow() for _ in xs]
@@ -656,6 +648,10 @@ class OnlineModel:
         if predicted:
             predictions = self.learner.predict(self.state, population.make_batch(records.rows, records.task))
         return waiting_rows(records.rows, predictions)
+
+    def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
+        """Read dictionaries with delayed labels, with their predictions if members' losses depend on them."""
+        return self.read_waiting(xs, tasks, predicted=self.learner.traits.mixes)
 
     def learn_waiting(
         self,

@@ -527,7 +527,7 @@ class _AskingModel:
     def _predict_one_waiting(self, x: Record, task: Sequence[Hashable] | None) -> WaitingRow:
         """Predict a record with a delayed label; its encoding is learned if it is queried."""
         taught = self._taught
-        (row,) = taught.predict_waiting([x], task, always=True, learning=False)
+        (row,) = taught.read_waiting([x], task, learning=False, predicted=True)
         labels, predictions = taught.label_encoder, row.predictions
         margin = np.zeros(1) if predictions is None else predictions.restored().margins
         whose = tabular.task_labels(task, 1, taught.population.tasks)
@@ -543,7 +543,6 @@ class _AskingModel:
         """Learn records that :meth:`predict_waiting` predicted, if they were queried."""
         taught, margins = self._taught, []
         with taught.lock:
-            taught.require_labels(y)
             taught.know_labels(y)
             for t, row in enumerate(waiting):
                 task = None if tasks is None else [tasks[t]]

@@ -528,7 +528,7 @@ def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
 def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
     if isinstance(norm, SpectralNorm) or isinstance(potential, Spectral):
         both = isinstance(norm, SpectralNorm) and isinstance(potential, Spectral)
-        if not both or not np.allclose(potential.shaped(norm.gradient, r), potential.factor):
+        if not both or not _is_shaped_by(norm, potential, r):
             raise ValueError("gauge cannot change after the first update; fit a new model")
         return
     learned = {"beyond_span": 0.0} | potential._asdict()
@@ -537,6 +537,11 @@ def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
             raise ValueError(
                 f"{name} cannot change after the first update, from {learned[name]!r} to {value!r}; fit a new model"
             )
+
+
+def _is_shaped_by(norm: Part, potential: Tree, r: int) -> bool:
+    """Return True if this norm computes the factor from the learned products."""
+    return np.allclose(potential.shaped(norm.gradient, r), potential.factor)
 
 
 def _same_views(views: Sequence[Hashable], names: Sequence[Hashable]) -> None:
