@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,10 +10,6 @@ from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
 from coterie.models.contract import BaseLearner, Batch, Predictions
 from coterie.types import Array, Estimator
-
-if TYPE_CHECKING:
-    from coterie.inputs.labels import Labels
-
 
 #: The labels' own variance in the probability of a label, measured for AROW with r from 3 to 30.
 LABELS_VARIANCE = 0.25
@@ -35,66 +29,61 @@ class ModelPredictions:
     def __init__(self, model: Estimator, records: Records) -> None:
         self._model, self._records = model, records
 
-    @property
-    def _labels(self) -> Labels:
-        labels: Labels = self._model.label_encoder
-        return labels
-
     def decode(self, margins: Margins) -> Margins:
         """Return margins on the scale of the labels, in the shape of the records' margins."""
-        margins = np.asarray(self._labels.shift + self._labels.factor * margins)
+        labels = self._model.label_encoder
+        margins = np.asarray(labels.shift + labels.factor * margins)
         shape = self._records.shape
         return margins if shape is None else margins.reshape(shape)
 
-    @property
-    def _run(self) -> Batch:
-        """The encoded batch; the caller holds the lock."""
-        run: Batch = self._model.population.make_batch(self._records.rows, self._records.task)
-        return run
+    def _predict(self, learner: BaseLearner) -> Predictions:
+        """Return a learner's predictions; the caller holds the lock."""
+        return learner.predict(self._model.state, self._batch())
 
-    def _by(self, learner: BaseLearner) -> Margins:
-        return self.decode(learner.predict(self._model.state, self._run).margins)
+    def _batch(self) -> Batch:
+        batch: Batch = self._model.population.make_batch(self._records.rows, self._records.task)
+        return batch
 
     @property
     def predictions(self) -> Predictions:
         """The learner's predictions, from which losses are computed when labels arrive."""
         with self._model.lock:
-            predictions: Predictions = self._model.learner.predict(self._model.state, self._run)
-            return predictions
+            return self._predict(self._model.learner)
 
     @property
     def margins(self) -> Margins:
         """The margin of each record on the scale of the labels, shape (n,) or (n, classes)."""
         with self._model.lock:
-            return self._by(self._model.learner)
+            return self.decode(self._predict(self._model.learner).margins)
 
     @property
     def decision(self) -> Margins:
         """The margin of each record; for several classes, columns as in ``classes_``."""
         with self._model.lock:
-            return self._labels.decision(self.margins)
+            return np.asarray(self._model.label_encoder.decision(self.margins))
 
     @property
     def labels(self) -> Array:
         """The predicted label of each record; only the signs of margins are computed if possible."""
         with self._model.lock:
-            return np.asarray(self._labels.labels(self._by(self._model.settings.decider)))
+            margins = self.decode(self._predict(self._model.settings.decider).margins)
+            return np.asarray(self._model.label_encoder.labels(margins))
 
     @property
     def variances(self) -> NDArray[np.float64]:
         """The variance of each record's margin."""
         with self._model.lock:
-            return np.asarray(self._model.learner.variances(self._model.state, self._run))
+            return np.asarray(self._model.learner.variances(self._model.state, self._batch()))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """The probability of each label, columns as in ``classes_``."""
         with self._model.lock:
-            labels, traits = self._labels, self._model.learner.traits
+            labels, traits = self._model.label_encoder, self._model.learner.traits
             if not traits.has_variances:
-                return labels.probabilities(self.margins, traits.log_odds)
+                return np.asarray(labels.probabilities(self.margins, traits.log_odds))
             z = self._standardised()
-            return labels.columns(_normal(-z), _normal(z))  # type: ignore[attr-defined, no-any-return]
+            return np.asarray(labels.columns(_normal(-z), _normal(z)))
 
     def _standardised(self) -> Margins:
         """Return margins divided by the joint standard deviation of margin and label."""
@@ -105,14 +94,14 @@ class ModelPredictions:
         """Return margins, and intervals of numeric labels with this level, shape (n, 2)."""
         spec.Setting(above=0, below=1, must="lie between 0 and 1").check("level", level)
         with self._model.lock:
-            labels = self._labels
-            margins, ends = self._model.learner.intervals(self._model.state, self._run, level)
+            labels = self._model.label_encoder
+            margins, ends = self._model.learner.intervals(self._model.state, self._batch(), level)
             return labels.shift + labels.factor * margins, labels.shift + labels.factor * ends
 
     def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """Return the prediction for each record, with intervals if the model supports them."""
         with self._model.lock:
-            labels, traits, task = self._labels, self._model.learner.traits, self._records.task
+            labels, traits, task = self._model.label_encoder, self._model.learner.traits, self._records.task
             if traits.has_intervals:
                 margins, ends = self.intervals(level)
                 return BlockPredictions(task, labels.labels(margins), None, None, *ends.T)

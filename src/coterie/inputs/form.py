@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Hashable, Iterable,
 from contextlib import nullcontext
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -113,13 +113,13 @@ class InputEncoder:
         """Convert a frame to an Arrow table or a list of dictionaries; return other records unchanged."""
         return X
 
-    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
-        """Return rows and width of a :meth:`normalized_input` other than an array or a numeric frame."""
-        raise NotImplementedError
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
+        """Return rows and width of records with names; None for arrays and numeric frames, which are validated."""
+        return None
 
     def read_one(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
         """Return the row of one dictionary, and the width."""
-        return self.read(self.normalized_input([x]), learning)
+        return cast("tuple[tabular.Rows, int]", self.read([x], learning))
 
     @property
     def of_arrays(self) -> Preparation | None:
@@ -212,22 +212,19 @@ class ArrayEncoder(InputEncoder):
         )
         return cls(width, names, Preparation(options.intercept, scale, width, logs))
 
-    def normalized_input(self, X: AnyRecords) -> AnyRecords:
-        """Return numeric records unchanged; raise ValueError for others."""
-        if not tabular.is_frame(X):
-            if self.names is None and tabular.is_records(X):
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
+        """Return rows and width of dictionaries; None for numeric records, for which others are refused."""
+        if tabular.is_frame(X):
+            if self.names is None and tabular.has_words(X):
                 raise ValueError(_NAMELESS)
-        elif self.names is None and tabular.has_words(X):
-            raise ValueError(_NAMELESS)
-        elif (text := tabular.text_column(X)) is not None:
-            raise ValueError(f"X has strings or dates in column {text!r}, but the model learned from numbers only")
-        return X
-
-    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
-        """Return rows and width of dictionaries."""
+            if (text := tabular.text_column(X)) is not None:
+                raise ValueError(f"X has strings or dates in column {text!r}, but the model learned from numbers only")
+        if not tabular.is_records(X):
+            return None
+        words = self._named_columns(self.preparation is None and bool(np.any(learning)))
         if self.preparation is None:
-            return self._named_columns(bool(np.any(learning))).records(X, resize=False), self.width or 1
-        names = [] if self.names is None else self.names.tolist()
+            return words.records(X, resize=False), self.width or 1
+        names = list(words.numbers)
         values = np.array([tabular.values_by_name(record, names) for record in X])
         return Dense(self.preparation.columns(values, learning)), self.preparation.features
 
@@ -236,7 +233,7 @@ class ArrayEncoder(InputEncoder):
         words = self._named_columns(learning)
         if self.preparation is None:
             return words.record(x, resize=False), self.width or 1
-        rows, width = self.read([x], learning)
+        rows, width = cast("tuple[Dense, int]", self.read([x], learning))
         n = rows.values.shape[1]
         return Csr(rows.values[0], np.arange(n, dtype=np.int32), np.array([0, n])), width
 
@@ -304,9 +301,10 @@ class DictEncoder(InputEncoder):
             return str(name) if str(name) in known else name
         return int(name) if name.isdecimal() and int(name) in known else name
 
-    def read(self, X: AnyRecords, learning: Learning) -> tuple[Csr, int]:
-        """Return rows and width of dictionaries; learned records add columns for new names."""
-        return self._records(X, learning), len(self.vocabulary) or 1
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[Csr, int] | None:
+        """Return rows and width of dictionaries and frames; learned records add columns for new names."""
+        records = self.normalized_input(X)
+        return (self._records(records, learning), len(self.vocabulary) or 1) if tabular.is_records(records) else None
 
     def read_one(self, x: Record, learning: bool) -> tuple[Csr, int]:
         """Return the row of one dictionary, and the width."""
@@ -563,11 +561,14 @@ class TableEncoder(InputEncoder):
             return X
         return tabular.arrow_table(X) if self.encoder.source == "columns" else tabular.frame_records(X, True)
 
-    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int]:
+    def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
         """Return rows and width of dictionaries and tables."""
-        if tabular.is_frame(X):
-            return tabular.block_rows(self.encoder.encode(X, update=learning))
-        return self.encoder.records(X, learning), self.encoder.n_features
+        records = self.normalized_input(X)
+        if tabular.is_frame(records):
+            return tabular.block_rows(self.encoder.encode(records, update=learning))
+        if not tabular.is_records(records):
+            return None
+        return self.encoder.records(records, learning), self.encoder.n_features
 
     @property
     def feature_names(self) -> list[Label] | None:

@@ -209,9 +209,9 @@ class Input:
         names = tabular.distinct_names(X) if tabular.is_frame(X) else None
         if first or type(form) is InputEncoder:
             form = self._chosen(X)
-        records, values = form.normalized_input(X), None
-        if tabular.is_records(records) or (form.encoder is not None and names is not None):
-            rows, width = form.read(records, learning)
+        by_name, values = form.read(X, learning), None
+        if by_name is not None:
+            rows, width = by_name
             if first:
                 self._use(form).frame = Shape.of_frame(names)
             if labels is not None:
@@ -282,7 +282,7 @@ class Input:
         elif isinstance(record, Mapping):
             rows, width = form.read_one(record, learning)
         else:
-            rows, width = form.read(record, learning)
+            rows, width = cast("tuple[tabular.Rows, int]", form.read(record, learning))
         return Records(rows, width, task)
 
     def as_block(self, records: Records, y: Array) -> Block:
