@@ -618,11 +618,7 @@ class OnlineModel:
 
     @changing
     def read_waiting(
-        self,
-        xs: Sequence[Record],
-        tasks: Sequence[Hashable] | None,
-        learning: bool = True,
-        predicted: bool = False,
+        self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True, predicted: bool = False
     ) -> list[WaitingRow]:
         """Read dictionaries with delayed labels; if ``learning``, features and scales are updated.
 

@@ -431,10 +431,9 @@ def _check_classes(y: AnyLabels) -> None:
     """Raise ValueError for values of an array that cannot be labels."""
     from sklearn.utils.multiclass import check_classification_targets
 
-    if getattr(getattr(y, "dtype", None), "kind", "") != "O" or not all(
-        type(label) is int for label in y
-    ):  # whole numbers of more than 64 bits
-        check_classification_targets(y)
+    if getattr(getattr(y, "dtype", None), "kind", "") == "O" and all(type(label) is int for label in y):
+        return  # whole numbers of more than 64 bits, whose arrays scikit-learn refuses
+    check_classification_targets(y)
 
 
 def as_labels(labels: Sequence[Hashable]) -> Array:

@@ -186,10 +186,9 @@ class ViewInput(Input):
         records, views = self._read_views(X, None if first else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
             raise ValueError(f"y must have one label per record: got shape {np.shape(y)} for {len(records)} records")
+        values = None if labels is None else labels.values(y, of_arrays=True)
         self.views = views
-        return self._records(records)._replace(
-            y=y, labels=labels, values=None if labels is None else labels.values(y, True)
-        )
+        return self._records(records)._replace(y=y, labels=labels, values=values)
 
     def read_block(self, block: Block, first: bool) -> Records:
         """Read the records of a validated block."""
