@@ -25,7 +25,7 @@ def weights_of(model, case, d, form):
     """The weights in the order of the case's tasks and the stream's features, however the model numbered them."""
     rows = [model.tasks_.index(task) for task in case.tasks]
     if form == "dictionaries":
-        vocabulary = model.__stream_model__().input.vocabulary
+        vocabulary = model.__stream_model__().input.form.vocabulary
         columns = [int(vocabulary.record({f"f{j}": 1.0}, resize=False).features[0]) for j in range(d)]
         return weights(model)[np.ix_(rows, columns)]
     return weights(model)[rows]

@@ -179,7 +179,7 @@ def test_a_record_that_a_kernel_refuses_leaves_the_model_as_it_was(kernel, way):
     for _ in range(2):
         with pytest.raises(ValueError, match="features"):
             learn()
-        assert model.__stream_model__().input.feature_names == ["a", "b"]
+        assert model.__stream_model__().input.form.feature_names == ["a", "b"]
         with pytest.raises(ValueError, match="features"):
             model.decision_function([new])
         np.testing.assert_array_equal(model.decision_function(rows), before)

@@ -213,7 +213,7 @@ class BatchEstimator(_Reading):
             rows = place_unseen(rows, features)
             features = max(features, rows.width)
         if self.dtype != "float64":
-            tabular.require_usable(tabular.as_array(rows, features), "X", self.input_.feature_names, self.dtype)
+            tabular.require_usable(tabular.as_array(rows, features), "X", self.input_.form.feature_names, self.dtype)
             rows = rows._replace(values=rows.values.astype(self.dtype))
         n = rows.n_records
         if learning and features == 0:

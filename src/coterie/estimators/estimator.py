@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -39,22 +40,13 @@ def baselines_of(model: Estimator) -> Estimators:
     return baselines | {"intercepts": intercepts, "mixed model": model._mixed_model()}
 
 
-class available_if:  # noqa: N801 - used as a decorator
-    """Make a method available only if a condition holds, as scikit-learn's decorator of the same name.
+class _Available:
+    """A method that is available only if a condition holds, as with scikit-learn's ``available_if``.
 
     scikit-learn's own takes a second to import, and learning does not need it.
     """
 
-    def __init__(self, condition: Callable[[Any], bool], lacking: str) -> None:
-        self.condition, self.lacking = condition, lacking
-
-    def __call__(self, method: Callable[..., Any]) -> Any:
-        """Decorate a method."""
-        return _Available(method, self.condition, self.lacking)
-
-
-class _Available:
-    def __init__(self, method: Callable[..., Any], condition: Callable[[Any], bool], lacking: str) -> None:
+    def __init__(self, condition: Callable[[Any], bool], lacking: str, method: Callable[..., Any]) -> None:
         self._method, self._condition, self._lacking = method, condition, lacking
         self.__doc__ = method.__doc__
         self.__wrapped__ = method
@@ -67,12 +59,13 @@ class _Available:
         return self._method.__get__(instance, owner)
 
 
-_probabilities = available_if(
+_probabilities: Callable[[Callable[..., Any]], Any] = partial(
+    _Available,
     lambda estimator: estimator._kind == "classifier" and estimator._model.learner.traits.log_odds is not None,
     "has no probabilities: not all of its margins are log-odds",
 )
-_classifiers = available_if(
-    lambda estimator: estimator._kind == "classifier", "predicts numbers, which have no classes"
+_classifiers: Callable[[Callable[..., Any]], Any] = partial(
+    _Available, lambda estimator: estimator._kind == "classifier", "predicts numbers, which have no classes"
 )
 
 
@@ -598,12 +591,12 @@ class OnlineEstimator(Parameters):
         missing-value indicators. Hashed names have one column for the constant. The sum is computed dense, about 10 MiB
         per task for ``2**18`` columns; see :meth:`largest_weights` for names and for many tasks.
         """
-        weights, source = weights_of(self._fitted_model()), self._source
-        if source.bits is not None and weights.ndim == 2:
+        weights, form = weights_of(self._fitted_model()), self._source.form
+        if form.bits is not None and weights.ndim == 2:
             from scipy.sparse import csr_array
 
             return csr_array(weights)
-        return weights if source.constant is None else np.delete(weights, source.constant, axis=-1)
+        return weights if form.constant_column is None else np.delete(weights, form.constant_column, axis=-1)
 
     @property
     def intercept_(self) -> Array:
@@ -611,7 +604,7 @@ class OnlineEstimator(Parameters):
 
         If names are hashed, the weights of the constant are a column of ``coef_``, except those of mixed effects.
         """
-        model, constant = self._fitted_model(), self._source.constant
+        model, constant = self._fitted_model(), self._source.form.constant_column
         with model.lock:
             labels = model.label_encoder
             if constant is None and model.learner.models(model.state) == 1:
@@ -643,7 +636,7 @@ class OnlineEstimator(Parameters):
     @property
     def feature_names(self) -> list[str] | None:
         """The names of the columns of ``coef_``, for tables and for dictionaries without hashing; else None."""
-        names, constant = self._inner.input.feature_names, self._source.constant
+        names, constant = self._source.form.feature_names, self._source.form.constant_column
         if names is not None and constant is not None:
             del names[constant]
         return names

@@ -17,7 +17,6 @@ import numpy as np
 from coterie import spec
 from coterie.index import Index
 from coterie.models.contract import InputShape
-from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense, split_unseen
 from coterie.types import (
@@ -360,35 +359,15 @@ class Input:
     # -- what is known of records ---------------------------------------------------------------------------------
 
     @property
-    def vocabulary(self) -> Vocabulary | None:
-        """The columns of dictionaries' features."""
-        return self.form.vocabulary
-
-    @property
     def seen(self) -> Shape:
         """The columns of the arrays or frames in training."""
         form = self.form
         return form.frame if form.width is None else Shape(form.width, form.names)
 
     @property
-    def bits(self) -> int | None:
-        """The bits of hashed features, ``2**bits`` columns; None without hashing."""
-        return self.form.bits
-
-    @property
     def grows(self) -> bool:
         """True for dictionaries: new names get columns."""
         return isinstance(self.form, DictEncoder)
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """The names of the features of tables, and of dictionaries without hashing; else None."""
-        return self.form.feature_names
-
-    @property
-    def constant(self) -> int | None:
-        """The column of the constant; None without one."""
-        return self.form.constant_column
 
     def entry_names(self, columns: Sequence[int], x: Record | None = None) -> list[Hashable]:
         """Return the names of the features in columns, for the record ``x`` if given; else column numbers.

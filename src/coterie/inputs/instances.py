@@ -139,7 +139,7 @@ class InstancesInput(Input):
     def size(self, records: Records) -> InputShape:
         """Return the width of rounds, and, for first or named features, the task of each feature."""
         spaces, owner = self._spaces or self._latest, None
-        if self.vocabulary is not None and spaces is not ALONE:
+        if self.form.vocabulary is not None and spaces is not ALONE:
             owner = self._owner(spaces.tasks, records.width)
         elif self._spaces is None and spaces.sizes:
             owner = np.repeat(np.arange(len(spaces.tasks)), spaces.sizes)
@@ -149,21 +149,21 @@ class InstancesInput(Input):
         """Store the tasks of a state, and the sizes of their feature spaces for unnamed features."""
         tasks = state.tasks.labels
         sizes = np.bincount(owner_of(state), minlength=len(tasks))
-        named = self.vocabulary is not None
+        named = self.form.vocabulary is not None
         self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
 
     def _owner(self, tasks: Sequence[Hashable], features: int) -> Ints:
         """Return the task of each named feature."""
         place = {task: i for i, task in enumerate(tasks)}
         owner = np.zeros(features, np.int64)
-        for j, name in enumerate(self.vocabulary.to_json()["names"] if self.vocabulary else ()):
+        for j, name in enumerate(self.form.vocabulary.to_json()["names"] if self.form.vocabulary else ()):
             owner[j] = place[name[0]]
         return owner
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
         """Restore the result of :meth:`to_saved`; raise ValueError if a feature's name does not fit its task."""
         super().from_saved(data, arrays, state)
-        named = self.vocabulary
+        named = self.form.vocabulary
         if named is not None:
             tasks, names = state.tasks.labels, named.to_json().get("names", ())
             require(len(names) == state.features, f"{len(names)} features have a name, of {state.features}")
