@@ -75,7 +75,7 @@ def least(model: Any, stream: list) -> None:
     """The compiled round of a model that has learned the stream: nothing is checked or told in Python."""
     state, tasks = model.state_, model.state_.tasks.numbers
     numbers, calls, rule = (
-        model.__stream_model__().input.vocabulary.numbers,
+        model.__stream_model__().input.form.vocabulary.numbers,
         RecordCalls(prepared(predict_one), prepared(learn_one)),
         model.rule.compiled(),
     )
