@@ -75,6 +75,12 @@ class Requests(RuleBasedStateMachine):
             self.learn(*self.waiting.pop(name), label)
             self.learned.add(name)
 
+    @rule(name=st.sampled_from(IDS), x=features, task=st.sampled_from(TASKS), label=labels)
+    def label_twice(self, name, x, task, label):
+        self.predict(name, x, task)
+        self.label(name, label)
+        self.label(name, not label)
+
     @rule(records=st.lists(st.tuples(features, st.sampled_from(TASKS), labels), min_size=1, max_size=4))
     def observe(self, records):
         answer = self.service.observe([Record(task=task, x=x, y=label) for x, task, label in records])
