@@ -42,7 +42,7 @@ def test_what_costs_too_much_leaves(d, at):
     assert_close(trace.prediction, run(AdaptiveRegression(d), wide, TASK[:80].tolist(), Y[:80]))
     has_left = d >= LIMIT
     assert (model.member_weights_[4:] == 0.0).all() == has_left
-    assert all((member.model.weights.size == 0) == has_left for member in model.state_.members[4:])
+    assert all((member.model.pulls.size == 0) == has_left for member in model.state_.members[4:])
 
 
 @pytest.mark.slow

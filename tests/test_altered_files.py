@@ -444,6 +444,9 @@ REFUSED = [
         "negative weights or squares, or a zero weight with other sums",
     ),
     ("sharing-default", set_document([], "state", "members"), "the file has 0 members, but the parameters have"),
+    ("sharing-default", array("members.4.squares", lambda values: values[:1]), "the tasks' own prior does not"),
+    ("sharing-default", number("members.4.squares", 0, -1.0), "the tasks' own prior"),
+    ("sharing-default", number("members.4.ridges", -1, 0.0), "the tasks' own prior"),
     ("views", set_document([3, 3, 2], "state", "widths"), "views of one space have the widths"),
     # arrays
     ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),

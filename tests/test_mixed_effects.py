@@ -114,7 +114,7 @@ def test_a_prior_variance_of_zero_leaves_a_weight_at_zero():
     model = ct.MultitaskMixedEffectsRegressor(random_slope_variance=0.0, scale="none").fit(X, Y, task=TASK)
     assert np.ptp(model.coef_, axis=0).tolist() == [0.0] * X.shape[1]
     assert len(set(model.intercept_.tolist())) == len(model.tasks_)
-    assert model.state_.model.weights.shape == (len(model.tasks_), 1)
+    assert model.state_.model.pulls.shape == (len(model.tasks_), 1)
     for off in ({"fit_intercept": False}, {"intercept_variance": 0.0, "random_intercept_variance": 0.0}):
         model = ct.MultitaskMixedEffectsClassifier(scale="none", **off).fit(X, POSITIVE, task=TASK)
         assert model.intercept_.tolist() == [0.0] * len(model.tasks_)

@@ -290,6 +290,19 @@ def test_a_model_that_knew_only_records_of_weight_0_knows_nothing(weights):
         assert model.classes_.tolist() == ["left", "right"]
 
 
+def test_late_labels_among_records_of_weight_0_are_learned_in_their_round():
+    X = [{"x": x, "z": z} for x, z in np.random.default_rng(4).normal(size=(60, 2)).tolist()]
+    trace = ct.progressive_validation(
+        ct.MultitaskLogistic(), X, LABELS, task=TASKS, sample_weight=WEIGHTS, delay=7, tasks=["a", "b"]
+    )
+    model = ct.MultitaskLogistic()
+    for t in range(60):
+        margin = model.decision_function(X[t : t + 1], task=TASKS[t : t + 1])[0] if t > 7 else 0.0
+        assert trace.margin[t] == pytest.approx(margin, abs=1e-14)
+        if t >= 7:
+            model.learn_one(X[t - 7], LABELS[t - 7], task=TASKS[t - 7], sample_weight=WEIGHTS[t - 7])
+
+
 # -- clocks of a query strategy: SRDV11's Algorithm 1 counts the rounds whose labels are not asked for -----------------
 
 

@@ -34,7 +34,7 @@ def literal(members):
     """The learners and the experts of a named set."""
     default = [*logistic(0.0, 1.0), *arows((30.0, 0.5)), adalog.Coin(adalog.share(0.5), alpha=3.0, wealth=2.0)]
     coins = [adalog.Coin(adalog.share(s), alpha=3.0, wealth=1.0) for s in (0.0, 1.0)]
-    mixed = [MixedEffects(10.0, 0.3, logistic=True), MixedEffects(0.3, 0.03, logistic=True)]
+    mixed = [MixedEffects(5.0, 0.2, logistic=True, rate=0.7)]
     if members == "cheap":
         return AdaptiveSharing(logistic(1.0, 0.0), experts=lambda f: [f[0], f[1], f[0] + f[1]])
     learners = {
@@ -43,7 +43,9 @@ def literal(members):
     }[members]
     factors = [2 if hasattr(learner, "rho") else 1 for learner in learners]  # of AROW, log-odds are twice the margin
     return AdaptiveSharing(
-        learners, experts=lambda f: [k * factor_margin for k, factor_margin in zip(factors, f, strict=True)]
+        learners,
+        experts=lambda f: [k * factor_margin for k, factor_margin in zip(factors, f, strict=True)],
+        present=[len(learners) - 1],
     )
 
 
@@ -90,7 +92,7 @@ def test_a_slow_member_joins_where_labels_come_very_late():
     assert late.members_ == [*soon.members_[:4], "slow pool", *soon.members_[4:]]
     slow, default = adalog.AdaLog(adalog.share(1.0), step=0.05), literal("default").learners
     learners = [*default[:4], slow, *default[4:]]
-    definition = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]])
+    definition = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]], present=[5])
     result = run(definition, as_records(X), task.tolist(), y)
     trace = ct.progressive_validation(late, X, y, task=task)
     np.testing.assert_allclose(trace.margin, result, rtol=1e-8, atol=1e-11)
@@ -154,8 +156,19 @@ def test_answers_whether_a_task_shares():
     assert np.delete(model.sharing_, odd).min() > 0.4
     assert trace.error <= min(trace.error for trace in fixed.values())
     np.testing.assert_allclose(model.sharing_weights_.sum(axis=1), 1.0)
-    mixed = ["mixed effects", "close mixed effects"]
-    assert model.members_ == ["independent", "pooled", "half-shared AROW(30)", "coin betting", *mixed]
+    assert model.members_ == ["independent", "pooled", "half-shared AROW(30)", "coin betting", "mixed effects"]
+
+
+def test_the_share_of_mixed_effects_is_the_shared_part_of_weights():
+    X, y, task = stream(0)
+    model, definition = raw.AdaptiveSharingClassifier().fit(X, y, task=task), literal("default")
+    run(definition, as_records(X), task.tolist(), y)
+    mixed, inner = definition.learners[-1], model.__stream_model__()
+    share = inner.learner.learners[-1].share(inner.state.members[-1])
+    for i, of_task in enumerate(model.tasks_):
+        v, q = mixed.own(of_task)
+        own, whole = v**2 + q, (mixed.m + v) ** 2 + np.diag(mixed.P) + q
+        assert share[i] == pytest.approx(max(1.0 - own[1:].sum() / whole[1:].sum(), 0.0), abs=1e-12)
 
 
 def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
@@ -249,7 +262,7 @@ def test_a_file_of_other_members_is_refused():
     X, y, task = stream(14)
     model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
     data, arrays = model.__stream_model__().learner.dump(model.state_)
-    with pytest.raises(ValueError, match="the file has 6 members, but the parameters have 9"):
+    with pytest.raises(ValueError, match="the file has 5 members, but the parameters have 8"):
         raw.AdaptiveSharingClassifier("ensemble").__stream_model__().learner.restore(data, arrays, Index(model.tasks_))
 
 

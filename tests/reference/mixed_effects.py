@@ -15,6 +15,11 @@ Vector = NDArray[np.float64]
 LIMIT = 128
 
 
+def moved(step: float) -> float:
+    """The factor of a prior variance by a step of its logarithm, nearly e^step."""
+    return (2.0 + step) / (2.0 - step)
+
+
 def entries(x: Any) -> dict[Any, float]:
     """The entries of a record by their columns."""
     return x if isinstance(x, dict) else dict(enumerate(x.tolist()))
@@ -24,6 +29,10 @@ class MixedEffects:
     """f = (m + v_k) · x with m ~ N(0, P) and v_k ~ N(0, diag(q)), the constant first; ``column`` has the constant.
 
     Features are in the order in which they are first other than 0. A model of more than ``LIMIT`` has left.
+
+    With a ``rate``, the logarithms of the prior variances of q are learned, by AdaGrad on the log likelihood of each label
+    before it is learned: one for each weight, and all slopes by a common step, too. What is known of a task is its
+    information, v / q and 1 / q - 1 / q(0), from which v and q follow by the prior of the moment.
     """
 
     def __init__(
@@ -35,8 +44,11 @@ class MixedEffects:
         logistic: bool = False,
         column: int | None = None,
         fixed: tuple[float, float] | None = None,
+        rate: float = 0.0,
     ) -> None:
-        self.constant, self.slopes, self.kept_own, self.kept, self.logistic = constant, slopes, own, shared, logistic
+        self.slopes, self.kept_own, self.kept, self.logistic, self.rate = slopes, own, shared, logistic, rate
+        self.prior = np.array([constant])
+        self.gradients: dict[int | str, list[float]] = {}
         self.order: list[int | None] = [column]
         self.m = np.zeros(1)
         self.fixed = fixed or (4.0 if logistic else 10.0, 1.0)
@@ -48,15 +60,14 @@ class MixedEffects:
         """Tell whether there were more features than the limit."""
         return len(self.order) > LIMIT
 
-    def prior(self) -> Vector:
-        """The variances of a task's own weights a priori."""
-        return np.array([self.constant] + [self.slopes] * (len(self.order) - 1))
-
-    def own(self, task: Hashable) -> tuple[Vector, Vector]:
-        """v_k and q of a task."""
-        v, q = self.tasks.get(task, (np.zeros(1), self.prior()[:1]))
-        more = len(self.order) - len(v)
-        return np.append(v, np.zeros(more)), np.append(q, [self.slopes] * more)
+    def own(self, task: Hashable, prior: Any = None) -> tuple[Any, Any]:
+        """v_k and q of a task, of which v_k / q and 1 / q - 1 / q(0) are known."""
+        prior = self.prior if prior is None else prior
+        pulls, gained = (
+            np.append(known, np.zeros(len(prior) - len(known))) for known in self.tasks.get(task, np.zeros((2, 0)))
+        )
+        q = prior / (1.0 + prior * gained)
+        return pulls * q, q
 
     def record(self, x: Any) -> Vector:
         """The features seen, divided by the constant."""
@@ -67,18 +78,20 @@ class MixedEffects:
         """The constant of a record."""
         return x.get(self.order[0], 0.0) or 1.0
 
-    def parts(self, x: Any, task: Hashable) -> tuple[float, float]:
+    def parts(self, x: Any, task: Hashable, prior: Any = None) -> tuple[Any, Any]:
         """The mean of the margin and its variance, to which features that were always 0 add that of their weights."""
-        z, (v, q), x = self.record(x), self.own(task), entries(x)
+        z, (v, q), x = self.record(x), self.own(task, prior), entries(x)
         new = sum((value / self.scale(x)) ** 2 for j, value in x.items() if j not in self.order)
-        return float((self.m + v) @ z), float(z @ self.P @ z + q @ z**2 + (self.fixed[1] + self.slopes) * new)
+        return (self.m + v) @ z, z @ self.P @ z + q @ z**2 + (self.fixed[1] + self.slopes) * new
 
     def margin(self, x: Any, task: Hashable, t: int = 0) -> float:
         """The margin; log-odds are shrunk by their variance."""
-        if self.has_left():
-            return math.nan
-        f, variance = self.parts(x, task)
-        return f / math.sqrt(1.0 + math.pi / 8.0 * variance) if self.logistic else f
+        return math.nan if self.has_left() else float(self.margin_by(x, task))
+
+    def margin_by(self, x: Any, task: Hashable, prior: Any = None) -> Any:
+        """The margin by some prior variances of a task's own weights."""
+        f, variance = self.parts(x, task, prior)
+        return f / np.sqrt(1.0 + math.pi / 8.0 * variance) if self.logistic else f
 
     def meet(self, x: Any) -> None:
         """Add the features of a record."""
@@ -89,6 +102,7 @@ class MixedEffects:
                 P = np.eye(d) * self.fixed[1]
                 P[: d - 1, : d - 1] = self.P
                 self.m, self.P = np.append(self.m, 0.0), P
+                self.prior = np.append(self.prior, self.slopes)
 
     def learn(self, x: Any, task: Hashable, y: float, t: int | float = 0, weight: float = 1.0) -> None:
         """One step of the filter."""
@@ -99,6 +113,7 @@ class MixedEffects:
             return
         f, variance = self.parts(x, task)
         z, (v, q) = self.record(x), self.own(task)
+        derivatives = [weight * self.derivative(x, task, y, j) for j in range(len(z))] if self.rate else []
         noise, residual = 1.0 / weight, y - f
         if self.logistic:
             p = 1.0 / (1.0 + math.exp(-self.margin(x, task)))
@@ -111,9 +126,30 @@ class MixedEffects:
         self.P = self.P - np.outer(g, g) / total
         v = v + q * z * residual / total
         q = q - (q * z) ** 2 / total
-        self.tasks[task] = v, np.minimum(q / self.kept_own, self.prior())
+        q = np.minimum(q / self.kept_own, self.prior)
+        has_prior = q > 0.0
+        q, prior = np.where(has_prior, q, 1.0), np.where(has_prior, self.prior, 1.0)
+        self.tasks[task] = np.where(has_prior, v / q, 0.0), np.where(has_prior, 1.0 / q - 1.0 / prior, 0.0)
         if self.kept < 1.0:
             self.forget()
+        if self.rate:
+            together = self.step("together", sum(derivatives[1:]))
+            steps = [self.step(j, derivative) + (together if j else 0.0) for j, derivative in enumerate(derivatives)]
+            self.prior = self.prior * [moved(step) for step in steps]
+            self.slopes *= moved(together)
+
+    def derivative(self, x: Any, task: Hashable, y: float, j: int) -> float:
+        """Of the log likelihood of a label by the logarithm of a prior variance, by a step along the imaginary axis."""
+        prior = self.prior.astype(complex)
+        prior[j] *= 1.0 + 1e-20j
+        likelihood = -np.log(1.0 + np.exp(-y * self.margin_by(x, task, prior)))
+        return float(likelihood.imag / 1e-20)
+
+    def step(self, which: int | str, derivative: float) -> float:
+        """The step of AdaGrad."""
+        squares = self.gradients.setdefault(which, [0.01])
+        squares.append(derivative**2)
+        return self.rate * derivative / math.sqrt(sum(squares))
 
     def forget(self) -> None:
         """Divide covariances by a factor, but keep variances within those a priori."""

@@ -69,5 +69,5 @@ def loss(model: Any, x: Any, y: Any, task: Any) -> float:
 
 
 #: What later passes leave as it is, in mixtures of classifiers and in models of numbers: the mixing and mixed effects.
-OF_MIXTURES = (".losses.", ".layer.", ".members.4.", ".members.5.")
+OF_MIXTURES = (".losses.", ".layer.", ".members.4.")
 OF_NUMBERS = (".model.", ".members.4.", ".members.5.", ".members.6.")

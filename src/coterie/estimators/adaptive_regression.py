@@ -13,7 +13,7 @@ from coterie import spec
 from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
 from coterie.models.linear import LinearLearner
-from coterie.models.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
+from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
 from coterie.models.regression_learner import RegressionLearner
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.rules import Squared
@@ -31,8 +31,12 @@ GRADIENTS = {
     "pooled": (Pooled(), 1.0),
     "fast pooled": (Pooled(), 2.0),
 }
-#: The members with mixed effects, and their priors.
-MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
+#: The members with mixed effects, and their priors: for tasks that differ much, and little.
+MIXED = {
+    "mixed effects": Prior(10.0, 0.3),
+    "close mixed effects": Prior(0.3, 0.03),
+    "forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999),
+}
 
 
 @spec.estimator

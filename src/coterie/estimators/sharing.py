@@ -13,7 +13,7 @@ from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.models.contract import BaseLearner
 from coterie.models.ensemble import Member, make_ensemble
-from coterie.models.mixed_effects_learner import PRIORS, MixedEffectsLearner, Prior
+from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
 from coterie.types import Estimator, Part
@@ -30,6 +30,8 @@ NamedSet = Literal["default", "cheap", "ensemble"]
 #: From this many records on, labels are so late that steps which suit labels in time do worse than a constant: a member
 #: joins whose steps are so small.
 LATE, SLOW_STEP = 1000, 0.05
+#: The prior variances of the mixed-effects model before the first record, and how fast it learns them.
+LEARNED = Prior(5.0, 0.2, rate=0.7)
 #: What a coin better has to bet in the beginning for its rows together, so that each of two has as much as one alone.
 COINS = 2.0
 #: The parameters that a mixture has in common with one logistic model.
@@ -49,10 +51,9 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Several members learn each record: by default :class:`MultitaskLogistic` with share 0 and 1, :class:`MultitaskAROW`
     with share 1/2, a logistic regression by ``CoinBetting`` with the margin (w + w_i) · x, w shared and w_i a task's
-    own, and two logistic mixed-effects models with prior variances of w_i of 10 for the constant and .3 for others, and
-    of .3 and .03; see :mod:`coterie.numeric.primal.kalman_filter`. With more than 127 features these two are removed
-    permanently. The log-odds f_a are mixed by their 0/1 losses so far, L_a over all tasks and L_ia on task i (a zero
-    margin counts half; S members):
+    own, and a logistic mixed-effects model, which learns the prior variances of w_i; see
+    :mod:`coterie.numeric.primal.kalman_filter`. With more than 127 features it is removed permanently. The log-odds f_a
+    are mixed by their 0/1 losses so far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
 
         eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
 
@@ -67,7 +68,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         The members of the ensemble, by default ``"default"``.
 
         =============  ===============================================================================================
-        ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting, two mixed-effects models
+        ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting, a mixed-effects model
         ``cheap``      a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         =============  ===============================================================================================
@@ -110,12 +111,13 @@ class AdaptiveSharingClassifier(LinearEstimator):
     Notes
     -----
     O(nnz) per record and member, O(d²) for a mixed-effects model of d features, and O(S²) per record, whatever the
-    number of tasks. The default keeps eight numbers per feature and task, one line of cache, and four more of mixed
-    effects: about 2 kB per task for twenty dense features (``memory_``).
+    number of tasks. The default keeps eight numbers per feature and task, one line of cache, and two more of mixed
+    effects: about 1.8 kB per task for twenty dense features (``memory_``).
 
     Log-odds of mixed effects are shrunk by the variance of each record, so ``coef_`` and ``intercept_``, the means of
     the weights, do not sum to the margin; ``explain`` does. With delayed labels, members are judged by their original
-    predictions, not by those at the time of the label.
+    predictions, not by those at the time of the label; the last step learns from the same predictions, but for the
+    mixed-effects model from that at the time of the label.
 
     Examples
     --------
@@ -125,7 +127,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     >>> y = X[:, 0] * np.where(task == 3, -1, 1) > 0
     >>> model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
     >>> model.members_
-    ['independent', 'pooled', 'half-shared AROW(30)', 'coin betting', 'mixed effects', 'close mixed effects']
+    ['independent', 'pooled', 'half-shared AROW(30)', 'coin betting', 'mixed effects']
     >>> bool(model.sharing_.max() < 0.5)  # a model of all would be wrong on the fourth task
     True
     """
@@ -224,7 +226,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
 
     def _with_slow_member(self, members: Mapping[str, Any]) -> Members:
-        """Insert the slow member before the mixed-effects members, which come last."""
+        """Insert the slow member before the mixed-effects model, which comes last."""
         mixed = {name: member for name, member in members.items() if isinstance(member, Prior)}
         return {name: members[name] for name in members if name not in mixed} | self._slow_member | mixed
 
@@ -279,4 +281,4 @@ def _members_of(name: str, gradient: AdaptiveGradient) -> Members:
     if name == "ensemble":
         members |= {"pooled AROW(3)": arow(3.0, 1.0)}
         members |= {"independent coin betting": coin(1.0, 0.0), "pooled coin betting": coin(1.0, 1.0)}
-    return members | PRIORS
+    return members | {"mixed effects": LEARNED}

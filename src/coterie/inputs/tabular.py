@@ -267,7 +267,7 @@ class Shape:
 
     @classmethod
     def of_frame(cls, names: Sequence[Hashable] | None) -> Shape:
-        """Return the shape of a frame with these columns, whose names are known if all are text; None for no frame."""
+        """Return the shape of a frame with columns of these names, or of an array (None); only texts are kept."""
         are_texts = names is not None and all(isinstance(name, str) for name in names)
         return cls(None if names is None else len(names), np.array(names, object) if are_texts else None)
 

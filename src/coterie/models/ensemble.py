@@ -160,6 +160,8 @@ class Ensemble(MemberLearner):
         # margins become log-odds before they are averaged: only then do members share a scale
         factors = [1.0 if self.traits.log_odds is None else learner.traits.log_odds for learner in learners]
         self._scaled = self.experts * np.array(factors)
+        has_effects = [isinstance(learner, MixedEffectsLearner) for learner in learners]
+        self._has_effects = (self._scaled[:, has_effects] != 0.0).any(axis=1)
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
@@ -221,15 +223,16 @@ class Ensemble(MemberLearner):
         experts = self._combine_experts([update.predictions.margins for update in updates])
         earlier = max(run.n_predicted, n - m)
         experts[:, :earlier] = 0.0 if run.predictions is None else run.predictions.experts
-        charged = experts
+        charged = shown = experts[:, :0]
         if earlier:
-            own = self._combine_experts([update.own for update in updates])
+            now = self._combine_experts([update.own for update in updates])
             # all zero: nothing was known, and every expert would be charged alike
-            charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
+            charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(now), experts[:, :m], now)
+            # mixed effects have learned much since: a factor for what they said then would correct them twice
+            shown = np.where(self._has_effects[:, None], now, charged)
         mixed, own, work = np.zeros(n), np.zeros(n), allocate_work(len(self.experts))
-        asked = charged if n == m else experts
         weights = weights_of(run.rows)
-        mix(state.losses, state.layer, self.local, run.tasks, y, weights, asked, charged, m, mixed, own, work)
+        mix(state.losses, state.layer, self.local, run.tasks, y, weights, experts, shown, charged, mixed, own, work)
         steps = np.maximum.reduce([update.steps for update in updates])
         members = tuple(without_nan(update.predictions) for update in updates)
         predictions = Predictions(mixed, np.nan_to_num(experts), members)
@@ -390,7 +393,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     def __init__(self, learners: Sequence[LinearLearner], experts: ArrayLike | None = None, local: float = 0.1) -> None:
         super().__init__(learners, experts, local)
-        linear = [learner for learner in learners if not isinstance(learner, MixedEffectsLearner)]
+        linear = learners[:-1] if isinstance(learners[-1], MixedEffectsLearner) else learners
         self._storage = learners[0].hypothesis.tables
         self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in linear]
         self._shares = np.array([_own_and_shared(learner.relation) for learner in linear])
@@ -410,10 +413,9 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
         It needs two or more learners, each with adaptive gradients, coin betting or diagonal AROW under the logistic or
         AROW rule, under an exchangeable relation whose shares do not depend on the number of tasks, all with the same
-        storage of weights. Up to two mixed-effects learners may follow.
+        storage of weights. A mixed-effects learner may follow.
         """
-        mixed = sum(isinstance(learner, MixedEffectsLearner) for learner in learners[-2:])
-        linear = learners[: len(learners) - mixed]
+        linear = learners[:-1] if isinstance(learners[-1], MixedEffectsLearner) else learners
         return (
             len(linear) > 1
             and all(map(_can_be_member, linear))
@@ -456,15 +458,15 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         self._join(state)
 
     def _join(self, state: CompiledEnsembleState) -> None:
-        """Combine tables, losses and mixed-effects models into one model; cached until one of them changes."""
+        """Combine tables, losses and the mixed-effects model into one model; cached until one of them changes."""
         tables, before = [state.shared[name].table for name in _TABLES], state.model
-        parts = (*tables, state.losses, *self._mixed_models(state))
-        if before is None or not is_same((*before[:3], before.losses, before.first, before.second), parts):
+        parts = (*tables, state.losses, self._mixed_model(state))
+        if before is None or not is_same((*before[:3], before.losses, before.mixed), parts):
             state.model = self._joined(state, *tables)
 
-    def _mixed_models(self, state: CompiledEnsembleState) -> list[MixedEffects]:
-        """Return two mixed-effects models; missing ones are empty."""
-        return [*(member.model for member in state.members[len(self._kinds) :]), NO_EFFECTS, NO_EFFECTS][:2]
+    def _mixed_model(self, state: CompiledEnsembleState) -> MixedEffects:
+        """Return the mixed-effects model; an empty one without such a member."""
+        return NO_EFFECTS if len(self.learners) == len(self._kinds) else state.members[-1].model
 
     def _joined(self, state: CompiledEnsembleState, groups: Any, tasks: Any, largest: Any) -> MemberModels:
         owners, kinds = self._owners, self._kinds
@@ -474,7 +476,6 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
                 at[m, level] = getattr(state.members[m].model, name).first
         scales = np.array([owners["largest"].index(m) if m in owners["largest"] else 0 for m in range(len(at))])
         settings = np.array([kind.settings for kind in kinds], np.float64)  # given as whole numbers, too
-        first, second = self._mixed_models(state)
         return MemberModels(
             groups,
             tasks,
@@ -488,9 +489,8 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
             layer=state.layer,
             local=self.local,
             work=Workspace.allocate(len(self.learners), len(self.experts)),
-            first=first,
-            second=second,
-            mixed=len(self.learners) - len(at),
+            mixed=self._mixed_model(state),
+            has_mixed=len(self.learners) > len(at),
         )
 
     def make_room(self, state: CompiledEnsembleState, i: int, entries: int) -> None:
@@ -590,9 +590,8 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     def _lend_model(self, state: CompiledEnsembleState, **changed: Any) -> MemberModels:
         """Return the model with separate working arrays, so that several threads can predict at a time."""
-        mixed = {name: getattr(state.model, name).lent() for name in ("first", "second")}
         work = Workspace.allocate(len(self.learners), len(self.experts))
-        model: MemberModels = state.model._replace(work=work, **mixed, **changed)
+        model: MemberModels = state.model._replace(work=work, mixed=state.model.mixed.lent(), **changed)
         return model
 
     def rebind(self, state: CompiledEnsembleState) -> None:
@@ -624,7 +623,7 @@ _KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
     DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target)),
     CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth)),
 }
-#: Takes the place of models with mixed effects in an ensemble without them.
+#: Takes the place of the model with mixed effects in an ensemble without them.
 NO_EFFECTS = MixedEffects.empty(logistic=True)
 
 _RULES: dict[type, type] = {AdaptiveGradient: Logistic, DiagonalAROW: AROW, CoinBetting: Logistic}

@@ -34,6 +34,7 @@ from .contract import (
     BaseLearner,
     Batch,
     Capabilities,
+    Codes,
     Features,
     InputShape,
     Margins,
@@ -48,24 +49,22 @@ from .linear import CompiledLearner, result_of
 
 
 class Prior(NamedTuple):
-    """Prior variances and decay of a mixed-effects model.
+    """Prior variances and decay of a mixed-effects model, and how fast it learns these variances.
 
     ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
     ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
+    ``rate`` is that of learning the variances, one for each feature, which needs labels of two classes; 0 to keep them.
     """
 
     constant: float
     slopes: float
     own: float = 1.0
     shared: float = 1.0
+    rate: float = 0.0
 
 
 #: Prior variances of the shared constant for numbers and for two classes; those of other shared weights are 1.
 CONSTANT = {False: 10.0, True: 4.0}
-
-
-#: The priors of members of ensembles: tasks that differ much, and little.
-PRIORS = {"mixed effects": Prior(10.0, 0.3), "close mixed effects": Prior(0.3, 0.03)}
 
 
 class _Saved(msgspec.Struct):
@@ -111,8 +110,13 @@ class MixedEffectsLearner(CompiledLearner):
             limits_features=bool(too_wide),
         )
 
+    @property
+    def _parameters(self) -> dict[str, list[float]]:
+        """The numbers on which a model depends from the start."""
+        return {"prior": [float(number) for number in self.prior], "shared": [float(number) for number in self.shared]}
+
     def _empty(self, tasks: int) -> MixedEffects:
-        return MixedEffects.empty(self.shared, self.prior[:2], self.prior[2:], self.logistic, tasks)
+        return MixedEffects.empty(self.shared, self.prior[:2], self.prior[2:4], self.logistic, tasks, self.prior.rate)
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
@@ -239,24 +243,32 @@ class MixedEffectsLearner(CompiledLearner):
         return np.asarray((coefficients[:, 0] + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
 
     def share(self, state: State) -> Floats:
-        """Return the shared part of the prior variance of a weight."""
-        return np.full(state.known, self._share)
+        """Return the part of each task's weights that is shared: 1 - E[v · v] / E[w · w] for w = m + v, at least 0.
 
-    @property
-    def _share(self) -> float:
-        return self.shared[1] / (self.shared[1] + self.prior.slopes or 1.0)
+        The constant is left out. Where prior variances are not learned, it is that of the prior.
+        """
+        return self._share(state, np.arange(state.known))
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> Floats:
-        """Return (1 - s) I + s 11' with the share s."""
-        n, share = state.known if among is None else len(among), self._share
-        return np.asarray((1.0 - share) * np.eye(n) + share)
+        """Return √(s_i s_j) for tasks with the shares s_i, and 1 on the diagonal."""
+        share = self._share(state, np.arange(state.known) if among is None else np.array(among, np.int64))
+        return np.asarray(np.sqrt(np.outer(share, share)) + np.diag(1.0 - share))
+
+    def _share(self, state: State, tasks: Codes) -> Floats:
+        features = slice(1, len(state.model.columns))
+        if not self.prior.rate or features.stop < 2:
+            return np.full(len(tasks), self.shared[1] / (self.shared[1] + self.prior.slopes or 1.0))
+        (m, P), (v, q) = state.model.shared, state.model.own_weights(tasks)
+        own = (v**2 + q)[:, features].sum(axis=1)
+        whole = ((m[: features.stop] + v) ** 2 + np.diag(P)[: features.stop] + q)[:, features].sum(axis=1)
+        return np.asarray(np.maximum(1.0 - own / whole, 0.0))
 
     # -- files --------------------------------------------------------------------------------------------------------
 
     def dump(self, state: State) -> tuple[Json, Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
         model = require_held(state.model.to_saved(state.known))
-        data = {"parameters": _parameters_of(model), "features": state.features, "rounds": state.rounds}
+        data = {"parameters": self._parameters, "features": state.features, "rounds": state.rounds}
         return data, _own_arrays(model)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
@@ -268,18 +280,24 @@ class MixedEffectsLearner(CompiledLearner):
             If the data do not fit together.
         """
         saved, empty = msgspec.convert(data, _Saved), self._empty(0)
-        require(saved.parameters == _parameters_of(empty), "the priors are not those of the model's parameters")
+        require(saved.parameters == self._parameters, "the priors are not those of the model's parameters")
         own = {name: array_of(arrays, name, like) for name, like in _own_arrays(empty).items()}
         columns, triangle, width = own["columns"], own["triangle"], len(own["mean"])
         require(len(columns) <= LIMIT, "there are more columns of features seen than the limit")
         require(triangle.shape == (width * (width + 1) // 2,), "the covariances of the shared weights do not fit")
         covariance = np.zeros((width, width))
         covariance[np.tril_indices(width)] = covariance.T[np.tril_indices(width)] = triangle
+        prior, places = empty.prior, [*range(len(columns)), LIMIT]
+        if prior.rate:
+            sizes = {len(own["ridges"]), len(own["squares"])}
+            require(sizes == {len(places)}, "the tasks' own prior does not fit")
+            prior.ridges[places], prior.squares[places] = own["ridges"], own["squares"]
         model = empty._replace(
             seen=SeenFeatures.from_columns(columns),
             clock=own["clock"],
             shared=Gaussian(own["mean"], covariance),
-            weights=own["weights"],
+            prior=prior,
+            pulls=own["pulls"],
             precisions=own["precisions"],
             noise=own["noise"],
             work=FilterWork.with_width(width),
@@ -290,16 +308,14 @@ class MixedEffectsLearner(CompiledLearner):
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
 
 
-def _parameters_of(model: MixedEffects) -> dict[str, list[float]]:
-    """Return the numbers of a model that depend only on its parameters."""
-    return {name: getattr(model, name).tolist() for name in ("priors", "ridges", "kept")}
-
-
 def _own_arrays(model: MixedEffects) -> Arrays:
     """Copy the arrays of a model that do not follow from its parameters and other arrays."""
-    arrays = {name: getattr(model, name).copy() for name in ("clock", "weights", "precisions", "noise")}
+    arrays = {name: getattr(model, name).copy() for name in ("clock", "pulls", "precisions", "noise")}
     mean, covariance = model.shared
     columns, triangle = model.seen.columns[: model.clock[0]].copy(), covariance[np.tril_indices(len(mean))]
+    if model.prior.rate:  # the last numbers are not those of a feature
+        positions = [*range(len(columns)), LIMIT]
+        arrays |= {"ridges": model.prior.ridges[positions], "squares": model.prior.squares[positions]}
     return arrays | {"columns": columns, "mean": mean.copy(), "triangle": triangle}
 
 

@@ -24,7 +24,7 @@ LARGEST = 1e150
 MOST_COUNT = 2**53
 
 #: Kinds whose own ``check`` bounds their numbers, which are squares already.
-_BOUNDED = {"Gaussian", "MixedEffects", "Residuals"}
+_BOUNDED = {"Gaussian", "MixedEffects", "OwnPrior", "Residuals"}
 
 
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:

@@ -12,8 +12,8 @@ kind        file                                 numbers of a weight           `
 ``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth
 =========== ==================================== ============================= ======================================
 
-The kind is a number and not a type, so that the same compiled code learns all combinations of members. Up to two models
-with mixed effects, :mod:`.kalman_filter`, follow these members; each has its own arrays.
+The kind is a number and not a type, so that the same compiled code learns all combinations of members. One model with
+mixed effects, :mod:`.kalman_filter`, may follow these members; it has its own arrays.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class MemberModels(NamedTuple):
 
     ``has_own``, ``has_pool`` and ``bets`` are True if some member has numbers in ``tasks``, ``groups`` and ``largest``.
     ``factors`` (S, m) combine members to experts; ``losses``, ``layer`` and ``local`` are those of :mod:`.mixture`. The
-    last ``mixed`` members are the models ``first`` and ``second``.
+    last member is the model ``mixed``, if ``has_mixed``.
     """
 
     groups: Any
@@ -101,9 +101,8 @@ class MemberModels(NamedTuple):
     layer: Any
     local: float
     work: Workspace
-    first: mixed_effects.MixedEffects
-    second: mixed_effects.MixedEffects
-    mixed: int
+    mixed: mixed_effects.MixedEffects
+    has_mixed: bool
 
 
 class EnsembleModel(NamedTuple):
@@ -194,11 +193,9 @@ def score_members(model, i, rows, t, whole):
         _score_level(model.groups, 0, POOL, members, rows, t, work.places, work.pooled)
         for m in range(work.predictions.size):
             work.predictions[m] += work.pooled[m]
-    if model.mixed > 0:
-        # members with mixed effects are no part of the tables: they come last, with arrays of their own
-        work.predictions[members.kinds.size] = mixed_effects.predict_margin(model.first, i, whole, t)
-    if model.mixed > 1:
-        work.predictions[members.kinds.size + 1] = mixed_effects.predict_margin(model.second, i, whole, t)
+    if model.has_mixed:
+        # it is no part of the tables: it comes last, with arrays of its own
+        work.predictions[members.kinds.size] = mixed_effects.predict_margin(model.mixed, i, whole, t)
     _combine(model.factors, work.predictions, experts)
     return stack_inputs(model.losses, model.layer, model.local, i, work.mixing)
 
@@ -227,8 +224,7 @@ def _has_room(model, i, rows, t):
     room = not model.has_own or reserve(model.tasks, i, rows, t)
     room = room and (not model.has_pool or reserve(model.groups, 0, rows, t))
     room = room and (not model.bets or reserve(model.largest, 0, rows, t))
-    room = room and (model.mixed < 1 or mixed_effects.has_room(model.first, i, rows, t))
-    return room and (model.mixed < 2 or mixed_effects.has_room(model.second, i, rows, t))
+    return room and (not model.has_mixed or mixed_effects.has_room(model.mixed, i, rows, t))
 
 
 when(ready, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t))
@@ -330,10 +326,8 @@ def learn_members(model, i, y, rows, t):
         _move_level(model.tasks, i, OWN, members, model.largest, work.steps, work.noise, y, rows, t, work.places)
     if model.has_pool:
         _move_level(model.groups, 0, POOL, members, model.largest, work.steps, work.noise, y, rows, t, work.places)
-    if model.mixed > 0:
-        longest = max(longest, mixed_effects.learn(model.first, i, y, rows, t))
-    if model.mixed > 1:
-        longest = max(longest, mixed_effects.learn(model.second, i, y, rows, t))
+    if model.has_mixed:
+        longest = max(longest, mixed_effects.learn(model.mixed, i, y, rows, t))
     # both read the margins from before this record's moves
     correct(model.layer, y, weight(rows, t), work.mixing)
     charge(model.losses, i, y, weight(rows, t), work.mixing)
@@ -349,9 +343,10 @@ when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 @no_refcount
 def _score_late(model, i, rows, s, predictions):
-    """Return the current margin of record s of task i for learning; experts keep their earlier predictions.
+    """Return the current margin of record s of task i for learning, with experts' earlier predictions.
 
-    If all earlier predictions are 0, experts count with their current margins; stopped experts have none.
+    Experts with mixed effects are combined with their current margins, and charged for their earlier predictions. If
+    all earlier predictions are 0, experts count with their current margins; stopped experts have none.
     """
     # members move by their margins of now; experts are judged by what they predicted
     margin, experts, known = score_members(model, i, rows, s, rows), model.work.mixing.experts, False
@@ -361,9 +356,20 @@ def _score_late(model, i, rows, s, predictions):
         return margin
     for a in range(experts.size):
         # NaN: an expert that has left since it predicted
+        if experts[a] == experts[a] and not _has_effects(model, a):
+            experts[a] = predictions[a, s]
+    # mixed effects have learned much since: a factor for what they said then would correct them twice
+    margin = stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing)
+    for a in range(experts.size):
         if experts[a] == experts[a]:
             experts[a] = predictions[a, s]
-    return stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing)
+    return margin
+
+
+@no_refcount
+def _has_effects(model, a):
+    """Return True if expert a has a part of the model with mixed effects."""
+    return model.has_mixed and model.factors[a, model.members.kinds.size] != 0.0
 
 
 @compiled

@@ -55,9 +55,10 @@ def multiply(gaussian, width, x, moved):
     for a in range(width):
         moved[a] = 0.0
     for b in range(width):
-        if x[b] != 0.0:
+        factor = x[b]  # not read again in the loop, which is thus compiled to vector instructions
+        if factor != 0.0:
             for a in range(width):
-                moved[a] += gaussian.covariance[b, a] * x[b]
+                moved[a] += gaussian.covariance[b, a] * factor
     variance = 0.0
     for a in range(width):
         variance += x[a] * moved[a]
@@ -82,8 +83,9 @@ def absorb(gaussian, width, priors, factor, residual, total, moved, factors):
                 gaussian.covariance[a, b] = reduced * (factors[a] * factors[b])
     else:
         for a in range(width):
-            if moved[a] != 0.0:
+            move = moved[a]
+            if move != 0.0:
                 for b in range(width):
-                    gaussian.covariance[a, b] -= moved[a] * moved[b]
+                    gaussian.covariance[a, b] -= move * moved[b]
     for a in range(width):
         gaussian.covariance[a, a] = max(gaussian.covariance[a, a], 0.0)

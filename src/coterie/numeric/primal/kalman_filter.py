@@ -16,6 +16,13 @@ becomes negative, whatever the units of features. 1 / q_j grows by x_j² / (r + 
 either. To forget, P_jl is multiplied by s_j s_l after each record, where s_j² is 1 / kept or, if P_jj would be larger
 than a priori, less; and 1 / q_j - 1 / q_j(0) is multiplied by a factor after each record of the task.
 
+The prior variances of own weights may be learned online. The log-odds g = f / sqrt(1 + π s² / 8) of a label are a
+function of ln q_j(0), since v_j / q_j and 1 / q_j - 1 / q_j(0), which are stored, are not: the derivatives of q_j and
+v_j are q_j² / q_j(0) and v_j q_j / q_j(0). Each record moves every ln q_j(0) by ``rate`` times the derivative of the
+log likelihood of its label over the root of the sum of squares of such derivatives and ``START``; those of all slopes
+also move together, by the sum of their derivatives likewise. To move one by a is to multiply q_j(0) by
+(2 + a) / (2 - a), nearly e^a.
+
 A prior variance of 0 leaves a weight at 0. If it is that of a task's own slopes, each task has only an intercept, one
 number instead of c. For regression, the model also sums e² / (r + s²), whose mean estimates the variance of a label of
 noise 1.
@@ -52,6 +59,12 @@ _MASK = np.uint64(4 * LIMIT - 1)
 #: The noise of a label in relation to the variance of the margin, at least.
 EXACT = 1e-10
 
+#: The sum of squared derivatives by a log prior variance before the first record.
+START = 0.01
+
+#: Learned prior precisions stay between these.
+RIDGES = 1e-4, 1e8
+
 #: The least curvature p (1 - p) of the logistic loss.
 FLATTEST = 1e-4
 
@@ -59,8 +72,8 @@ FLATTEST = 1e-4
 class SeenFeatures(NamedTuple):
     """The columns of non-zero features so far, at most ``LIMIT``, in order of first appearance.
 
-    ``columns`` (LIMIT,) has this order, with the constant first (-1 if it has no column); ``table`` is a hash table of
-    positions in it, -1 for an empty entry.
+    ``columns`` (LIMIT,) has this order, with the constant first (-1 if it has no column), and -2 beyond; ``table`` is a
+    hash table of positions in it, -1 for an empty entry.
     """
 
     columns: Any
@@ -69,7 +82,7 @@ class SeenFeatures(NamedTuple):
     @classmethod
     def from_columns(cls, columns: NDArray[np.int32]) -> SeenFeatures:
         """Build the hash table of distinct columns."""
-        features = cls(np.zeros(LIMIT, np.int32), np.full(int(_MASK) + 1, -1, np.int16))
+        features = cls(np.full(LIMIT, -2, np.int32), np.full(int(_MASK) + 1, -1, np.int16))
         features.columns[: len(columns)] = columns
         for position, column in enumerate(columns.tolist()):
             if column >= 0:
@@ -77,46 +90,66 @@ class SeenFeatures(NamedTuple):
         return features
 
 
+class OwnPrior(NamedTuple):
+    """The prior of a task's own weights.
+
+    ``ridges`` (LIMIT + 1,) are the prior precisions, 0 for a prior variance of 0, ``squares`` (LIMIT + 1,) the sums of
+    squared derivatives. The last numbers are the precision of features not seen so far, and the sum of the common step.
+    ``rate`` is 0 for a prior that stays.
+    """
+
+    ridges: Any
+    squares: Any
+    rate: float
+
+    @classmethod
+    def from_variances(cls, constant: float, slopes: float, rate: float) -> OwnPrior:
+        """Create a prior with variances of the constant and of slopes."""
+        ridges = [1.0 / variance if variance > 0.0 else 0.0 for variance in (constant, slopes)]
+        return cls(np.repeat(ridges, [1, LIMIT]), np.full(LIMIT + 1, START), rate)
+
+
 class FilterWork(NamedTuple):
-    """Arrays for one record: x, Px, forgetting factors, and ``notes``.
+    """Arrays for one record: x, Px, forgetting factors, steps of log prior variances, and ``notes``.
 
     ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
-    the margin, the variances of both, the number of features that need room, and the squared norm of unseen features.
+    the margin, the variances of both, the number of features that need room, the squared norm of unseen features,
+    and the common step of slopes.
     """
 
     x: Any
     moved: Any
     factors: Any
+    steps: Any
     notes: Any
 
     @classmethod
     def with_width(cls, width: int) -> FilterWork:
         """Allocate arrays for this many features."""
-        return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.full(8, -1.0))
+        return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.zeros(width), np.full(9, -1.0))
 
 
-RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED, UNSEEN = range(8)
+RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED, UNSEEN, TOGETHER = range(9)
 
 
 class MixedEffects(NamedTuple):
     """The state of one mixed-effects member.
 
-    ``priors`` are the prior variances of the shared constant and slopes, ``ridges`` the prior precisions of a task's
-    own; ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic``
-    is 1 for labels of two classes, 0 for numbers. ``clock`` has the number of features seen, ``LIMIT + 1`` if there
-    were more than the limit. ``weights`` and ``precisions`` (K, c)
-    are v_k and 1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their own. A ridge of 0 stands for a prior variance
-    of 0. ``noise`` has the sum of e² / (r + s²) of numbers and their count, starting with one of 1.
+    ``priors`` are the prior variances of the shared constant and slopes, ``prior`` the prior of a task's own weights;
+    ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic`` is 1 for labels
+    of two classes, 0 for numbers. ``clock`` has the number of features seen, ``LIMIT + 1`` if there were more than the
+    limit. ``pulls`` and ``precisions`` (K, c) are v / q and 1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their
+    own. ``noise`` has the sum of e² / (r + s²) of numbers and their count, starting with one of 1.
     """
 
     priors: Any
-    ridges: Any
+    prior: OwnPrior
     kept: Any
     logistic: int
     seen: SeenFeatures
     clock: Any
     shared: Gaussian
-    weights: Any
+    pulls: Any
     precisions: Any
     noise: Any
     work: FilterWork
@@ -129,14 +162,15 @@ class MixedEffects(NamedTuple):
         kept: tuple[float, float] = (1.0, 1.0),
         logistic: bool = False,
         tasks: int = 0,
+        rate: float = 0.0,
     ) -> MixedEffects:
         """Create a model without records, with prior variances of constants and slopes."""
         variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
         seen, shared = SeenFeatures.from_columns(np.array([-1], np.int32)), Gaussian.from_priors(1, variances)
         numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1)), np.ones(2)
-        ridges = np.array([1.0 / variance if variance > 0.0 else 0.0 for variance in own])
+        prior = OwnPrior.from_variances(*own, rate)
         clock = np.ones(1, np.int64)
-        return cls(variances, ridges, factors, int(logistic), seen, clock, shared, *numbers, FilterWork.with_width(1))
+        return cls(variances, prior, factors, int(logistic), seen, clock, shared, *numbers, FilterWork.with_width(1))
 
     @property
     def has_left(self) -> bool:
@@ -150,7 +184,7 @@ class MixedEffects(NamedTuple):
 
     def own_width(self, width: int) -> int:
         """Return how many of this many features have own weights of a task."""
-        return width if self.ridges[1] > 0.0 else min(width, 1)
+        return width if self.prior.ridges[1] > 0.0 else min(width, 1)
 
     def with_constant(self, column: int) -> MixedEffects:
         """Return the model with that column as the constant, unless it has one or ``column`` is negative."""
@@ -160,9 +194,9 @@ class MixedEffects(NamedTuple):
 
     def with_tasks(self, tasks: int) -> MixedEffects:
         """Return the model with space for this many tasks."""
-        if self.has_left or tasks <= len(self.weights):
+        if self.has_left or tasks <= len(self.pulls):
             return self
-        return self._replace(weights=enlarged(self.weights, tasks), precisions=enlarged(self.precisions, tasks))
+        return self._replace(pulls=enlarged(self.pulls, tasks), precisions=enlarged(self.precisions, tasks))
 
     def with_room(self) -> MixedEffects:
         """Return the model with space for the needed features; empty if it has stopped."""
@@ -170,7 +204,7 @@ class MixedEffects(NamedTuple):
             none = np.zeros((0, 0))
             return self._replace(
                 shared=Gaussian.from_priors(0, self.priors),
-                weights=none,
+                pulls=none,
                 precisions=none,
                 work=FilterWork.with_width(0),
             )
@@ -179,9 +213,9 @@ class MixedEffects(NamedTuple):
             return self
         width = min(max(count, before * 3 // 2), LIMIT)
         shared = self.shared.resized(width, self.priors)
-        more = self.own_width(width) - self.weights.shape[1]
-        own = [np.pad(numbers, ((0, 0), (0, more))) for numbers in (self.weights, self.precisions)]
-        return self._replace(shared=shared, weights=own[0], precisions=own[1], work=FilterWork.with_width(width))
+        more = self.own_width(width) - self.pulls.shape[1]
+        own = [np.pad(numbers, ((0, 0), (0, more))) for numbers in (self.pulls, self.precisions)]
+        return self._replace(shared=shared, pulls=own[0], precisions=own[1], work=FilterWork.with_width(width))
 
     def lent(self) -> MixedEffects:
         """Return the model with separate working arrays, so that several threads can predict at a time."""
@@ -190,24 +224,30 @@ class MixedEffects(NamedTuple):
     def drop_tasks(self, dropped: Dropped) -> None:
         """Drop the numbers of tasks; the last tasks take their places."""
         if not self.has_left:
-            dropped.move(self.weights)
+            dropped.move(self.pulls)
             dropped.move(self.precisions)
+
+    def own_weights(self, tasks: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return v and q of tasks, those a priori for the task -1, shape (tasks, features seen), the constant first."""
+        own, known = self.own_width(len(self.columns)), tasks >= 0
+        means, variances = np.zeros((2, len(tasks), len(self.columns)))
+        pulls, gained = np.zeros((2, len(tasks), own))
+        pulls[known], gained[known] = (numbers[tasks[known], :own] for numbers in (self.pulls, self.precisions))
+        precisions = self.prior.ridges[:own] + gained
+        for numbers, result in ((1.0, variances), (pulls, means)):
+            np.divide(numbers, precisions, out=result[:, :own], where=precisions > 0.0)
+        return means, variances
 
     def coefficients(self, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return m + v of tasks, or m for the task -1, shape (tasks, features seen), the constant first."""
-        width = len(self.columns)
-        coefficients = np.tile(self.shared.mean[:width], (len(tasks), 1))
-        if len(self.weights):
-            own = self.weights[tasks, :width]
-            coefficients[:, : own.shape[1]] += np.where(tasks[:, None] >= 0, own, 0.0)
-        return coefficients
+        return np.asarray(self.shared.mean[: len(self.columns)] + self.own_weights(tasks)[0])
 
     def to_saved(self, tasks: int) -> MixedEffects:
         """Return the model without unused space and without working arrays."""
         if self.has_left:
             return self.with_room()
         width = len(self.columns)
-        own = {name: getattr(self, name)[:tasks, :width] for name in ("weights", "precisions")}
+        own = {name: getattr(self, name)[:tasks, :width] for name in ("pulls", "precisions")}
         return self._replace(shared=self.shared.resized(width, self.priors), **own, work=FilterWork.with_width(0))
 
     def check(self, tasks: int, features: int) -> None:
@@ -221,9 +261,13 @@ class MixedEffects(NamedTuple):
         require(len(set(columns.tolist())) == len(columns), "a column of features seen occurs twice")
         width = 0 if self.has_left else int(self.clock[0])
         self.shared.check("the shared weights", width)
-        for name, numbers, low in (("weights", self.weights, -LARGEST), ("precisions", self.precisions, 0.0)):
+        for name, numbers, low in (("pulls", self.pulls, -(LARGEST**3)), ("precisions", self.precisions, 0.0)):
             require_shape(f"the tasks' own {name}", numbers, 0 if self.has_left else tasks, self.own_width(width))
             require_within(f"the tasks' own {name}", numbers, low, LARGEST**3)
+        for numbers, least, most in ((self.prior.ridges, *RIDGES), (self.prior.squares, START, LARGEST**3)):
+            require_shape("the tasks' own prior", numbers, LIMIT + 1)
+            if self.prior.rate:
+                require_within("the tasks' own prior", numbers, least, most)
         require_shape("noise of mixed effects", self.noise, 2)
         require_within("noise of mixed effects", self.noise, 0.0, LARGEST**3)
 
@@ -241,6 +285,12 @@ def find(seen, column):
 
 
 @no_refcount
+def _position(seen, column, guess):
+    """Return the position of a column, -1 if it was not seen. A right guess saves the look-up."""
+    return guess if guess < LIMIT and seen.columns[guess] == column else seen.table[find(seen, column)]
+
+
+@no_refcount
 def _add_features(model, rows, t):
     """Add the non-zero features of a record to those seen."""
     seen = model.seen
@@ -251,6 +301,7 @@ def _add_features(model, rows, t):
                 if model.clock[0] < LIMIT:
                     seen.table[at] = model.clock[0]
                     seen.columns[model.clock[0]] = feature(rows, t, k)
+                    model.prior.ridges[model.clock[0]] = model.prior.ridges[LIMIT]
                 model.clock[0] += 1
 
 
@@ -260,11 +311,11 @@ def _write_record(seen, rows, t, width, x):
 
     Return the squared norm of its other features.
     """
-    unseen = 0.0
-    for j in range(width):
-        x[j] = 0.0
+    unseen, j = 0.0, 0
+    for a in range(width):
+        x[a] = 0.0
     for k in range(begin(rows, t), end(rows, t)):
-        j = seen.table[find(seen, feature(rows, t, k))]
+        j = _position(seen, feature(rows, t, k), j + 1)
         if 0 <= j < width:
             x[j] += value(rows, t, k)
         else:
@@ -282,17 +333,19 @@ def _write_record(seen, rows, t, width, x):
 @no_refcount
 def _note_parts(model, i, width):
     """Store the parts of the margin, and the variance of the own part; an unknown task has the number -1."""
-    shared, own, variance, x = 0.0, 0.0, 0.0, model.work.x
+    shared, own, variance, x, ridges = 0.0, 0.0, 0.0, model.work.x, model.prior.ridges
     for j in range(width):
         shared += model.shared.mean[j] * x[j]
-        precision = model.ridges[min(j, 1)]
+        precision = ridges[j]
         if precision > 0.0:
             if i >= 0:
-                own += model.weights[i, j] * x[j]
                 precision += model.precisions[i, j]
-            variance += x[j] * x[j] / precision
-    if model.ridges[1] > 0.0:
-        variance += model.work.notes[UNSEEN] / model.ridges[1]
+            scaled = x[j] / precision
+            if i >= 0:
+                own += model.pulls[i, j] * scaled
+            variance += x[j] * scaled
+    if ridges[LIMIT] > 0.0:
+        variance += model.work.notes[UNSEEN] / ridges[LIMIT]
     model.work.notes[SHARED] = shared
     model.work.notes[OWN] = own
     model.work.notes[OWN_VARIANCE] = variance
@@ -328,8 +381,12 @@ def predict_margin(model, i, rows, t):
 
 @no_refcount_noinline
 def learn(model, i, y, rows, t):
-    """Learn record t of task i, for which there is room; return the size of the update, 0 if stopped."""
-    _add_features(model, rows, t)
+    """Learn record t of task i, for which ``has_room`` found room just before; return the size of the update.
+
+    The size is 0 if the model has stopped.
+    """
+    if model.work.notes[NEEDED] > model.clock[0]:
+        _add_features(model, rows, t)
     if model.clock[0] > LIMIT:
         return 0.0
     work, width = model.work, model.clock[0]
@@ -342,6 +399,8 @@ def learn(model, i, y, rows, t):
         p = 1.0 / (1.0 + math.exp(-(notes[SHARED] + notes[OWN]) / math.sqrt(1.0 + math.pi / 8.0 * variance)))
         curvature = max(p * (1.0 - p), FLATTEST)
         noise, residual = noise / curvature, (0.5 * (1.0 + y) - p) / curvature
+        if model.prior.rate > 0.0:
+            _choose_steps(model, i, width, weight(rows, t) * (0.5 * (1.0 + y) - p), variance)
     else:
         _note_shared_variance(model)
         variance = notes[SHARED_VARIANCE] + notes[OWN_VARIANCE]
@@ -352,6 +411,8 @@ def learn(model, i, y, rows, t):
         model.noise[1] = model.noise[1] * model.kept[1] + 1.0
     absorb(model.shared, width, model.priors, model.kept[1], residual, total, work.moved, work.factors)
     _move_own(model, i, width, residual, noise, total)
+    if model.prior.rate > 0.0:
+        _move_prior(model, width)
     notes[RECORD] = -1.0
     return abs(residual) / total
 
@@ -359,26 +420,67 @@ def learn(model, i, y, rows, t):
 @no_refcount
 def _move_own(model, i, width, residual, noise, total):
     """Update a task's own weights by a label with this residual and variance."""
+    decay, step = model.kept[0], residual / total
+    for j in range(min(width, model.pulls.shape[1])):
+        x, ridge, gained = model.work.x[j], model.prior.ridges[j], model.precisions[i, j]
+        q = 1.0 / (ridge + gained) if ridge > 0.0 else 0.0
+        v = bounded(model.pulls[i, j] * q + x * q * step)
+        precision = (ridge + gained + x * x / max(total - x * x * q, noise)) * decay - ridge
+        precision = min(max(precision, 0.0), LARGEST) if ridge > 0.0 else 0.0
+        model.precisions[i, j], model.pulls[i, j] = precision, v * (ridge + precision)
+
+
+@no_refcount
+def _choose_steps(model, i, width, error, variance):
+    """Write the steps of log prior variances for a label with this error of its probability."""
+    prior, steps, shrunk, together = model.prior, model.work.steps, 1.0 / (1.0 + math.pi / 8.0 * variance), 0.0
+    # of g = f sqrt(shrunk), by f and by s²
+    by_margin = error * math.sqrt(shrunk)
+    by_variance = -math.pi / 16.0 * (model.work.notes[SHARED] + model.work.notes[OWN]) * shrunk
+    # loops of one kind of work each, which are compiled to vector instructions
     for j in range(width):
-        x, ridge = model.work.x[j], model.ridges[min(j, 1)]
-        if ridge > 0.0:
-            moved = x / (ridge + model.precisions[i, j])
-            model.weights[i, j] = bounded(model.weights[i, j] + moved * (residual / total))
-            precision = model.precisions[i, j] + x * x / max(total - moved * x, noise)
-            model.precisions[i, j] = min(max((ridge + precision) * model.kept[0] - ridge, 0.0), LARGEST)
+        q = 1.0 / (prior.ridges[j] + model.precisions[i, j])
+        change = q * model.work.x[j]
+        steps[j] = bounded(by_margin * prior.ridges[j] * change * (model.pulls[i, j] * q + by_variance * change))
+    for j in range(1, width):
+        together += steps[j]
+    prior.squares[LIMIT] += bounded(together) ** 2
+    together *= prior.rate / math.sqrt(prior.squares[LIMIT])
+    model.work.notes[TOGETHER] = together
+    for j in range(width):
+        prior.squares[j] += steps[j] * steps[j]
+        steps[j] = prior.rate * steps[j] / math.sqrt(prior.squares[j])
+    for j in range(1, width):
+        steps[j] += together
+
+
+@no_refcount
+def _move_prior(model, width):
+    """Move the prior precisions of own weights by the steps of their log variances."""
+    ridges, steps = model.prior.ridges, model.work.steps
+    for j in range(width):
+        ridges[j] = _moved_ridge(ridges[j], steps[j])
+    ridges[LIMIT] = _moved_ridge(ridges[LIMIT], model.work.notes[TOGETHER])
+
+
+@no_refcount
+def _moved_ridge(ridge, step):
+    # e^-step but for step³ / 12: a step is at most twice the rate, and exp takes longer than all else here
+    return min(max(ridge * (2.0 - step) / (2.0 + step), RIDGES[0]), RIDGES[1])
 
 
 @no_refcount
 def has_room(model, i, rows, t):
     """Return True if the model has room for record t of task i, or has stopped; store the room needed."""
-    needed, width = model.clock[0], model.shared.mean.size
+    needed, width, j = model.clock[0], model.shared.mean.size, 0
     if needed > LIMIT:
         return width == 0
     for k in range(begin(rows, t), end(rows, t)):
-        if value(rows, t, k) != 0.0 and model.seen.table[find(model.seen, feature(rows, t, k))] < 0:
+        j = _position(model.seen, feature(rows, t, k), j + 1)
+        if value(rows, t, k) != 0.0 and j < 0:
             needed += 1
-    model.work.notes[NEEDED] = min(needed, LIMIT)
-    return min(needed, LIMIT) <= width and i < model.weights.shape[0]
+    model.work.notes[NEEDED] = needed
+    return min(needed, LIMIT) <= width and i < model.pulls.shape[0]
 
 
 @compiled
