@@ -3,6 +3,7 @@
 `python tests/saved/make_saved.py CLASS` writes the file of a new estimator, and beside it what its model says.
 """
 
+import inspect
 import json
 from pathlib import Path
 
@@ -139,3 +140,20 @@ def test_a_file_of_the_first_format_is_read_and_goes_on(name):
 def test_every_kept_file_is_of_an_estimator():
     """One that is gone has its files removed."""
     assert {path.stem for path in FOLDER.glob("*.[cj][os]*")} <= set(known())
+
+
+#: Files of models, not of services.
+MODEL_FILES = [path for path in sorted(FOLDER.rglob("*.coterie")) if not path.stem.endswith("Engine")]
+
+
+@pytest.mark.parametrize("path", MODEL_FILES, ids=lambda path: path.stem)
+def test_every_public_property_has_a_value_or_says_why_not(path):
+    """Python's own "object has no attribute" speaks of our insides."""
+    model, messages = ct.load(path), {}
+    for name, value in inspect.getmembers_static(type(model), lambda value: isinstance(value, property)):
+        if not name.startswith("_"):
+            try:
+                value.fget(model)
+            except AttributeError as error:
+                messages[name] = str(error)
+    assert [name for name, message in messages.items() if "object has no attribute" in message] == []

@@ -70,7 +70,8 @@ def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
     if isinstance(model, np.ndarray):
         yield id(_owner(model)), _owner(model).nbytes
     elif isinstance(model, Table):
-        yield id(_owner(model.values)), model.nbytes
+        if model.nbytes:  # a slice of a shared table has none
+            yield id(_owner(model.values)), model.nbytes
     elif isinstance(model, tuple):
         for field in model:
             yield from _pieces(field)

@@ -71,6 +71,13 @@ class _PerceptronsOfViews(_OfViews):
             return {name: factor * weights for name, weights in zip(model.state.names, lengths, strict=True)}
 
 
+def _count_supports(model: OnlineEstimator) -> int:
+    supports = getattr(model._fitted_model().state.model, "supports", None)
+    if supports is None:
+        raise AttributeError("a model without kernels has weights, not support vectors")
+    return len(supports.coefficients)
+
+
 @spec.estimator
 class MultiviewPerceptron(_PerceptronsOfViews):
     """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
@@ -178,7 +185,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
     @property
     def n_support_(self) -> int:
         """The number of support vectors."""
-        return len(self._fitted_model().state.model.supports.coefficients)
+        return _count_supports(self)
 
 
 @spec.estimator
@@ -267,7 +274,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     @property
     def n_support_(self) -> int:
         """The number of support vectors."""
-        return len(self._fitted_model().state.model.supports.coefficients)
+        return _count_supports(self)
 
 
 @spec.estimator

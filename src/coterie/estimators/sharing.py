@@ -112,7 +112,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     -----
     O(nnz) per record and member, O(d²) for a mixed-effects model of d features, and O(S²) per record, whatever the
     number of tasks. The default keeps eight numbers per feature and task, one line of cache, and two more of mixed
-    effects: about 1.8 kB per task for twenty dense features (``memory_``).
+    effects: about 1.7 kB per task for twenty dense features (``memory_``).
 
     Log-odds of mixed effects are shrunk by the variance of each record, so ``coef_`` and ``intercept_``, the means of
     the weights, do not sum to the margin; ``explain`` does. With delayed labels, members are judged by their original
