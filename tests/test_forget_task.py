@@ -376,7 +376,7 @@ def own_numbers(model, task):
     sizes = []
     for table in tables:
         if isinstance(table, MixedEffects):
-            sizes += [weight for weight in table.weights[i] if weight]
+            sizes += [number for number in table.pulls[i] if number]
             continue
         while not hasattr(table, "tasks"):
             table = table.model

@@ -82,7 +82,7 @@ class AdaptiveSharing:
         now = f if any(f) and not self.present else self.margins(x, task, t)
         f = f if any(f) else now
         if self.log_odds:
-            shown = [now[a] if a in self.present else told for a, told in enumerate(f)]
+            shown = [now[a] if a in self.present else before for a, before in enumerate(f)]
             self.correct(self.inputs(shown, task), y, weight)
         loss = [weight if y * margin < 0 else 0.5 * weight if margin == 0 else 0.0 for margin in f]
         self.L = [old + new for old, new in zip(self.L or [0.0] * len(f), loss, strict=True)]

@@ -59,12 +59,12 @@ class _Available:
         return self._method.__get__(instance, owner)
 
 
-_probabilities: Callable[[Callable[..., Any]], Any] = partial(
+_probabilities = partial(
     _Available,
     lambda estimator: estimator._kind == "classifier" and estimator._model.learner.traits.log_odds is not None,
     "has no probabilities: not all of its margins are log-odds",
 )
-_classifiers: Callable[[Callable[..., Any]], Any] = partial(
+_classifiers = partial(
     _Available, lambda estimator: estimator._kind == "classifier", "predicts numbers, which have no classes"
 )
 

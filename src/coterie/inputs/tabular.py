@@ -321,7 +321,7 @@ def validated(
         raise ValueError(by_name if count(X) else "X has no records")
     y = "no_validation" if labels is None else require_labels(y)
     values = None
-    if labels is not None and labels.numeric and np.ndim(y) == 1:  # scikit-learn would convert text
+    if labels is not None and labels.numeric and np.asarray(y).dtype.kind in "OSUmM":  # scikit-learn would convert them
         values = labels.values(y)
     from sklearn.utils.validation import validate_data
 
