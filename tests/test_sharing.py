@@ -43,9 +43,7 @@ def literal(members):
     }[members]
     factors = [2 if hasattr(learner, "rho") else 1 for learner in learners]  # of AROW, log-odds are twice the margin
     return AdaptiveSharing(
-        learners,
-        experts=lambda f: [k * factor_margin for k, factor_margin in zip(factors, f, strict=True)],
-        present=[len(learners) - 1],
+        learners, experts=lambda f: [k * factor_margin for k, factor_margin in zip(factors, f, strict=True)]
     )
 
 
@@ -92,7 +90,7 @@ def test_a_slow_member_joins_where_labels_come_very_late():
     assert late.members_ == [*soon.members_[:4], "slow pool", *soon.members_[4:]]
     slow, default = adalog.AdaLog(adalog.share(1.0), step=0.05), literal("default").learners
     learners = [*default[:4], slow, *default[4:]]
-    definition = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]], present=[5])
+    definition = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]])
     result = run(definition, as_records(X), task.tolist(), y)
     trace = ct.progressive_validation(late, X, y, task=task)
     np.testing.assert_allclose(trace.margin, result, rtol=1e-8, atol=1e-11)

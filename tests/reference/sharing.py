@@ -20,13 +20,11 @@ class AdaptiveSharing:
     there, tau (1 - tau) x x'.
 
     ``learners`` have ``margin(x, task, t)`` and ``learn(x, task, y, t)``; ``experts`` turns the learners' margins into
-    those of the experts. The last step learns from the margins at the time of the label of experts ``present``, and
-    from those that others told before.
+    those of the experts.
     """
 
     learners: Sequence[Any]
     local: float = 0.1
-    present: Sequence[int] = ()
     experts: Callable[[list[float]], list[float]] = list
     log_odds: bool = True
     mean: NDArray[np.float64] | None = None
@@ -71,19 +69,16 @@ class AdaptiveSharing:
         self.precision = self.precision + tau * (1.0 - tau / weight) * np.outer(shown, shown)
 
     def learn(self, x: Any, task: Hashable, y: float, t: int, weight: float = 1.0) -> None:
-        """Charge the experts for what they told, correct the last step, then let the learners learn.
+        """Charge the experts for what they told, correct the last step by it, then let the learners learn.
 
-        The last step learns from what experts told, or what they say now if they are ``present``. Experts that told
-        nothing yet are charged for what they say now.
+        Experts that told nothing yet are charged for what they say now.
         """
         f = self.predictions.pop(t)
         if weight == 0.0:
             return
-        now = f if any(f) and not self.present else self.margins(x, task, t)
-        f = f if any(f) else now
+        f = f if any(f) else self.margins(x, task, t)
         if self.log_odds:
-            shown = [now[a] if a in self.present else before for a, before in enumerate(f)]
-            self.correct(self.inputs(shown, task), y, weight)
+            self.correct(self.inputs(f, task), y, weight)
         loss = [weight if y * margin < 0 else 0.5 * weight if margin == 0 else 0.0 for margin in f]
         self.L = [old + new for old, new in zip(self.L or [0.0] * len(f), loss, strict=True)]
         own = self.L_of.get(task, [0.0] * len(f))

@@ -116,8 +116,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Log-odds of mixed effects are shrunk by the variance of each record, so ``coef_`` and ``intercept_``, the means of
     the weights, do not sum to the margin; ``explain`` does. With delayed labels, members are judged by their original
-    predictions, not by those at the time of the label; the last step learns from the same predictions, but for the
-    mixed-effects model from that at the time of the label.
+    predictions, not by those at the time of the label.
 
     Examples
     --------

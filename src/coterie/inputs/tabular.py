@@ -321,8 +321,8 @@ def validated(
         raise ValueError(by_name if count(X) else "X has no records")
     y = "no_validation" if labels is None else require_labels(y)
     values = None
-    if labels is not None and labels.numeric and np.asarray(y).dtype.kind in "OSUmM":  # scikit-learn would convert them
-        values = labels.values(y)
+    if labels is not None and labels.numeric and y is not None and np.asarray(y).dtype.kind in "OSUmM":
+        values = labels.values(y)  # scikit-learn would convert text and dates
     from sklearn.utils.validation import validate_data
 
     estimator: Any = _expecting(owner)()

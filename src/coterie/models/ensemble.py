@@ -160,8 +160,6 @@ class Ensemble(MemberLearner):
         # margins become log-odds before they are averaged: only then do members share a scale
         factors = [1.0 if self.traits.log_odds is None else learner.traits.log_odds for learner in learners]
         self._scaled = self.experts * np.array(factors)
-        has_effects = [isinstance(learner, MixedEffectsLearner) for learner in learners]
-        self._has_effects = (self._scaled[:, has_effects] != 0.0).any(axis=1)
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
@@ -223,16 +221,15 @@ class Ensemble(MemberLearner):
         experts = self._combine_experts([update.predictions.margins for update in updates])
         earlier = max(run.n_predicted, n - m)
         experts[:, :earlier] = 0.0 if run.predictions is None else run.predictions.experts
-        charged = shown = experts[:, :0]
+        charged = experts
         if earlier:
-            now = self._combine_experts([update.own for update in updates])
+            own = self._combine_experts([update.own for update in updates])
             # all zero: nothing was known, and every expert would be charged alike
-            charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(now), experts[:, :m], now)
-            # mixed effects have learned much since: a factor for what they said then would correct them twice
-            shown = np.where(self._has_effects[:, None], now, charged)
+            charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
         mixed, own, work = np.zeros(n), np.zeros(n), allocate_work(len(self.experts))
+        asked = charged if n == m else experts
         weights = weights_of(run.rows)
-        mix(state.losses, state.layer, self.local, run.tasks, y, weights, experts, shown, charged, mixed, own, work)
+        mix(state.losses, state.layer, self.local, run.tasks, y, weights, asked, charged, m, mixed, own, work)
         steps = np.maximum.reduce([update.steps for update in updates])
         members = tuple(without_nan(update.predictions) for update in updates)
         predictions = Predictions(mixed, np.nan_to_num(experts), members)

@@ -343,10 +343,9 @@ when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 @no_refcount
 def _score_late(model, i, rows, s, predictions):
-    """Return the current margin of record s of task i for learning, with experts' earlier predictions.
+    """Return the current margin of record s of task i for learning; experts keep their earlier predictions.
 
-    Experts with mixed effects are combined with their current margins, and charged for their earlier predictions. If
-    all earlier predictions are 0, experts count with their current margins; stopped experts have none.
+    If all earlier predictions are 0, experts count with their current margins; stopped experts have none.
     """
     # members move by their margins of now; experts are judged by what they predicted
     margin, experts, known = score_members(model, i, rows, s, rows), model.work.mixing.experts, False
@@ -356,20 +355,9 @@ def _score_late(model, i, rows, s, predictions):
         return margin
     for a in range(experts.size):
         # NaN: an expert that has left since it predicted
-        if experts[a] == experts[a] and not _has_effects(model, a):
-            experts[a] = predictions[a, s]
-    # mixed effects have learned much since: a factor for what they said then would correct them twice
-    margin = stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing)
-    for a in range(experts.size):
         if experts[a] == experts[a]:
             experts[a] = predictions[a, s]
-    return margin
-
-
-@no_refcount
-def _has_effects(model, a):
-    """Return True if expert a has a part of the model with mixed effects."""
-    return model.has_mixed and model.factors[a, model.members.kinds.size] != 0.0
+    return stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing)
 
 
 @compiled

@@ -239,23 +239,22 @@ def blend(losses, layer, local, tasks, margins, mixed, work):
 
 
 @compiled
-def mix(losses, layer, local, tasks, y, weights, predictions, shown, judged, mixed, own, work):
-    """Combine and learn the first ``y.size`` records, record s after predicting record s + tasks.size - y.size.
+def mix(losses, layer, local, tasks, y, weights, predictions, judged, last, mixed, own, work):
+    """Combine and learn the first ``last`` records, record s after predicting record s + tasks.size - last.
 
-    ``predictions`` (S, n) are the experts' margins when predicted. The stacker learns from the margins ``shown``, and
-    losses are computed from those ``judged``, both of shape (S, y.size), or (S, 0) if these are the predictions.
+    ``predictions`` (S, n) are the experts' earlier margins, ``judged`` (S, n) those from which their losses are
+    computed.
     """
-    delay, late = tasks.size - y.size, judged.shape[1] > 0
-    for s in range(y.size):
+    delay = tasks.size - last
+    for s in range(last):
         _note_experts(predictions, s + delay, work)
         # before record s is learned, as it would have been online
         mixed[s + delay] = stack_inputs(losses, layer, local, tasks[s + delay], work)
         own[s] = mixed[s]
         # inputs are overwritten: those of record s must be current when the factors learn
-        if late:
-            _note_experts(shown, s, work)
-            own[s] = stack_inputs(losses, layer, local, tasks[s], work)
+        if delay > 0:
             _note_experts(judged, s, work)
+            own[s] = stack_inputs(losses, layer, local, tasks[s], work)
         if weights[s] != 0.0:
             correct(layer, y[s], weights[s], work)
             charge(losses, tasks[s], y[s], weights[s], work)
