@@ -41,6 +41,9 @@ class Gaussian(NamedTuple):
         require_within(f"covariance of {name}", self.covariance, -LARGEST, LARGEST)
         require(np.array_equal(self.covariance, self.covariance.T), f"covariance of {name} is not symmetric")
         require_within(f"variances of {name}", np.diag(self.covariance), 0.0, LARGEST)
+        if len(self.covariance):  # rounding leaves eigenvalues a little below 0
+            least = -1e-6 * np.trace(self.covariance)
+            require(np.linalg.eigvalsh(self.covariance)[0] >= least, f"covariance of {name} has negative variances")
 
 
 @no_refcount

@@ -268,6 +268,9 @@ class MixedEffects(NamedTuple):
             require_shape("the tasks' own prior", numbers, LIMIT + 1)
             if self.prior.rate:
                 require_within("the tasks' own prior", numbers, least, most)
+        # learning keeps v within LARGEST, which a later prior can exceed by the ratio of its limits
+        most = LARGEST * RIDGES[1] / RIDGES[0]
+        require_within("the tasks' own weights", self.own_weights(np.arange(len(self.pulls)))[0], -most, most)
         require_shape("noise of mixed effects", self.noise, 2)
         require_within("noise of mixed effects", self.noise, 0.0, LARGEST**3)
 
