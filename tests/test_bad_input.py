@@ -323,7 +323,8 @@ NOT_NUMBERS = {
 @pytest.mark.parametrize("numbers", NOT_NUMBERS.values(), ids=NOT_NUMBERS)
 def test_what_numpy_would_convert_to_numbers_is_refused(numbers):
     model = ct.MultitaskMixedEffectsRegressor().partial_fit(X, Y, TASK)
-    refused(model, "must be a number, got", lambda model: model.partial_fit(X, numbers, TASK))
+    message = "must be a number, got|Complex data not supported"  # of scikit-learn
+    refused(model, message, lambda model: model.partial_fit(X, numbers, TASK))
     refused(model, "must be a number, got", lambda model: model.learn_one({"f0": 1.0}, list(numbers)[-1], TASK[0]))
     refused(model, "one number per record", lambda model: model.partial_fit(X, Y, TASK, sample_weight=numbers))
 
