@@ -61,8 +61,10 @@ class MultitaskLogistic(LinearEstimator):
     task_column, new_task, max_tasks, half_life, class_weight
         See :class:`MultitaskPerceptron`.
 
-    Notes ----- O(nnz · levels) per record for any number of tasks, and memory for the features that each task has seen.
-    Every record updates the weights, also correctly predicted ones. Rates use the current M, which changes as tasks
+    Notes
+    -----
+    O(nnz · levels) per record for any number of tasks, and memory for the features that each task has seen. Every
+    record updates the weights, also correctly predicted ones. Rates use the current M, which changes as tasks
     arrive for relations given by ``b``.
 
     Examples

@@ -234,8 +234,10 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
         If p is below 1, inner below 2 or beyond_span negative; for kernels or beyond_span with another inner than 2;
         for an unknown view.
 
-    Notes ----- O(nnz + K) per round for every p; the paper has O(pdK). With kernels: K kernel values per support
-    vector. The mistake bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
+    Notes
+    -----
+    O(nnz + K) per round for every p; the paper has O(pdK). With kernels: K kernel values per support vector. The
+    mistake bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
 
     Examples
     --------

@@ -176,11 +176,13 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     ValueError
         If ridge is not positive, or for the primal form with a kernel that is not linear.
 
-    Notes ----- Primal: O(d) for a prediction, O(d²) for its variance, O((K d)²) and as much memory to learn, so for K d
-    up to some thousands; O(d (K d)²) for a new task and the variance of an unseen one, O((K d)²) for a new feature, and
+    Notes
+    -----
+    Primal: O(d) for a prediction, O(d²) for its variance, O((K d)²) and as much memory to learn, so for K d up to
+    some thousands; O(d (K d)²) for a new task and the variance of an unseen one, O((K d)²) for a new feature, and
     O((K d)³) if a relation given by ``b`` changes as tasks arrive. Dual, for m records: O(m) kernel values for a
-    prediction, O(m²) for its variance and to learn, for any number of tasks. Blocks of records use matrix products in
-    both forms. A record of weight w has a label of variance ridge / w. Only whole tasks can be forgotten.
+    prediction, O(m²) for its variance and to learn, for any number of tasks. Blocks of records use matrix products
+    in both forms. A record of weight w has a label of variance ridge / w. Only whole tasks can be forgotten.
 
     References
     ----------

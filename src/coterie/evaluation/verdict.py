@@ -13,8 +13,7 @@ the log loss if both have probabilities, the squared error of numbers, and other
   1 - confidence, and its interval lies above (below) zero. All others are ``"unclear"``. Gains and losses have one
   procedure each: the rate is that of the tasks called helped, and that of the tasks called hurt, not of both together.
 * The learner is also compared with the **constant** (:mod:`coterie.evaluation.baselines`). If that is as good, or if
-every
-  task has a single record, there is no evidence for learning together: no task is called, and there is no advice.
+  every task has a single record, there is no evidence for learning together: no task is called, and there is no advice.
 
 Rounds are treated as independent, which is only roughly true while a learner continues to learn.
 """
