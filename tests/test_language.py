@@ -57,6 +57,8 @@ BANNED_VARIABLES |= {"made", "said", "some", "taken", "told"}
 BANNED_FUNCTIONS = BANNED_VARIABLES | {"at", "note", "of", "on", "put", "show", "tell", "with_"}
 #: Words that begin a clause in the place of a noun.
 CLAUSE = re.compile(r"\b(what|where|who|whom|whose|whether)\b", re.IGNORECASE)
+#: A heading and its underline on the line of the text, as a tool that wraps lines may leave them.
+BROKEN = re.compile(r"^ *\w+ -{4,} .*", re.MULTILINE)
 #: The most lines of a function, its docstring not counted.
 LONGEST = 60
 
@@ -94,6 +96,7 @@ def faults_of(path):
             first = docstring.partition("\n")[0]
             if CLAUSE.search(first):
                 yield "docstrings", getattr(node, "lineno", 1), first
+            yield from (("docstrings", getattr(node, "lineno", 1), heading) for heading in BROKEN.findall(docstring))
             if isinstance(node, FUNCTIONS) and node.end_lineno - node.lineno - len(docstring.splitlines()) > LONGEST:
                 yield "long", node.lineno, node.name
 

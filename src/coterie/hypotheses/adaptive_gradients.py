@@ -99,8 +99,8 @@ class CoinBetting:
     Notes
     -----
     Orabona and Tommasi, "Training deep networks without learning rates through coin betting", 2017, algorithm 2, for
-    gradients of a logistic or another convex loss. Their algorithm 1, with possibly negative rewards, alpha = 0, a known
-    L and slightly smaller bets, has the regret against any u
+    gradients of a logistic or another convex loss. Their algorithm 1, with possibly negative rewards, alpha = 0, a
+    known L and slightly smaller bets, has the regret against any u
 
         Σ_j |u_j| sqrt(L_j (G_j + L_j) ln(1 + (G_j + L_j)² u_j² / L_j²)) + L_j.
 
