@@ -21,7 +21,7 @@ def write(app: Any, exception: Exception | None) -> None:
     """Run the demo."""
     if exception is None and app.builder.format == "html":
         program = "import sys; from coterie.cli import main; sys.argv[0] = 'coterie'; main()"
-        demo = [sys.executable, "-c", program, "demo", "--quiet", "--report", PAGE]
+        demo = [sys.executable, "-c", program, "demo", "--quiet", "--force", "--report", PAGE]
         subprocess.run(demo, cwd=app.outdir, check=True)  # noqa: S603
 
 
