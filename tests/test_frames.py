@@ -120,6 +120,13 @@ def test_numbered_columns_of_a_frame_have_the_names_of_dictionaries(learned):
         assert model.decision_function(frame, task=task) == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_gap_in_the_first_record_hides_no_name():
+    frame = pd.DataFrame({0: [np.nan, 2.0], "b": [1.0, -1.0]})
+    model = ct.MultitaskPerceptron().partial_fit([{"0": 1.0, "b": 0.5}, {"0": -1.0}], [1, -1], task=["ann"] * 2)
+    expected = model.decision_function([{"b": 1.0}, {"0": 2.0, "b": -1.0}], task=["ann"] * 2)
+    assert model.decision_function(frame, task=["ann"] * 2).tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize(
     ("frame", "message"),
     [

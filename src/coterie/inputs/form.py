@@ -287,10 +287,10 @@ class DictEncoder(InputEncoder):
         if not tabular.is_frame(X):
             return X
         records = tabular.frame_records(X, self.preparation is not None)
-        names = {name: self._known_name(name) for name in records[0]}
+        names = {name: self._known_name(name) for name in tabular.distinct_names(X)}
         if all(known is name for name, known in names.items()):
             return records
-        return [{self._known_name(name): value for name, value in record.items()} for record in records]
+        return [{names[name]: value for name, value in record.items()} for record in records]
 
     def _known_name(self, name: Hashable) -> Hashable:
         """Return the known name of a column that is a number here and text there, else the name itself."""
