@@ -67,11 +67,10 @@ def read_with_unseen(
     are ``scaled``, a new one counts as its presence after one absence. None is returned as by :func:`read_dictionary`,
     and for records with unseen features that compiled code cannot read.
     """
-    if STOCK or type(record) is not dict or type(numbers) is not dict:
-        entries = read_in_python(record, numbers, plain)
-        return (*entries, len(record)) if entries is not None and len(entries[0]) == len(record) else None
-    values, columns = np.empty(len(record)), np.empty(len(record), np.int32)
-    known, unseen = _read(id(record), id(numbers), _addresses(plain), scaled, values, columns)
+    known, unseen = _UNUSUAL_NAME, 0
+    if not STOCK and type(record) is dict and type(numbers) is dict:
+        values, columns = np.empty(len(record)), np.empty(len(record), np.int32)
+        known, unseen = _read(id(record), id(numbers), _addresses(plain), scaled, values, columns)
     if known == _UNUSUAL_NAME:
         entries = read_in_python(record, numbers, plain)
         return (*entries, len(record)) if entries is not None and len(entries[0]) == len(record) else None
