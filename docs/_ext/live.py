@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 PAGE = "report-of-the-demo.html"
@@ -20,8 +21,9 @@ def link(app: Any, name: str, source: list[str]) -> None:
 def write(app: Any, exception: Exception | None) -> None:
     """Run the demo."""
     if exception is None and app.builder.format == "html":
+        (Path(app.outdir) / PAGE).unlink(missing_ok=True)  # that of the build before
         program = "import sys; from coterie.cli import main; sys.argv[0] = 'coterie'; main()"
-        demo = [sys.executable, "-c", program, "demo", "--quiet", "--force", "--report", PAGE]
+        demo = [sys.executable, "-c", program, "demo", "--quiet", "--report", PAGE]
         subprocess.run(demo, cwd=app.outdir, check=True)  # noqa: S603
 
 
