@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
@@ -227,6 +228,32 @@ BOUNDS = {"words": 0.01, "counts": 0.02, "amount_and_flag": 0.01, "one_hot": 0.0
 
 def mistakes(trace):
     return float(np.mean(trace.mistake[N // 3 :]))
+
+
+def test_what_is_missing_is_missing_to_a_model_of_json_lines_in_every_form(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.normal(size=60).tolist(), "job": ["x", "y"] * 30, "day": ["2024-02-29", "2023-05-01"] * 30}
+    gaps = {name: rng.random(60) < 0.3 for name in columns}
+    records = [{name: None if gaps[name][t] else columns[name][t] for name in columns} for t in range(60)]
+    y = ["yes" if record["job"] is None else "no" for record in records]
+    reader = read(json_lines(tmp_path / "x.jsonl", records, y, ["ann"] * 60), label="label", task="user")
+    model = ct.AdaptiveSharingClassifier()
+    ct.progressive_validation(model, reader)
+    new = [*records[:5], {"a": 0.5, "job": None, "day": None}, dict.fromkeys(columns)]
+    frame = pd.DataFrame(new)
+    frame.assign(user="ann").to_csv(tmp_path / "x.csv", index=False)
+    frame.assign(user="ann").to_parquet(tmp_path / "x.parquet")
+    frame.assign(user="ann").to_feather(tmp_path / "x.feather")
+    expected = [model.predict_proba_one(record, task="ann")["yes"] for record in new]
+    assert max(expected) > 0.7 > 0.3 > min(expected)
+    forms = {"dictionaries": new, "pandas": frame, "dates": frame.assign(day=pd.to_datetime(frame["day"]))}
+    forms |= {"Arrow": pa.Table.from_pylist(new)}
+    told = {name: model.predict_proba(form, task=["ann"] * len(new))[:, 1] for name, form in forms.items()}
+    for suffix in ("csv", "parquet", "feather"):
+        (block,) = read(tmp_path / f"x.{suffix}", task="user", encoder=reader.encoder, update=False)
+        told[suffix] = model.__stream_model__().predict(block).of_block().probability
+    for form, probabilities in told.items():
+        np.testing.assert_allclose(probabilities, expected, rtol=1e-12, err_msg=form)
 
 
 @pytest.mark.parametrize("name", ["amount_and_flag", *(slow(name) for name in STREAMS if name != "amount_and_flag")])

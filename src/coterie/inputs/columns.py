@@ -112,11 +112,26 @@ def fits(kind: pa.DataType, use: str) -> bool:
     return kind_of(kind)[0] in ("numeric", "categorical", "date")
 
 
-def with_missing(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """Add columns of missing values to a batch."""
+#: The metadata of a field whose nulls are absent names, as in JSON Lines; other nulls are missing values.
+ABSENT = {b"null": b"absent"}
+
+
+def with_absent(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
+    """Add columns that are absent from all rows of a batch."""
     for name in names:
-        batch = batch.append_column(name, pa.nulls(len(batch)))
+        batch = batch.append_column(pa.field(name, pa.null(), metadata=ABSENT), pa.nulls(len(batch)))
     return batch
+
+
+def nulls_are_absent(batch: pa.RecordBatch | pa.Table, name: str) -> bool:
+    """Return True if a null in this column is an absent name."""
+    return bool(batch.schema.field(name).metadata == ABSENT)
+
+
+def where_null_is_absent(arrays: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
+    """Create a batch of columns whose nulls are absent names."""
+    fields = [pa.field(name, array.type, metadata=ABSENT) for name, array in zip(names, arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(list(arrays), schema=pa.schema(fields))
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -127,7 +127,7 @@ class Encoder:
     log : sequence of str
         The numeric columns to take the logarithm of.
     absences : bool, default=False
-        True to read null as an absent name, as in JSON Lines, and NaN or empty text as missing; else both are missing.
+        True if names may be absent from records, as in JSON Lines; see :data:`coterie.inputs.columns.ABSENT`.
 
     Attributes
     ----------
@@ -371,19 +371,21 @@ class Encoder:
         values, present = number_columns(batch, list(self._numeric))
         X = np.array(values.T, order="C")
         if present is not None:
-            X[~present.T] = self._null
+            np.copyto(X, self._nulls(batch), where=~present.T)
         return self.preparation.columns(X, update)
 
-    @property
-    def _null(self) -> float:
-        """The value of a null number before scaling."""
-        return np.inf if self.absences else np.nan
+    def _nulls(self, batch: pa.RecordBatch | pa.Table) -> Floats:
+        """Return the value of a null number of each column before scaling: infinity if it is absent, NaN if missing."""
+        from .columns import nulls_are_absent
+
+        absent = [self.absences and nulls_are_absent(batch, name) for name in self._numeric]
+        return np.where(absent, np.inf, np.nan)
 
     def _hashed(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> csr_array:
         from . import columns
 
         numbers, present = columns.number_columns(batch, list(self._numeric))
-        numbers = (numbers if present is None else np.where(present, numbers, self._null)).T
+        numbers = (numbers if present is None else np.where(present, numbers, self._nulls(batch)[:, None])).T
         scaled, presences = self._scale_numbers(numbers, update)
         gaps = {name: np.isnan(numbers[:, j]) for name, j in self._numeric.items()}
         names = self.names if np.any(update) else Names(self.bits, enabled=False)
@@ -402,7 +404,7 @@ class Encoder:
                 parts.append(hash_values[kind](name, array, names))
             if kind == "categorical":
                 gaps[name] = parts[-1].counts == 0
-            if self.absences and name in gaps:
+            if name in gaps and self.absences and columns.nulls_are_absent(batch, name):
                 gaps[name] &= columns.present(array)
         self.names.count(batch.num_rows if np.any(update) else 0)
         learned = {j: gaps[name] & update for j, (name, _) in enumerate(self.columns) if name in gaps}
@@ -491,7 +493,7 @@ class Encoder:
             If a value does not fit its column; nothing is learned then.
         """
         gaps, features = self._features(record)
-        numbers = np.full((1, len(self._numeric)), self._null)
+        numbers = np.full((1, len(self._numeric)), np.inf if self.absences else np.nan)
         if self.source == "columns":
             numbers[0, [self._numeric[name] for name in gaps if name in self._numeric]] = np.nan
             values = {self._numeric[key]: value for kind, (key, value) in features if kind == "numeric"}

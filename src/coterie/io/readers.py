@@ -274,7 +274,7 @@ class Reader:
     # -- files of named columns
 
     def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
-        from coterie.inputs.columns import with_missing
+        from coterie.inputs.columns import with_absent
 
         options = self._options
         self._require_source("columns")
@@ -303,7 +303,7 @@ class Reader:
             self.lacking[source.name] = lacking
         wanted = {name: kinds_of_roles.get(use, use) for name, use in uses.items() if name not in lacking}
         for chunk in table.read_chunks(wanted, self._options.keep):
-            block = self._encode(encoder, chunk._replace(columns=with_missing(chunk.columns, lacking)), dict(roles))
+            block = self._encode(encoder, chunk._replace(columns=with_absent(chunk.columns, lacking)), dict(roles))
             if block is not None:
                 yield block
 

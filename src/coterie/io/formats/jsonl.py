@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET
 
+from coterie.inputs.columns import where_null_is_absent
 from coterie.inputs.dates import is_date_text
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, clipped, shown
@@ -143,7 +144,7 @@ class JsonTable:
             _array([value.get(name, UNSET) for value in rows], kind, name in marked) for name, kind in types.items()
         ]
         values = {name: np.fromiter((row.get(name) for row in rows), object, len(rows)) for name in unchanged}
-        return TableChunk(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], values)
+        return TableChunk(where_null_is_absent(arrays, list(types)), records.line[good], values)
 
 
 def _find_types(records: TextRecords) -> dict[str, str]:
@@ -247,6 +248,6 @@ def _column_decoder(
             ]
         except OverflowError:
             return None
-        return pa.RecordBatch.from_arrays(arrays, names=list(types)) if len(rows) == len(records) else None
+        return where_null_is_absent(arrays, list(types)) if len(rows) == len(records) else None
 
     return decode
