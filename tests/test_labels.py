@@ -218,3 +218,20 @@ def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(name, role
     assert message.startswith(f"records.parquet{'' if line is None else f':{line}'}: column 'odd': ")
     assert reason in message
     assert not Path("m.coterie").exists()
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda words: pd.Categorical(words, categories=["unused", "y", "n"]),
+        lambda words: pd.Series(pd.Categorical(words, categories=["n", "y", "unused"])),
+        lambda words: pa.DictionaryArray.from_arrays(pa.array([{"n": t % 2 * 2, "y": 1}[w] for t, w in enumerate(words)]), pa.array(["n", "y", "n"])),
+    ],
+)  # fmt: skip
+def test_categories_that_do_not_occur_are_no_labels_and_no_tasks(of):
+    words, numbers = ["y", "n", "n", "y"] * 3, np.arange(12.0)
+    for X in (numbers[:, None], pd.DataFrame({"a": numbers}), pd.DataFrame({"a": numbers, "w": ["x", "y"] * 6})):
+        for records in (X, X.to_dict("records")) if isinstance(X, pd.DataFrame) else (X,):
+            model = ct.OneVsRest(ct.MultitaskPerceptron()).partial_fit(records, of(words), task=of(words))
+            assert list(model.classes_) == ["n", "y"]
+            assert sorted(model.tasks_) == ["n", "y"]

@@ -232,7 +232,10 @@ def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> t
     import pyarrow as pa
 
     try:
-        encoded = pa.array(labels).dictionary_encode()
+        array = pa.array(labels)
+        if pa.types.is_dictionary(array.type):  # its own may have labels that do not occur, or one twice
+            array = array.dictionary_decode()
+        encoded = array.dictionary_encode()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # labels that Arrow has no type for
         return _distinct_objects(values, role)
     distinct = encoded.dictionary.to_pylist()
