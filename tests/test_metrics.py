@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
+import coterie as ct
 import samples
 from coterie.evaluation.metrics import calibration_curve, error_curve, evaluate
 from coterie.evaluation.trace import Trace
@@ -127,3 +128,14 @@ def test_errors_count_by_weight():
     assert metrics.per_task["error"][1] == pytest.approx(np.average(trace.wrong[mine], weights=weight[mine]))
     assert evaluate(decided()).micro["error"] == evaluate(decided(weight=np.ones(400))).micro["error"]
     assert np.isnan(decided(weight=np.zeros(400)).error)
+
+
+def test_a_stream_with_one_label_has_an_error_and_a_log_loss():
+    X, task = np.random.default_rng(0).normal(size=(40, 2)), ["ann", "bob"] * 20
+    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, ["no"] * 40, task=task)
+    assert evaluate(trace).micro["error"] == 0.0
+    assert 0.0 < evaluate(trace).micro["log_loss"] < 0.3
+    assert np.isnan(evaluate(trace).micro["auc"])
+    assert len(calibration_curve(trace).rounds) == 0
+    compared = ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, ["no"] * 40, task=task)
+    assert compared.verdict().sentence()

@@ -215,8 +215,8 @@ class Trace:
 
     def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
         """Compute further metrics for each task, by any assignment of rounds; O(n log n)."""
-        positive = np.asarray(self.label == self.classes[1], np.bool_)
-        predicted = np.asarray(self.prediction == self.classes[1], np.bool_)
+        positive = np.asarray(self.label == self.classes[-1:], np.bool_)  # there may be one class, or none
+        predicted = np.asarray(self.prediction == self.classes[-1:], np.bool_)
         return {
             "f1": f1(positive, predicted, task, n_tasks),
             "auc": auc(positive, self.margin, task, n_tasks),
