@@ -32,7 +32,8 @@ class MixedEffects:
 
     With a ``rate``, the logarithms of the prior variances of q are learned, by AdaGrad on the log likelihood of each label
     before it is learned: one for each weight, and all slopes by a common step, too. What is known of a task is its
-    information, v / q and 1 / q - 1 / q(0), from which v and q follow by the prior of the moment.
+    information, v / q and 1 / q - 1 / q(0), from which v and q follow by the prior of the moment. A label that comes late,
+    to a margin that is no longer the one predicted, does not move the prior.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class MixedEffects:
     ) -> None:
         self.slopes, self.kept_own, self.kept, self.logistic, self.rate = slopes, own, shared, logistic, rate
         self.prior = np.array([constant])
+        self.predicted: dict[int | float, float] = {}
         self.gradients: dict[int | str, list[float]] = {}
         self.order: list[int | None] = [column]
         self.m = np.zeros(1)
@@ -84,9 +86,12 @@ class MixedEffects:
         new = sum((value / self.scale(x)) ** 2 for j, value in x.items() if j not in self.order)
         return (self.m + v) @ z, z @ self.P @ z + q @ z**2 + (self.fixed[1] + self.slopes) * new
 
-    def margin(self, x: Any, task: Hashable, t: int = 0) -> float:
-        """The margin; log-odds are shrunk by their variance."""
-        return math.nan if self.has_left() else float(self.margin_by(x, task))
+    def margin(self, x: Any, task: Hashable, t: int | float = -1) -> float:
+        """The margin; log-odds are shrunk by their variance. What was predicted first for record t is kept."""
+        margin = math.nan if self.has_left() else float(self.margin_by(x, task))
+        if t >= 0:
+            self.predicted.setdefault(t, margin)
+        return margin
 
     def margin_by(self, x: Any, task: Hashable, prior: Any = None) -> Any:
         """The margin by some prior variances of a task's own weights."""
@@ -104,16 +109,18 @@ class MixedEffects:
                 self.m, self.P = np.append(self.m, 0.0), P
                 self.prior = np.append(self.prior, self.slopes)
 
-    def learn(self, x: Any, task: Hashable, y: float, t: int | float = 0, weight: float = 1.0) -> None:
+    def learn(self, x: Any, task: Hashable, y: float, t: int | float = -1, weight: float = 1.0) -> None:
         """One step of the filter."""
+        predicted = self.predicted.pop(t, None)
         if self.has_left() or weight == 0.0:
             return
+        learns_prior = self.rate > 0.0 and predicted in (None, self.margin(x, task))
         self.meet(x)
         if self.has_left():
             return
         f, variance = self.parts(x, task)
         z, (v, q) = self.record(x), self.own(task)
-        derivatives = [weight * self.derivative(x, task, y, j) for j in range(len(z))] if self.rate else []
+        derivatives = [weight * self.derivative(x, task, y, j) for j in range(len(z))] if learns_prior else []
         noise, residual = 1.0 / weight, y - f
         if self.logistic:
             p = 1.0 / (1.0 + math.exp(-self.margin(x, task)))
@@ -132,7 +139,7 @@ class MixedEffects:
         self.tasks[task] = np.where(has_prior, v / q, 0.0), np.where(has_prior, 1.0 / q - 1.0 / prior, 0.0)
         if self.kept < 1.0:
             self.forget()
-        if self.rate:
+        if learns_prior:
             together = self.step("together", sum(derivatives[1:]))
             steps = [self.step(j, derivative) + (together if j else 0.0) for j, derivative in enumerate(derivatives)]
             self.prior = self.prior * [moved(step) for step in steps]

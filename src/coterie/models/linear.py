@@ -151,11 +151,14 @@ class CompiledLearner(BaseLearner):
     def make_room(self, state: LearnerState, i: int, entries: int) -> None:
         """Make the room that compiled code needs for a record of task i with this many entries."""
 
-    def learn_compiled(self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS) -> Moves:
-        """Predict and learn in the compiled loop; on an error the records before it stay learned."""
+    def learn_compiled(
+        self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS, rule: Tree | None = None
+    ) -> Moves:
+        """Predict and learn in the compiled loop, by this rule; on an error the records before it stay learned."""
         n, m, learned = len(run.tasks), len(y), 0
         state.calls = None  # which would hold the tables while they grow
-        moves, rule, strategy = Moves(*np.zeros((3, n))), self.compiled_rule, run.query_strategy
+        moves, strategy = Moves(*np.zeros((3, n))), run.query_strategy
+        rule = self.compiled_rule if rule is None else rule
         try:
             while learned < m:
                 records = run.rows, run.tasks, y

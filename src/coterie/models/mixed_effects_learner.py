@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -43,6 +44,7 @@ from .contract import (
     Predictions,
     RoundCount,
     UpdateResult,
+    learn_in_pieces,
     without_nan,
 )
 from .linear import CompiledLearner, result_of
@@ -53,7 +55,7 @@ class Prior(NamedTuple):
 
     ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
     ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
-    ``rate`` is that of learning the variances, one for each feature, which needs labels of two classes; 0 to keep them.
+    ``rate`` is that of learning the variances, one for each feature, from labels of two classes in time; 0 to keep them.
     """
 
     constant: float
@@ -176,8 +178,20 @@ class MixedEffectsLearner(CompiledLearner):
         return Predictions(margins)
 
     def learn(self, state: State, run: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`."""
-        return result_of(self.learn_compiled(state, run, y), run, len(y))
+        """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
+
+        Learned prior variances do not move by a label that comes late: when the margin is not the predicted one.
+        """
+        in_time = run.predictions is None and len(y) == len(run.tasks)
+        if in_time or not len(y) or not self.prior.rate:
+            return result_of(self.learn_compiled(state, run, y), run, len(y))
+        return learn_in_pieces(run, y, range(1, len(y) + 1), partial(self._learn_late, state))
+
+    def _learn_late(self, state: State, run: Batch, y: Floats) -> UpdateResult:
+        """Learn the first record, whose label may be late."""
+        predicted = 0.0 if run.predictions is None else run.predictions.margins[0]
+        rule = FilterStep(predicted == self.predict(state, run.cut(0, 1)).margins[0])
+        return result_of(self.learn_compiled(state, run, y, rule=rule), run, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
         """Make room for all features seen so far."""

@@ -313,8 +313,11 @@ def _choose_steps(model, i, y, rows, t):
 
 
 @no_refcount
-def learn_members(model, i, y, rows, t):
-    """Learn record t right after ``score_members``, if there is room; return the largest step size."""
+def learn_members(model, i, y, rows, t, in_time):
+    """Learn record t right after ``score_members``, if there is room; return the largest step size.
+
+    ``in_time`` is False if the mixed-effects model has learned since it predicted the record.
+    """
     members, work = model.members, model.work
     # all steps are chosen before the first weight moves: members do not see each other
     longest = _choose_steps(model, i, y, rows, t)
@@ -327,7 +330,7 @@ def learn_members(model, i, y, rows, t):
     if model.has_pool:
         _move_level(model.groups, 0, POOL, members, model.largest, work.steps, work.noise, y, rows, t, work.places)
     if model.has_mixed:
-        longest = max(longest, mixed_effects.learn(model.mixed, i, y, rows, t))
+        longest = max(longest, mixed_effects.learn(model.mixed, i, y, rows, t, in_time))
     # both read the margins from before this record's moves
     correct(model.layer, y, weight(rows, t), work.mixing)
     charge(model.losses, i, y, weight(rows, t), work.mixing)
@@ -337,27 +340,31 @@ def learn_members(model, i, y, rows, t):
 # The step of a mixture is the whole of its learning, which the label decides and not the mixture's own margin.
 when(evidence, EnsembleModel)(lambda rule, y, margin: y)
 when(triggers_update, EnsembleModel)(lambda rule, label: True)
-when(step, EnsembleModel, MemberModels)(lambda rule, model, i, rows, t, label: learn_members(model, i, label, rows, t))
+when(step, EnsembleModel, MemberModels)(
+    lambda rule, model, i, rows, t, label: learn_members(model, i, label, rows, t, True)
+)
 when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 
 @no_refcount
 def _score_late(model, i, rows, s, predictions):
-    """Return the current margin of record s of task i for learning; experts keep their earlier predictions.
+    """Return the current margin of record s of task i for learning, and whether the last expert would predict the same.
 
-    If all earlier predictions are 0, experts count with their current margins; stopped experts have none.
+    Experts keep their earlier predictions. If all of these are 0, experts count with their current margins; stopped
+    experts have none.
     """
     # members move by their margins of now; experts are judged by what they predicted
     margin, experts, known = score_members(model, i, rows, s, rows), model.work.mixing.experts, False
     for a in range(experts.size):
         known = known or predictions[a, s] != 0.0
+    in_time = experts[experts.size - 1] == predictions[experts.size - 1, s]
     if not known:
-        return margin
+        return margin, in_time
     for a in range(experts.size):
         # NaN: an expert that has left since it predicted
         if experts[a] == experts[a]:
             experts[a] = predictions[a, s]
-    return stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing)
+    return stack_inputs(model.losses, model.layer, model.local, i, model.work.mixing), in_time
 
 
 @compiled
@@ -389,9 +396,10 @@ def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, q
         if not ready(model, i, rows, s):
             # room is reserved before anything moves, so the caller can repeat this record
             return s
+        in_time = True
         if late:
-            moves.own[s] = _score_late(model, i, rows, s, predictions)
-        moves.step_sizes[s] = learn_members(model, i, y[s], rows, s)
+            moves.own[s], in_time = _score_late(model, i, rows, s, predictions)
+        moves.step_sizes[s] = learn_members(model, i, y[s], rows, s, in_time)
     return last
 
 

@@ -21,7 +21,8 @@ function of ln q_j(0), since v_j / q_j and 1 / q_j - 1 / q_j(0), which are store
 v_j are q_j² / q_j(0) and v_j q_j / q_j(0). Each record moves every ln q_j(0) by ``rate`` times the derivative of the
 log likelihood of its label over the root of the sum of squares of such derivatives and ``START``; those of all slopes
 also move together, by the sum of their derivatives likewise. To move one by a is to multiply q_j(0) by
-(2 + a) / (2 - a), nearly e^a.
+(2 + a) / (2 - a), nearly e^a. Labels that come late do not move them: the variances that suit the next record are too
+large for a prediction many labels ahead.
 
 A prior variance of 0 leaves a weight at 0. If it is that of a task's own slopes, each task has only an intercept, one
 number instead of c. For regression, the model also sums e² / (r + s²), whose mean estimates the variance of a label of
@@ -383,17 +384,17 @@ def predict_margin(model, i, rows, t):
 
 
 @no_refcount_noinline
-def learn(model, i, y, rows, t):
+def learn(model, i, y, rows, t, in_time):
     """Learn record t of task i, for which ``has_room`` found room just before; return the size of the update.
 
-    The size is 0 if the model has stopped.
+    The size is 0 if the model has stopped. Only a label that comes in time moves the prior variances.
     """
     if model.work.notes[NEEDED] > model.clock[0]:
         _add_features(model, rows, t)
     if model.clock[0] > LIMIT:
         return 0.0
     work, width = model.work, model.clock[0]
-    notes = work.notes
+    notes, learns_prior = work.notes, in_time and model.prior.rate > 0.0
     if notes[RECORD] != t or notes[WIDTH] != width:
         predict_margin(model, i, rows, t)
     noise, residual = 1.0 / weight(rows, t), y - (notes[SHARED] + notes[OWN])
@@ -402,7 +403,7 @@ def learn(model, i, y, rows, t):
         p = 1.0 / (1.0 + math.exp(-(notes[SHARED] + notes[OWN]) / math.sqrt(1.0 + math.pi / 8.0 * variance)))
         curvature = max(p * (1.0 - p), FLATTEST)
         noise, residual = noise / curvature, (0.5 * (1.0 + y) - p) / curvature
-        if model.prior.rate > 0.0:
+        if learns_prior:
             _choose_steps(model, i, width, weight(rows, t) * (0.5 * (1.0 + y) - p), variance)
     else:
         _note_shared_variance(model)
@@ -414,7 +415,7 @@ def learn(model, i, y, rows, t):
         model.noise[1] = model.noise[1] * model.kept[1] + 1.0
     absorb(model.shared, width, model.priors, model.kept[1], residual, total, work.moved, work.factors)
     _move_own(model, i, width, residual, noise, total)
-    if model.prior.rate > 0.0:
+    if learns_prior:
         _move_prior(model, width)
     notes[RECORD] = -1.0
     return abs(residual) / total
@@ -496,7 +497,9 @@ def margin_variances(model, rows, tasks, variances):
 
 
 class FilterStep(NamedTuple):
-    """The rule of a mixed-effects model: its step is the complete update."""
+    """The rule of a mixed-effects model: its step is the complete update, by a label in time or late."""
+
+    in_time: bool = True
 
 
 when(score, MixedEffects)(lambda model, i, rows, t: predict_margin(model, i, rows, t))
@@ -504,5 +507,7 @@ when(score_with_unseen, MixedEffects)(lambda model, i, known, rows: predict_marg
 when(ready, MixedEffects)(lambda model, i, rows, t: has_room(model, i, rows, t))
 when(evidence, FilterStep)(lambda rule, y, margin: y)
 when(triggers_update, FilterStep)(lambda rule, label: True)
-when(step, FilterStep, MixedEffects)(lambda rule, model, i, rows, t, label: learn(model, i, label, rows, t))
+when(step, FilterStep, MixedEffects)(
+    lambda rule, model, i, rows, t, label: learn(model, i, label, rows, t, rule.in_time)
+)
 when(add, MixedEffects)(lambda model, i, c, rows, t: None)
