@@ -315,6 +315,20 @@ def test_a_service_that_lost_its_folder_says_so_and_takes_nothing(tmp_path, chan
             assert (again.engine.tasks[:], again.replayed) == (["ann"], 1)
 
 
+@pytest.mark.parametrize("pattern", ["journal*", "flushed"])
+def test_a_service_whose_journal_was_deleted_acknowledges_nothing(tmp_path, pattern):
+    service = Service(tmp_path, make)
+    client = TestClient(make_app(service))
+    record = {"task": "ann", "x": {"p": 1.0}, "y": True}
+    assert post(client, "/observe", record).status_code == 200
+    for path in tmp_path.glob(pattern):
+        path.unlink()
+    assert post(client, "/observe", record).status_code == 503
+    assert client.get("/readyz").status_code == 503
+    service.close()
+    assert "deleted while it was written to" in str(service.failure)
+
+
 def test_a_service_whose_folder_was_put_back_goes_on(tmp_path):
     folder = tmp_path / "state"
     with Service(folder, make) as service:

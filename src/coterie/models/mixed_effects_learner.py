@@ -55,7 +55,7 @@ class Prior(NamedTuple):
 
     ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
     ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
-    ``rate`` is that of learning the variances, one for each feature, from labels of two classes in time; 0 to keep them.
+    ``rate`` is that of learning the variances, one for each feature, from labels of two classes in time; else 0.
     """
 
     constant: float

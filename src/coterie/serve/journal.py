@@ -15,6 +15,7 @@ file, so that it may be some seconds old after a power failure.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import struct
@@ -188,10 +189,13 @@ class Journal:
             os.fsync(self._flushed)
 
     def flush(self) -> None:
-        """Wait until all written frames are on the disk.
+        """Wait until all written frames are on the disk; raise FileNotFoundError if their file was deleted.
 
         After an error the state of the disk is unknown, and the process must stop.
         """
+        for path, handle in ((self._newest, self._handle), (self._folder / FLUSHED, self._flushed)):
+            if not os.fstat(handle).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "deleted while it was written to", str(path))
         with _name_errors(self._newest):
             os.fdatasync(self._handle)
         self.flushed = self.end
