@@ -235,3 +235,14 @@ def test_categories_that_do_not_occur_are_no_labels_and_no_tasks(of):
             model = ct.OneVsRest(ct.MultitaskPerceptron()).partial_fit(records, of(words), task=of(words))
             assert list(model.classes_) == ["n", "y"]
             assert sorted(model.tasks_) == ["n", "y"]
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ms", "us", "ns"])
+def test_a_task_that_is_a_time_of_numpy_is_one_task_in_every_call(unit):
+    days = np.array(["2024-01-01", "2024-02-29"], f"M8[{unit}]")
+    model = ct.MultitaskLogistic().partial_fit([{"a": 1.0}, {"a": -1.0}], [True, False], task=days)
+    for day in days:
+        model.learn_one({"a": 1.0}, True, task=day)
+    assert len(model.tasks_) == 2
+    with pytest.raises(ValueError, match="finer than microseconds"):
+        model.learn_one({"a": 1.0}, True, task=np.datetime64("2024-01-01T00:00:00.000000001"))

@@ -552,7 +552,7 @@ def one_task(task: Hashable) -> Hashable:
     Raises
     ------
     ValueError
-        If it is missing (None or NaN).
+        If it is missing (None or NaN), or a time finer than microseconds.
     TypeError
         If it is not hashable.
     """
@@ -564,6 +564,13 @@ def one_task(task: Hashable) -> Hashable:
         raise TypeError(f"task must be a label such as text, a number or a tuple of them, got {task!r}") from None
     if is_nothing(task):
         raise ValueError(f"the task of the record is missing: {task!r}")
+    if isinstance(task, np.datetime64):
+        # of nanoseconds, NumPy would make an integer
+        moment = task if isinstance(task.item(), datetime.date) else task.astype("M8[us]")
+        if moment != task:
+            raise ValueError(f"the task {task!r} is a time finer than microseconds, which cannot be saved to a file")
+        time: Hashable = moment.item()
+        return time
     return task.item() if isinstance(task, np.generic) else task
 
 
