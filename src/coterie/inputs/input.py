@@ -250,12 +250,16 @@ class Input:
         """Read the records of a validated block, and store their width."""
         rows, width = tabular.block_rows(block.X)
         form = self._use(ArrayEncoder()) if type(self.form) is InputEncoder else self.form
-        prepared, own = form.of_arrays, width - block.indicators
-        if not first and form.width is not None:
-            expected = form.width - form.indicators if prepared is None else prepared.features - len(prepared.missing)
-            if own != expected:
-                raise ValueError(f"X has {own} features, but {self.options.owner} is expecting {expected}")
-        if prepared is None and form.vocabulary is None:
+        prepared, own, expected = form.of_arrays, width - block.indicators, None
+        if prepared is not None:
+            expected = prepared.features - len(prepared.missing)
+        elif form.encoder is not None and form.frame.width is not None:
+            expected = form.encoder.n_features - form.encoder.indicator_columns
+        elif form.width is not None:
+            expected = form.width - form.indicators
+        if not first and expected not in (None, own):
+            raise ValueError(f"X has {own} features, but {self.options.owner} is expecting {expected}")
+        if prepared is None and form.vocabulary is None and form.frame.width is None:
             form.width, form.indicators = width, block.indicators
         return Records(rows, width, block.tasks, constant=block.constant)
 
