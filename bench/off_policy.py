@@ -21,17 +21,16 @@ for new tasks (``for_new_tasks``), with the share of logs of which the interval 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import coterie as ct
-from coterie.bandits.off_policy import ESTIMATORS, Estimator, PolicyGain, PolicyValue, policy_gain, policy_value
+from coterie.bandits.off_policy import PolicyGain, PolicyValue, policy_gain, policy_value
 
 Floats = NDArray[np.float64]
-CONTEXTS, FLOOR, SHOWN_FIRST = 40, 0.02, ("ips", "snips", "dr", "dr*")
+CONTEXTS, FLOOR, ESTIMATORS = 40, 0.02, ("dr", "dr*")
 PLAIN = [
     (n, K, logger, policy, q, rewards)
     for rewards in ("0/1", "normal")
@@ -117,26 +116,30 @@ class Setting(NamedTuple):
         return float((self.pi * self.worth).sum(axis=1).mean())
 
     def values(self, rng: np.random.Generator) -> list[PolicyValue]:
-        """What each estimator says of a log."""
+        """What is said of a log that has the probabilities of what was shown, and of one that has all of them."""
         groups = 20 if self.rewards == "in groups" else 1
         x = np.repeat(rng.integers(CONTEXTS, size=self.n // groups), groups)
         mu, pi = self.mu[x], self.pi[x]
         shown = np.minimum((rng.random(self.n)[:, None] > mu.cumsum(axis=1)).sum(axis=1), mu.shape[1] - 1)
         reward = _drawn(self.rewards, self.worth[x, shown], rng, groups)
+        of_shown = mu[np.arange(self.n), shown]
         if self.q == "ours":
             actions = list(range(mu.shape[1]))
-            log = ct.bandits.BanditLog(None, shown, reward, probabilities=mu, actions=actions, task=x)
-            return [said_of(ct.off_policy, log, pi, estimator=each) for each in ESTIMATORS]
+            logs = (
+                ct.bandits.BanditLog(None, shown, reward, actions=actions, task=x, **known)
+                for known in ({"probability": of_shown}, {"probabilities": mu})
+            )
+            return [ct.off_policy(log, pi) for log in logs]
         q = _means(shown, reward, mu.shape[1]) if self.q == "means" else self.told[x]
-        return [said_of(policy_value, reward, shown, mu, pi, q, estimator=each) for each in ESTIMATORS]
+        return [said_of(reward, shown, known, pi, q) for known in (of_shown, mu)]
 
 
-def said_of(value: Callable[..., PolicyValue], *given: Any, estimator: Estimator) -> PolicyValue:
+def said_of(reward: Floats, *given: Any) -> PolicyValue:
     """The value; one that is refused, as the policy never chose what was shown, holds nothing."""
     try:
-        return value(*given, estimator=estimator)
+        return policy_value(reward, *given)
     except ValueError:
-        return PolicyValue(np.nan, np.nan, np.nan, 0.0, len(given[0]), estimator)
+        return PolicyValue(np.nan, np.nan, np.nan, 0.0, len(reward), "dr")
 
 
 def _choosing(how: str, worth: Floats, rng: np.random.Generator) -> Floats:
@@ -180,14 +183,14 @@ def coverage(seed: int, logs: int, given: tuple[Any, ...]) -> tuple[list[str], l
     shares = dict(zip(ESTIMATORS, np.mean(held, axis=0).tolist(), strict=True))
     of = {each: float(np.nanmedian([row[k] for row in wide])) for k, each in enumerate(ESTIMATORS)}
     ratio = f"{of['dr*'] / of['dr']:.2f}" if of["dr"] > 0 else "–"
-    effective = f"{np.median([said[0].effective_n for said in all_said]):,.0f}"
-    shown = [f"{shares[each]:.3f}" for each in SHOWN_FIRST]
-    return [*map(str, given), effective, *shown, ratio], [shares[each] for each in SHOWN_FIRST]
+    effective = f"{np.median([said[1].effective_n for said in all_said]):,.0f}"
+    shown = [f"{shares[each]:.3f}" for each in ESTIMATORS]
+    return [*map(str, given), effective, *shown, ratio], list(shares.values())
 
 
 def report(title: str, logs: int, settings: list[tuple[Any, ...]]) -> None:
     """Print the table of some settings, and the least of each column."""
-    heads = ["n", "K", "logger", "policy", "q", "rewards", "effective n", "IPS", "SNIPS", "DR", "DR*", "DR* wider"]
+    heads = ["n", "K", "logger", "policy", "q", "rewards", "effective n", "DR", "DR*", "DR* wider"]
     print(f"\n{title}, {logs} logs each\n\n| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     rows = []
     for seed, given in enumerate(settings):

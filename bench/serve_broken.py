@@ -150,14 +150,12 @@ def kills(trials: int) -> None:
                 lost = len(acknowledged - set(service.engine.learned))
                 told = digest(service.engine)
             other = other_answers(folder, answers) if answers else 0
-            records: list[Any] = []
             again = persistence.load(snapshots_in(folder)[0])
-            again.on_learned = records.extend
             journal = Journal(folder)
             for frame in journal.read(again.offset):
                 again.apply_frame(decode_frame(frame.payload), frame.end)
             journal.close()
-            twice = len(records) - len(again.learned)
+            twice = again.features.n - len(again.learned)
             bits = "equal" if digest(again) == told else "DIFFERENT"
             if other:
                 bits += f", {other} of {len(answers):,} ANSWERS OTHER THAN BEFORE"

@@ -20,9 +20,9 @@ from coterie.serve.engine import Engine
 from coterie.serve.events import Event, JournalRecord, Rewarded
 from coterie.serve.service import Service
 from coterie.serve.service_errors import ConflictError, UnknownError
-from states import digest, reloaded
+from states import digest
 from terminal import refused
-from test_serve import UPDATED, TestClient, killed_amid, post, rebuilt, shown, start
+from test_serve import UPDATED, TestClient, killed_amid, post, rebuilt, start
 from test_serve_operators import _LABELS, _RECORDS
 
 ACTIONS = ["shoes", "hats", "coats"]
@@ -136,37 +136,6 @@ def test_within_a_window_no_reward_is_a_reward_of_zero():
         BanditEngine(ct.Bandit(reward_range=(1, 2)), window=1.0)
 
 
-def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
-    engine = BanditEngine(ct.Bandit(actions=ACTIONS, floor=0.02))  # so that 800 rewards tell
-    for k in range(800):
-        (choice,) = chosen(engine, float(k), offer(k)).choices
-        rewarded(engine, float(k), **{choice.id: reward_of(choice.task, choice.action)})
-    predictions = engine.live.report()
-    ours, pooled = predictions["policies"]["together"], predictions["policies"]["pooled"]
-    assert ours["low"] > pooled["high"]
-    assert predictions["gain"]["low"] > 0.0
-    assert abs(predictions["gain"]["value"] - (ours["value"] - pooled["value"])) < 1e-9
-    assert abs(ours["value"] - engine.counts.value) < 0.02  # no reward was late: it is what was done
-    assert predictions["sentence"].startswith("Over 800 rewards sharing is worth 0.")
-    assert predictions["sentence"].endswith(" more than one model for all.")
-    assert 0.0 < predictions["choices"]["exploration"] < 0.5
-    assert len(predictions["curve"]["n"]) <= 400
-    assert [len(curve) for curve in predictions["curve"]["value"].values()] == [len(predictions["curve"]["n"])] * 3
-    assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
-
-
-def test_of_rewards_that_come_together_no_policy_knows_one_before_another():
-    engine = make()
-    offers = [offer(k) for k in range(20)]
-    chosen(engine, 0.0, *offers)
-    rewarded(engine, 0.0, **{choice.id: float(k % 2) for k, choice in enumerate(offers)})
-    assert engine.live.report()["gain"] == {
-        "value": 0.0,
-        "low": 0.0,
-        "high": 0.0,
-    }  # both chose uniformly, having none
-
-
 # -- the folder --------------------------------------------------------------------------------------------------------
 
 
@@ -263,13 +232,13 @@ def test_choose_reward_and_the_rest(client):
     for line in (
         "coterie_choices 81.0",
         "coterie_exploration_ratio 0.0",
-        'coterie_value{policy="choices"} 0.50',
-        'coterie_value{policy="together"} ',
-        'coterie_value{policy="pooled"} ',
+        "coterie_value 0.50",
         'coterie_records_total{verb="reward"} 82.0',
     ):
         assert line in metrics
-    assert client.get("/verdict").json()["examples"] == 81
+    worth = client.get("/verdict").json()
+    assert worth["examples"] == 81
+    assert worth["sentence"] == f"The mean reward of 81 choices is {41 / 81:.3g}."
     assert client.delete("/tasks/ann").status_code == 200
     assert client.post("/snapshot").status_code == 200
     for path in ("/predict", "/observe"):
@@ -279,9 +248,9 @@ def test_choose_reward_and_the_rest(client):
 
 def test_before_the_first_reward_nothing_has_a_value(client):
     result = client.get("/verdict").json()
-    assert (result["sentence"], result["policies"], result["choices"]["value"]) == ("No reward has come yet.", {}, None)
-    assert result["curve"] == {"n": [], "value": {"choices": [], "together": [], "pooled": []}}
-    assert 'coterie_value{policy="choices"} NaN' in client.get("/metrics").text
+    assert (result["sentence"], result["choices"]["value"]) == ("No reward has come yet.", None)
+    assert "coterie_value NaN" in client.get("/metrics").text
+    assert client.get("/verdict?against=best").status_code == 422
 
 
 def of_one(**changed):
@@ -411,10 +380,10 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
     assert digest(rebuilt(tmp_path / "state", make)) == digest(service.engine)
 
 
-#: Wait, in a browser, until the page tells of all rewards, which policies beside the bandit learn a little later.
+#: Wait, in a browser, until the page tells of all rewards.
 SENTENCE = (
     "new Promise(done => { const look = () => document.getElementById('sentence').textContent.startsWith("
-    "'Over 100 rewards') ? done() : setTimeout(look, 50); look(); })"
+    "'The mean reward of 100 choices is') ? done() : setTimeout(look, 50); look(); })"
 )
 
 
@@ -435,12 +404,10 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
         for width in (1400, 390):
             with chromium.page(width=width, touch=width < 500) as page:
                 page.open(url)
-                page.ask(shown("#curve .scatterlayer .trace"))
+                page.ask(SENTENCE)
                 assert page.errors == []
                 assert page.ask("document.querySelector('h1').textContent") == "What are the choices worth?"
-                page.ask(SENTENCE)
-                assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 3
-                assert "one model for all" in page.ask("document.getElementById('gains').textContent")
+                assert page.ask("document.getElementById('errors').hidden")
                 assert "explored" in page.ask("document.getElementById('counts').textContent")
                 assert page.ask("document.documentElement.scrollWidth") <= width
     finally:

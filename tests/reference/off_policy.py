@@ -29,17 +29,9 @@ def effective_n(w: Numbers) -> float:
     return sum(w) ** 2 / sum(weight_of_row**2 for weight_of_row in w)
 
 
-def numbers(
-    reward: Numbers, shown: Sequence[int], mu: Rows, pi: Rows, q: Rows, estimator: str
-) -> tuple[float, list[float]]:
+def numbers(reward: Numbers, shown: Sequence[int], mu: Rows, pi: Rows, q: Rows) -> tuple[float, list[float]]:
     """The value, and the numbers whose variance over n is the value's."""
     n, w = len(reward), weights(shown, mu, pi)
-    if estimator == "ips":
-        phi = [w[t] * reward[t] for t in range(n)]
-        return mean(phi), phi
-    if estimator == "snips":
-        value = sum(w[t] * reward[t] for t in range(n)) / sum(w)
-        return value, [value + w[t] * (reward[t] - value) / mean(w) for t in range(n)]
     phi = []
     for t in range(n):
         direct = sum(pi[t][a] * q[t][a] for a in range(len(pi[t])))
@@ -58,10 +50,7 @@ def quantile(level: float, degrees: float) -> float:
 
 
 class Log:
-    """A log, and a policy or two, with all that intervals of DR* are made of, row by row and action by action.
-
-    ``omega`` are weights of rows with the mean 1; without, each row counts once.
-    """
+    """A log, and a policy or two, with all that intervals of DR* are made of, row by row and action by action."""
 
     def __init__(
         self,
@@ -71,37 +60,31 @@ class Log:
         pi: Rows,
         q: Rows,
         against: Rows | None = None,
-        weight: Numbers | None = None,
     ) -> None:
         n, K = len(reward), len(mu[0])
         self.n, self.reward, self.gain = n, reward, against is not None
-        omega = [1.0] * n if weight is None else [weight_of_row / mean(weight) for weight_of_row in weight]
         d = [[pi[t][a] - (against[t][a] if against else 0.0) for a in range(K)] for t in range(n)]
         e = [reward[t] - q[t][shown[t]] for t in range(n)]
         w = [d[t][shown[t]] / mu[t][shown[t]] for t in range(n)]
         direct = [sum(d[t][a] * q[t][a] for a in range(K)) for t in range(n)]
-        self.value = mean([omega[t] * (direct[t] + w[t] * e[t]) for t in range(n)])
-        self.phi = [self.value + omega[t] * (direct[t] + w[t] * e[t] - self.value) for t in range(n)]
-        self.spread = variance([omega[t] * (direct[t] - self.value) for t in range(n)])
+        self.phi = [direct[t] + w[t] * e[t] for t in range(n)]
+        self.value, self.spread = mean(self.phi), variance(direct)
         if self.gain:
             d, w = [[abs(value) for value in row] for row in d], [abs(value) for value in w]
-        w = [omega[t] * w[t] for t in range(n)]
         self.mass, self.h, self.h3, self.h4 = (
-            mean(
-                [sum(m * (o * x / m) ** k for m, x in zip(mu[t], d[t], strict=True) if m) for t, o in enumerate(omega)]
-            )
+            mean([sum(m * (x / m) ** k for m, x in zip(mu[t], d[t], strict=True) if m) for t in range(n)])
             for k in (1, 2, 3, 4)
         )
         self.rows = n * self.h**2 / self.h4 if self.h4 else math.inf
-        self.v = mean([omega[t] * e[t] ** 2 for t in range(n)])
+        self.v = mean([e[t] ** 2 for t in range(n)])
         self.third = 0.0
         if sum(w) > 0:
             self.v = max(self.v, sum(w[t] * e[t] ** 2 for t in range(n)) / sum(w))
             self.third = sum(w[t] * (abs(e[t]) if self.gain else e[t]) ** 3 for t in range(n)) / sum(w)
         large = [w[t] for t in range(n) if reward[t] != 0 and w[t]]
         self.nonzero = sum(large) ** 2 / sum(value**2 for value in large) if large else 0.0
-        self.positive = mean([omega[t] * sum(d[t][a] * q[t][a] for a in range(K)) + w[t] * e[t] for t in range(n)])
-        self.e, self.w, self.d, self.mu, self.q, self.omega = e, w, d, mu, q, omega
+        self.positive = mean([sum(d[t][a] * q[t][a] for a in range(K)) + w[t] * e[t] for t in range(n)])
+        self.e, self.w, self.d, self.mu, self.q = e, w, d, mu, q
 
     def ends(self, degrees: float, level: float, known: float) -> tuple[float, float]:
         """Hall's, with the larger of both variances and the farthest row once more."""
@@ -124,16 +107,15 @@ class Log:
 
     def variance_if(self, worth: float, least: float, most: float) -> float:
         """The variance of w e if d is worth so much, rewards are ``least`` or ``most``, and all q are off alike."""
-        triples = zip(self.omega, self.d, self.q, strict=True)
-        direct = mean([o * sum(x * f for x, f in zip(d, q, strict=True)) for o, d, q in triples])
+        direct = mean([sum(x * f for x, f in zip(d, q, strict=True)) for d, q in zip(self.d, self.q, strict=True)])
         off = (worth - direct) / self.mass
         total = 0.0
-        for o, d, mu, q in zip(self.omega, self.d, self.mu, self.q, strict=True):
+        for d, mu, q in zip(self.d, self.mu, self.q, strict=True):
             for x, m, f in zip(d, mu, q, strict=True):
                 if m > 0:  # of rewards least + (most - least) X with P(X = 1) = p
                     p = (f + off - least) / (most - least)
                     squared = p * (most - f) ** 2 + (1 - p) * (least - f) ** 2
-                    total += o**2 * x**2 / m * squared
+                    total += x**2 / m * squared
         return total / self.n
 
     def score_ends(self, worth: float, level: float, least: float, most: float) -> tuple[float, float]:

@@ -38,7 +38,7 @@ from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flo
 
 from . import exploring
 from .crossed_input import Action, CrossedFastPath, CrossedInput, Taken, with_unseen
-from .policy_sums import Extremes
+from .extremes import Extremes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -558,9 +558,9 @@ class Bandit(Parameters):
             learned = np.broadcast_to(np.asarray(1.0 if weights is None else weights, np.float64) > 0.0, len(shown))
             self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + int(learned.sum())
             for row, reward in compress(zip(shown, rewards, strict=True), learned.tolist()):
-                self._extremes.add(tabular.ONLY_TASK if row[4] is None else row[4], reward, reward)
+                self._extremes.add(tabular.ONLY_TASK if row[4] is None else row[4], reward)
             if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
-                self._drop_extremes()
+                self._extremes.keep(model.population.tasks.numbers)
 
     def _predictions_before(self, model: OnlineModel, actions: Sequence[Action | Choice]) -> Predictions | None:
         """Join the predictions stored in choices if other rewards were learned since; None if there are none."""
@@ -657,14 +657,8 @@ class Bandit(Parameters):
         self._check_fitted()
         with self.lock:
             self._estimator.forget_tasks(tasks)
-            self._drop_extremes()
+            self._extremes.keep(self._taught.population.tasks.numbers)
         return self
-
-    def _drop_extremes(self) -> None:
-        """Drop the extreme rewards of forgotten and evicted tasks."""
-        known = self._taught.population.tasks.numbers
-        pairs = [*self._extremes.lowest, *self._extremes.highest]
-        self._extremes.forget([task for task, _ in pairs if task not in known])
 
     # -- files ----------------------------------------------------------------------------------------------------
 

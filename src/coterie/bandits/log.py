@@ -43,9 +43,6 @@ class BanditLog:
         The actions offered: a list for all rows, or a list of n lists. By default the labels that were shown.
     task : array-like of n labels, optional
         The task of each row.
-    weight : array-like of n numbers, optional
-        The number of events for which each row stands, above 0: 1 / (1 - p) if rows were dropped at random with the
-        probability p before they were logged. By default 1.
 
     Raises
     ------
@@ -73,8 +70,6 @@ class BanditLog:
     #: Those of all actions, shape (n, K); 0 beyond a row's actions. None if they were not logged.
     probabilities: Floats | None
     task: Sequence[Hashable]
-    #: The number of events for which each row stands; None if each stands for one.
-    weight: Floats | None
 
     def __init__(
         self,
@@ -86,7 +81,6 @@ class BanditLog:
         probabilities: AnyLabels = None,
         actions: Sequence[Action] | None = None,
         task: AnyTasks = None,
-        weight: ArrayLike | None = None,
     ) -> None:
         if (probability is None) == (probabilities is None):
             had = "neither" if probability is None else "both"
@@ -104,13 +98,6 @@ class BanditLog:
             _refuse_length(name, column, n)
         self.reward = _numbers("reward", rewards)
         _refuse_rows("reward", self.reward, np.isfinite(self.reward), "expected a finite number")
-        self.weight = None
-        if weight is not None:
-            weights = _listed(weight)
-            _refuse_length("weight", weights, n)
-            self.weight = _numbers("weight", weights)
-            fine = (self.weight > 0) & np.isfinite(self.weight)
-            _refuse_rows("weight", self.weight, fine, "expected a finite number above 0")
         self.actions = _actions(chosen, actions, probabilities)
         self.shown = np.array(
             [_place(i, value, among) for i, (value, among) in enumerate(zip(chosen, self.actions, strict=True))]

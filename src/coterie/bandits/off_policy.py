@@ -2,13 +2,10 @@ r"""Off-policy evaluation: the value of a policy by a log of the choices of anot
 
 In row t the log's policy chose the action a_t with the probability μ_t(a_t), and the reward was r_t. A policy that
 chooses a with the probability π_t(a) has the weights w_t = π_t(a_t) / μ_t(a_t). Let q_t(a) be the reward predicted for
-a by a model of the rows before t, and e_t = r_t - q_t(a_t). The value is the mean of n numbers φ_t, its interval ± z se
-with se² = s²(φ)/n, where s² is the sample variance and z Student's quantile with n - 1 degrees of freedom:
-
-* ``"ips"``: φ_t = w_t r_t.
-* ``"snips"``: V = Σ w r / Σ w, with the variance of φ_t = w_t (r_t - V) n / Σ w.
-* ``"dr"``, doubly robust: φ_t = Σ_a π_t(a) q_t(a) + w_t e_t.
-* ``"dr*"``: the value of DR, with an interval that accounts for large weights that the log did not draw.
+a by a model of the rows before t, and e_t = r_t - q_t(a_t). The doubly robust value is the mean of the n numbers
+φ_t = Σ_a π_t(a) q_t(a) + w_t e_t, its interval ± z se with se² = s²(φ)/n, where s² is the sample variance and z
+Student's quantile with n - 1 degrees of freedom. This is ``"dr"``; the interval of ``"dr*"`` accounts for large weights
+that the log did not draw:
 
 **Why not s².** Large weights are rare, and if none was drawn, s² is small and the value is wrong. But from the logged
 probabilities of all actions E[w² | row] = h_t = Σ_a π_t(a)² / μ_t(a) is known. With v, the mean of e² or
@@ -37,12 +34,8 @@ expected number of such rows is known: n mean(h)² / mean(h₄), h₄ = Σ_a π�
   these. With a known range of rewards it is never unknown: with less than 5 rows its ends are the farther ones of those
   above and of the score interval of the range, and it is cut to the range.
 
-**Rows with weights.** Where each row stands for ω events, as of a log from which rows were dropped at random, the value
-is Σ ω φ / Σ ω, and φ - value, w e, and each π of h, h₃ and h₄ are multiplied by ω / mean(ω).
-
-M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and learning", ICML 2011; A. Swaminathan, T. Joachims,
-"The self-normalized estimator for counterfactual learning", NIPS 2015; P. Hall, "On the removal of skewness by
-transformation", J. R. Statist. Soc. B 54, 1992, 221-228.
+M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and learning", ICML 2011; P. Hall, "On the removal of
+skewness by transformation", J. R. Statist. Soc. B 54, 1992, 221-228.
 """
 
 from __future__ import annotations
@@ -66,10 +59,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-Estimator = Literal["dr*", "dr", "snips", "ips"]
+Estimator = Literal["dr*", "dr"]
 #: Fewer tasks do not show how new tasks differ.
 _LEAST_TASKS = 10
-ESTIMATORS: tuple[Estimator, ...] = ("dr*", "dr", "snips", "ips")
 
 
 class Chooser(Protocol):
@@ -112,7 +104,7 @@ class PolicyValue:
     n : int
         Rows of the log.
     estimator : str
-        The estimator used: ``"dr"`` in place of ``"dr*"`` if the log does not have the probabilities of all actions.
+        ``"dr*"``, or ``"dr"`` if the log does not have the probabilities of all actions.
     level : float
         The coverage of the interval.
     warning : str
@@ -143,7 +135,6 @@ def off_policy(
     log: BanditLog,
     policy: Policy,
     *,
-    estimator: Estimator = "dr*",
     level: float = 0.95,
     predicted: Predictor | ArrayLike | Sequence[Sequence[float]] | None = None,
     reward_range: Sequence[float] | None = None,
@@ -163,9 +154,6 @@ def off_policy(
         The policy to evaluate: a :class:`coterie.Bandit`, with its exploration; the probabilities of the log's
         actions, shape (n, K), a list of n lists, or a frame whose columns are the actions; or a function of
         ``(x, actions, task)`` that returns those of one row.
-    estimator : {"dr*", "dr", "snips", "ips"}, default="dr*"
-        See :mod:`coterie.bandits.off_policy`. The intervals of all but the first may be much too narrow. The first
-        needs the probabilities of all actions; if only those of the actions shown are logged, it becomes ``"dr"``.
     level : float, default=0.95
         The coverage of the interval.
     predicted : array-like of shape (n, K), or model, optional
@@ -175,8 +163,8 @@ def off_policy(
         The smallest and the largest possible reward. The interval is cut to it, and is then known even if few rows
         determine the value. Not needed if rewards are all 0 or 1 and both occur.
     for_new_tasks : bool, default=False
-        Widen the interval of each estimator so that it is for new tasks like those of the log, by clustering rows by
-        task. It is unknown with fewer than ten tasks.
+        Widen the interval so that it is for new tasks like those of the log, by clustering rows by task. It is unknown
+        with fewer than ten tasks.
 
     Returns
     -------
@@ -206,8 +194,7 @@ def off_policy(
     """
     pi = _probabilities(log, policy)
     _refuse_never_shown(log, pi)
-    weighed = estimator in ("ips", "snips")
-    q = np.zeros_like(pi) if weighed else _predicted(log, predicted)
+    q = _predicted(log, predicted)
     mu = log.probability if log.probabilities is None else log.probabilities
     return policy_value(
         log.reward,
@@ -215,10 +202,8 @@ def off_policy(
         mu,
         pi,
         q,
-        estimator=estimator,
         level=level,
         reward_range=reward_range,
-        weight=log.weight,
         cluster=log.task if for_new_tasks else None,
     )
 
@@ -230,10 +215,8 @@ def policy_value(
     pi: Floats,
     q: Floats,
     *,
-    estimator: Estimator = "dr*",
     level: float = 0.95,
     reward_range: Sequence[float] | None = None,
-    weight: Floats | None = None,
     cluster: Sequence[Hashable] | None = None,
 ) -> PolicyValue:
     """Estimate the value of a policy from arrays.
@@ -250,10 +233,8 @@ def policy_value(
         The probabilities of the policy to evaluate; 0 where ``mu`` is 0.
     q : ndarray, shape (n, K)
         Predicted rewards; row t is made without rewards from row t on.
-    estimator, level, reward_range
+    level, reward_range
         See :func:`off_policy`.
-    weight : ndarray, shape (n,), optional
-        The number of events for which each row stands, as of :class:`BanditLog`.
     cluster : sequence of n labels, optional
         The task of each row, for the interval for new tasks.
 
@@ -266,48 +247,32 @@ def policy_value(
     --------
     >>> reward, shown = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0, 1, 0, 1])
     >>> half, first = np.full((4, 2), 0.5), np.tile([1.0, 0.0], (4, 1))
-    >>> found = policy_value(reward, shown, half, first, np.zeros((4, 2)), estimator="ips")
+    >>> found = policy_value(reward, shown, half, first, np.zeros((4, 2)))
     >>> found.value, found.effective_n
     (1.0, 2.0)
     """
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator={estimator!r}: expected one of {', '.join(map(repr, ESTIMATORS))}")
     _check_options(reward, level, reward_range)
-    n, rows = len(reward), np.arange(len(reward))
-    omega = np.ones(n) if weight is None else weight / weight.mean()
-    if estimator == "dr*" and mu.ndim == 1:
-        estimator, warning = "dr", "may be too narrow: the log has the probability of what was shown only"
+    rows = np.arange(len(reward))
+    w = pi[rows, shown] / (mu if mu.ndim == 1 else mu[rows, shown])
+    total, phi = float(w.sum()), (pi * q).sum(axis=1) + w * (reward - q[rows, shown])
+    if mu.ndim == 2:
+        estimator: Estimator = "dr*"
+        interval = PolicySums(reward, shown, mu, pi, q).interval(level, reward_range)
+    elif total > 0:
+        estimator = "dr"
+        warning = "may be too narrow: the log has the probability of what was shown only"
+        interval = Interval(*_student_interval(phi, level), warning)
     else:
-        warning = "may be too narrow: large weights that were not drawn are not counted"
-    w = omega * pi[rows, shown] / (mu if mu.ndim == 1 else mu[rows, shown])
-    total, direct, residual = w.sum(), (pi * q).sum(axis=1), reward - q[rows, shown]
-    if not total > 0 and estimator != "dr*":
         raise ValueError(
-            f"the policy never chooses the logged action in {counted(n, 'row')}: its reward cannot be estimated"
+            f"the policy never chooses the logged action in {counted(len(reward), 'row')}: its reward cannot be "
+            "estimated"
         )
-    if estimator == "snips":
-        value = float((w * reward).sum() / total)
-        # delta method for a ratio of means: linear terms only, so its bias of order 1/n is not in the interval
-        phi = value + w * (reward - value) * (n / total)
-    else:
-        # IPS is DR with q = 0; e is weighted, so that the value is unbiased whatever q is
-        numbers = (0.0 if estimator == "ips" else omega * direct) + w * (reward if estimator == "ips" else residual)
-        value = float(numbers.mean())
-        # a ratio of weighted sums too: rows deviate from the weighted mean, not from φ itself
-        phi = value + numbers - omega * value
-    if estimator == "dr*":
-        sums = PolicySums()
-        sums.add(reward, shown, mu, pi, q, weight=weight)
-        low, high, warning = sums.interval(level, reward_range)
-    else:
-        low, high = _student_interval(phi, level)
-    interval = Interval(low, high, warning)
     if cluster is not None:
         interval = _widen_for_new_tasks(phi, cluster, level, interval)
     low, high, warning = _cut(interval, *(reward_range or (-math.inf, math.inf)))
     # Kish's effective sample size, by realised weights: it does not see large ones that were not drawn
     effective = float(total**2 / (w**2).sum()) if total > 0 else 0.0
-    return PolicyValue(value, low, high, effective, n, estimator, level, warning)
+    return PolicyValue(float(phi.mean()), low, high, effective, len(reward), estimator, level, warning)
 
 
 class PolicyGain(NamedTuple):
@@ -342,7 +307,6 @@ def policy_gain(
     *,
     level: float = 0.95,
     reward_range: Sequence[float] | None = None,
-    weight: Floats | None = None,
     cluster: Sequence[Hashable] | None = None,
 ) -> PolicyGain:
     r"""Estimate the gain of a policy over another one by the same rows, more precisely than either value.
@@ -354,7 +318,7 @@ def policy_gain(
 
     Parameters
     ----------
-    reward, shown, mu, pi, q, level, reward_range, weight, cluster
+    reward, shown, mu, pi, q, level, reward_range, cluster
         See :func:`policy_value`.
     against : ndarray, shape (n, K), optional
         The probabilities of the other policy; by default the logged policy, whose value is the mean reward.
@@ -373,26 +337,22 @@ def policy_gain(
     (0.5, True)
     """
     _check_options(reward, level, reward_range)
-    n, rows = len(reward), np.arange(len(reward))
-    omega = np.ones(n) if weight is None else weight / weight.mean()
+    rows = np.arange(len(reward))
     chance, residual = mu if mu.ndim == 1 else mu[rows, shown], reward - q[rows, shown]
     phi = (pi * q).sum(axis=1) + pi[rows, shown] / chance * residual
     # paired by row: what both policies share cancels, q and the noise of the reward alike
     phi -= reward if against is None else (against * q).sum(axis=1) + against[rows, shown] / chance * residual
-    value = float((omega * phi).mean())
-    phi = value + omega * (phi - value)
     if mu.ndim == 2:
-        sums = PolicySums(gain=True)
         # what was done is worth Σ μ q + e in DR, and the reward itself, q(a) + e, in fact
         offset: float | Floats = (mu * q).sum(axis=1) - q[rows, shown] if against is None else 0.0
-        sums.add(reward, shown, mu, pi, q, mu if against is None else against, offset=offset, weight=weight)
+        sums = PolicySums(reward, shown, mu, pi, q, mu if against is None else against, offset)
         interval = sums.interval(level, reward_range)
     else:
         interval = Interval(*_student_interval(phi, level))
     if cluster is not None:
         interval = _widen_for_new_tasks(phi, cluster, level, interval)
     width = math.inf if reward_range is None else reward_range[1] - reward_range[0]
-    return PolicyGain(value, *_cut(interval, -width, width))
+    return PolicyGain(float(phi.mean()), *_cut(interval, -width, width))
 
 
 def _check_options(reward: Floats, level: float, reward_range: Sequence[float] | None) -> None:
@@ -485,14 +445,12 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
         predicted = Bandit()
     if hasattr(predicted, "scores"):
         model, predicted = predicted, []
-        weights: Any = [None] * len(log) if log.weight is None else log.weight.tolist()
-        for x, actions, task, a, p, reward, weight in zip(
-            log.x, log.actions, log.task, log.shown, log.probability, log.reward, weights, strict=True
+        for x, actions, task, a, p, reward in zip(
+            log.x, log.actions, log.task, log.shown, log.probability, log.reward, strict=True
         ):
             # before learning: a q that knows its own reward makes e too small, and the value biased
             predicted.append(list(model.scores(x, actions, task)))
-            weighted = {} if weight is None else {"sample_weight": weight}
-            model.learn(x, actions[a], float(reward), float(p), task=task, **weighted)
+            model.learn(x, actions[a], float(reward), float(p), task=task)
     q = matrix("predicted rewards", predicted, log.actions)
     if not np.isfinite(q).all():
         raise ValueError(f"predicted rewards: got nan or inf in row {int(np.argmin(np.isfinite(q).all(axis=1)))}")

@@ -1,26 +1,19 @@
-"""Running sums over a log of choices that give the DR* value of a policy, with its interval, without the rows."""
+"""Sums over a log of choices that give the interval of the DR* value of a policy, or of its gain over another one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
-import msgspec
 import numpy as np
 
-from coterie.types import Floats, Ints, Label
-
-if TYPE_CHECKING:
-    pass
-
+from coterie.types import Floats, Ints
 
 #: With fewer expected rows with large weights, or fewer rewards other than 0, unbounded rewards have no interval.
 LEAST_ROWS, LEAST_REWARDS = 5.0, 3.0
 #: Larger numbers are refused because the sums contain their third powers.
 _LARGEST = 1e90
-#: Tasks whose extremes are kept at each end.
-_EXTREME_TASKS = 16
 
 
 class Interval(NamedTuple):
@@ -31,27 +24,22 @@ class Interval(NamedTuple):
     warning: str = ""
 
 
-class PolicyMoments(msgspec.Struct):
-    """The number, the mean, and the sums of squared and cubed deviations from the mean, updated in batches."""
+class PolicyMoments(NamedTuple):
+    """The mean of n numbers, and the sums of squared and cubed deviations from it."""
 
-    n: int = 0
-    mean: float = 0.0
+    n: int
+    mean: float
     second: float = 0.0
     third: float = 0.0
 
-    def add(self, numbers: Floats) -> None:
-        """Add a batch of numbers, by Pébay's formulas for the union of two samples."""
-        count, mean, second, third = len(numbers), float(numbers[0]), 0.0, 0.0
-        if count > 1 and not np.all(numbers == mean):  # equal numbers keep a second moment of exactly 0
-            mean = float(numbers.mean())
-            second, third = float(((numbers - mean) ** 2).sum()), float(((numbers - mean) ** 3).sum())
-        before, total, shift = self.n, self.n + count, mean - self.mean
-        self.third += third + 3.0 * shift * (before * second - count * self.second) / total
-        self.third += shift**3 * before * count * (before - count) / total**2
-        # Chan's update; the third moment above needs this one from before the batch
-        self.second += second + shift**2 * before * count / total
-        self.mean = self.mean + shift * count / total if before else mean
-        self.n = total
+    @classmethod
+    def from_numbers(cls, numbers: Floats) -> Self:
+        """Compute the moments; equal numbers have a second moment of exactly 0."""
+        if np.all(numbers == numbers[0]):
+            return cls(len(numbers), float(numbers[0]))
+        mean = float(numbers.mean())
+        deviations = numbers - mean
+        return cls(len(numbers), mean, float((deviations**2).sum()), float((deviations**3).sum()))
 
     @property
     def variance(self) -> float:
@@ -59,91 +47,29 @@ class PolicyMoments(msgspec.Struct):
         return self.second / (self.n - 1)
 
 
-class Extremes(msgspec.Struct):
-    """The smallest and the largest number over all tasks, except those of forgotten tasks.
-
-    The extreme numbers of the 16 most extreme tasks are stored at both ends, as ``[task, number]``.
-    """
-
-    lowest: list[list[Label]] = msgspec.field(default_factory=list)
-    highest: list[list[Label]] = msgspec.field(default_factory=list)
-
-    def add(self, task: Hashable, low: float, high: float) -> None:
-        """Add the smallest and the largest of a task's numbers."""
-        _keep_largest(self.lowest, task, -low)
-        _keep_largest(self.highest, task, high)
-
-    def forget(self, tasks: Collection[Hashable]) -> None:
-        """Drop the numbers of these tasks."""
-        for pairs in (self.lowest, self.highest):
-            pairs[:] = [pair for pair in pairs if pair[0] not in tasks]
-
-    @property
-    def low(self) -> float:
-        """The smallest number; inf if there is none."""
-        return -self.lowest[0][1] if self.lowest else math.inf
-
-    @property
-    def high(self) -> float:
-        """The largest number; -inf if there is none."""
-        return self.highest[0][1] if self.highest else -math.inf
-
-
-def _keep_largest(pairs: list[list[Label]], task: Hashable, number: float) -> None:
-    """Insert a task's number into a list sorted by numbers, with one entry per task."""
-    # smaller numbers of a full list are lost: after more than 16 tasks were forgotten the ends may be too near
-    if len(pairs) == _EXTREME_TASKS and number <= pairs[-1][1]:
-        return
-    pair = next((pair for pair in pairs if pair[0] == task), None)
-    if pair is None:
-        pairs.append([task, number])
-    elif number <= pair[1]:
-        return
-    else:
-        pair[1] = number
-    pairs.sort(key=lambda pair: -pair[1])
-    del pairs[_EXTREME_TASKS:]
-
-
-class PolicySums(msgspec.Struct):
-    """Running sums for the DR* value of a policy, or for its gain over another, with the interval.
+class PolicySums:
+    """Sums over rows for the interval of the DR* value of a policy, or of its gain over another one.
 
     The symbols are those of :mod:`coterie.bandits.off_policy`: w = d(a)/μ(a) for the chosen action a, with d = π, or π
     - π' for a gain; e = r - q(a); H = d²/μ for each action. For a gain all sums but φ and Σ d q have |w| and |d| in
     place of w and d.
 
-    Examples
-    --------
-    >>> sums, half, first = PolicySums(), np.full((4, 2), 0.5), np.tile([1.0, 0.0], (4, 1))
-    >>> sums.add(np.array([1.0, 0.0, 1.0, 1.0]), np.array([0, 1, 0, 1]), half, first, np.zeros((4, 2)))
-    >>> sums.phi.mean, sums.effective_n
-    (1.0, 2.0)
+    Parameters
+    ----------
+    reward, shown, mu, pi, q
+        See :func:`coterie.bandits.off_policy.policy_value`.
+    against : ndarray, shape (n, K), optional
+        The probabilities π' of the other policy of a gain.
+    offset : ndarray, shape (n,), optional
+        Added to φ, with expectation 0.
+
+    Raises
+    ------
+    ValueError
+        If numbers are too large for sums of their powers.
     """
 
-    gain: bool = False
-    phi: PolicyMoments = msgspec.field(default_factory=PolicyMoments)
-    direct: PolicyMoments = msgspec.field(default_factory=PolicyMoments)
-    reward: PolicyMoments = msgspec.field(default_factory=PolicyMoments)
-    extremes: Extremes = msgspec.field(default_factory=Extremes)
-    zero_one: bool = True  # all rewards are 0 or 1
-    impossible: int = 0  # rows in which d is not 0 where μ is
-    w: float = 0.0
-    w2: float = 0.0
-    w_nonzero: float = 0.0  # over rewards other than 0
-    w2_nonzero: float = 0.0
-    e2: float = 0.0
-    we: float = 0.0
-    we2: float = 0.0
-    we3: float = 0.0
-    mass: float = 0.0  # Σ d
-    dq: float = 0.0  # Σ d q
-    h: float = 0.0  # Σ H
-    hq: float = 0.0  # Σ H q
-    hq2: float = 0.0  # Σ H q²
-    h3: float = 0.0  # Σ d³/μ²
-    h4: float = 0.0  # Σ d⁴/μ³
-
-    def add(
+    def __init__(
         self,
         reward: Floats,
         shown: Ints,
@@ -151,33 +77,9 @@ class PolicySums(msgspec.Struct):
         pi: Floats,
         q: Floats,
         against: Floats | None = None,
-        *,
         offset: Floats | float = 0.0,
-        weight: Floats | None = None,
-        tasks: Sequence[Hashable] = (None,),
     ) -> None:
-        """Add rows, with the arguments of :func:`coterie.bandits.off_policy.policy_value`.
-
-        Parameters
-        ----------
-        reward, shown, mu, pi, q
-            See :func:`coterie.bandits.off_policy.policy_value`; the policy may change from row to row if it does not
-            depend on the row's reward.
-        against : ndarray, shape (n, K), optional
-            The probabilities π' of the other policy of a gain.
-        offset : ndarray, shape (n,), optional
-            Added to φ, with expectation 0.
-        weight : ndarray, shape (n,), optional
-            The number of events for which each row stands. Rows with weights are added in a single call.
-        tasks : sequence
-            The task of each row, or one task for all.
-
-        Raises
-        ------
-        ValueError
-            If numbers are too large for sums of their powers.
-        """
-        rows = np.arange(len(reward))
+        rows, self.gain = np.arange(len(reward)), against is not None
         d = pi if against is None else pi - against
         ratio = np.divide(d, mu, out=np.zeros_like(d), where=mu > 0)
         w, e, direct = ratio[rows, shown], reward - q[rows, shown], (d * q).sum(axis=1) + offset
@@ -185,50 +87,24 @@ class PolicySums(msgspec.Struct):
         if not (abs(parts) < _LARGEST).all():
             t = int(np.argmin((abs(parts) < _LARGEST).all(axis=1)))
             raise ValueError(f"a reward of {reward[t]:g}, predicted as {q[t, shown[t]]:g}, is too large to be summed")
-        phi, omega = direct + w * e, np.ones(len(reward))
-        if weight is not None:  # a ratio estimator: rows are spread about the weighted mean
-            omega = weight / weight.mean()
-            centre = (omega * phi).mean()
-            phi, direct = centre + omega * (phi - centre), centre + omega * (direct - centre)
-        self.phi.add(phi)
-        self.direct.add(direct)
-        self.reward.add(reward)
-        if len(tasks) == len(rows):
-            for task, number in zip(tasks, phi.tolist(), strict=True):
-                self.extremes.add(task, number, number)
-        else:
-            self.extremes.add(tasks[0], float(phi.min()), float(phi.max()))
-        self.zero_one = self.zero_one and bool(((reward == 0.0) | (reward == 1.0)).all())
-        self.impossible += int(((mu == 0) & (d != 0)).any(axis=1).sum())
+        phi = direct + w * e
+        self.phi, self.direct, self.reward = map(PolicyMoments.from_numbers, (phi, direct, reward))
+        self.lowest, self.highest = float(phi.min()), float(phi.max())
+        self.zero_one = bool(((reward == 0.0) | (reward == 1.0)).all())
         if self.gain:
             d, ratio, w = abs(d), abs(ratio), abs(w)
-        w = omega * w
-        we, w_nonzero, wide = w * e, w * (reward != 0.0), omega[:, None]
-        d, ratio, square = wide * d, wide * ratio, e * e  # of a ratio estimator a row counts omega times
+        we, w_nonzero, square = w * e, w * (reward != 0.0), e * e
         h = d * ratio
         hq, hratio = h * q, h * ratio
-        self.w += float(w.sum())
-        self.w2 += float(w @ w)
-        self.w_nonzero += float(w_nonzero.sum())
-        self.w2_nonzero += float(w_nonzero @ w_nonzero)
+        self.w = float(w.sum())
+        self.w_nonzero, self.w2_nonzero = float(w_nonzero.sum()), float(w_nonzero @ w_nonzero)
         # both means of e² for v: over rows, and by w, which looks where the policy would go
-        self.e2 += float(omega @ square)
-        self.we += float(we.sum())
-        self.we2 += float(we @ e)
-        self.we3 += float((abs(we) if self.gain else we) @ square)
-        self.mass += float(d.sum())
+        self.e2, self.we, self.we2 = float(square.sum()), float(we.sum()), float(we @ e)
+        self.we3 = float((abs(we) if self.gain else we) @ square)
         # for a gain with abs(d), unlike the direct part of φ above
-        self.dq += float(np.vdot(d, q))
-        self.h += float(h.sum())
-        self.hq += float(hq.sum())
-        self.hq2 += float(np.vdot(hq, q))
-        self.h3 += float(hratio.sum())
-        self.h4 += float(np.vdot(hratio, ratio))
-
-    @property
-    def effective_n(self) -> float:
-        """(Σ w)² / Σ w²."""
-        return self.w**2 / self.w2 if self.w2 > 0.0 else 0.0
+        self.mass, self.dq = float(d.sum()), float(np.vdot(d, q))
+        self.h, self.hq, self.hq2 = float(h.sum()), float(hq.sum()), float(np.vdot(hq, q))
+        self.h3, self.h4 = float(hratio.sum()), float(np.vdot(hratio, ratio))
 
     @property
     def expected_rows(self) -> float:
@@ -311,9 +187,9 @@ class PolicySums(msgspec.Struct):
         third = self.we3 / self.w * self.h3 / n if self.w > 0.0 else 0.0
         cubed = math.sqrt(n) * variance**1.5
         ends = []
-        for side, end in ((-1.0, self.extremes.low), (1.0, self.extremes.high)):
+        for side, end in ((-1.0, self.lowest), (1.0, self.highest)):
             # one more row as far as the farthest: the tail beyond a sample of n holds about 1/n of the mass
-            farthest = max(side * (end - value), 0.0) if math.isfinite(end) else 0.0
+            farthest = max(side * (end - value), 0.0)
             seen = (side * self.phi.third / n + farthest**3 / n) / cubed
             # only positive skewness on its side moves an end outwards; the short tail is never used to shrink one
             skewness = max(seen, min((1.0 if self.gain else side) * third / cubed, 1.0), 0.0)

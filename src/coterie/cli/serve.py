@@ -336,7 +336,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
         model: Estimator = ct.Bandit(learning.parse_learner().make() if learning.given else None)
     else:
         model = learning.parse_learner().make() if path is None else load_any(path)
-    settings = (model, options.remember or 1_000_000, options.expire or 86_400.0, not options.no_verdict)
+    settings = (model, options.remember or 1_000_000, options.expire or 86_400.0)
     if isinstance(model, ct.Bandit):
         try:
             return BanditEngine(*settings, options.window)
@@ -350,7 +350,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
         raise UsageError(
             f"{path} contains a {type(model).__name__}; expected an online model with one label per record"
         )
-    return Engine(*settings)
+    return Engine(*settings, not options.no_verdict)
 
 
 def _read_token(path: Path) -> str:

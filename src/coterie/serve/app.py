@@ -394,13 +394,7 @@ class App:
         began, engine = time.monotonic(), self.service.engine
         if began < until:
             return report
-        if engine.live is None:
-            raise ValueError(
-                "the service has no comparison: it was started with --no-verdict, or its model has several views"
-            )
-        with engine.lock:
-            live = engine.live.copy()
-        report = live.report(against)
+        report = engine.report(against)
         took = time.monotonic() - began
         self._verdicts[against] = (began + took + max(1.0, 20 * took), report)
         return report

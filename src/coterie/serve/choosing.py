@@ -6,14 +6,13 @@ from which policies can be evaluated, and repeated requests with one id get the 
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,21 +20,15 @@ import numpy as np
 from coterie import spec
 from coterie.bandits import Bandit, Choice
 from coterie.bandits.crossed_input import Action
-from coterie.bandits.policy_sums import Interval, PolicySums
 from coterie.estimators.waiting import SavedPredictions, WaitingRow
-from coterie.evaluation.comparison import BASELINES
-from coterie.numeric.trees import Arrays
 from coterie.types import Estimator, Json
 from coterie.wording import counted
 
-from .engine import Engine, Metrics, SavedEngine, WaitingRecord, named_task
+from .engine import Engine, Metrics, SavedEngine, WaitingRecord
 from .events import Choices, Chosen, Event, JournalRecord, Outcome, Record, Rewarded, Scalar, encode_frame
-from .live import TOGETHER, LiveEvaluator
 from .service_errors import ConflictError, RefusedError, UnknownError, in_one_line
 
 _encode_content = msgspec.msgpack.Encoder(order="deterministic").encode
-#: The baseline: the same bandit with one model for all tasks.
-POOLED = BASELINES[1]
 
 
 class OpenChoice(WaitingRecord, array_like=True):
@@ -115,137 +108,6 @@ class _Due(NamedTuple):
     place: int
 
 
-class PolicyEvaluator(LiveEvaluator):
-    """The value of the bandit and of one model for all tasks, by DR* over the rewards that both learn.
-
-    Attributes
-    ----------
-    pooled : Bandit or None
-        The bandit with one model for all tasks; None if there is none, or if it could not learn the same rewards.
-    values : dict of str to PolicySums
-        The sums of each policy.
-    """
-
-    def __init__(self, bandit: Bandit, counts: ChoiceCounts) -> None:
-        super().__init__()
-        self.counts = counts
-        self.pooled = bandit.__baselines__().get(POOLED)
-        names = (TOGETHER,) if self.pooled is None else (TOGETHER, POOLED)
-        self.values = {name: PolicySums() for name in names}
-        self.gain = PolicySums(gain=True)
-        self._reward_range = (0.0, 1.0) if bandit._rates else bandit.reward_range
-
-    def add(self, records: Sequence[_Due], predictions: Sequence[Choice | None], at: float) -> None:
-        """Add rewarded choices, with the bandit's choices just before it learned the rewards."""
-        for due, ours, theirs in zip(records, predictions, self._choose_pooled(records), strict=True):
-            if ours is None:
-                continue
-            row = np.array([due.reward]), np.array([due.choice.place]), np.array([due.choice.probabilities])
-            policy, q, tasks = ours.probabilities[None], ours.scores[None], [due.choice.task]
-            with suppress(ValueError):  # of numbers too large for sums
-                self.values[TOGETHER].add(*row, policy, q, tasks=tasks)
-                if theirs is not None:
-                    other = theirs.probabilities[None]
-                    self.values[POOLED].add(*row, other, q, tasks=tasks)
-                    self.gain.add(*row, policy, q, other, tasks=tasks)
-                n = self.values[TOGETHER].phi.n
-                self._add_point(n, [self.counts.value, *(sums.phi.mean for sums in self.values.values())])
-
-    def _choose_pooled(self, records: Sequence[_Due]) -> list[Choice | None]:
-        """Choose with the pooled bandit before it learns these rewards."""
-        no_choices: list[Choice | None] = [None] * len(records)
-        pooled = self.pooled
-        if pooled is None:
-            return no_choices
-        try:
-            choices = [pooled.choose(due.choice.x, due.choice.actions, due.choice.task, id="") for due in records]
-            for due in records:
-                pooled.learn(due.choice.x, due.choice.action(pooled), due.reward, task=due.choice.task)
-        except (ValueError, TypeError):  # what the bandit learned may be too much for this one: it is compared no more
-            self.pooled = None
-            del self.values[POOLED]
-            for point in self._curve:
-                del point[3]
-            return no_choices
-        return list(choices)
-
-    def forget(self, tasks: Sequence[Hashable], at: float) -> None:
-        """Forget tasks."""
-        for sums in (*self.values.values(), self.gain):
-            sums.extremes.forget(tasks)
-        if self.pooled is not None and self.pooled._fitted:
-            self.pooled.forget_tasks([task for task in tasks if task in self.pooled.tasks_])
-
-    def copy(self) -> Self:
-        """Return a copy to read while rewards are learned; it shares the models."""
-        result = super().copy()
-        result.values, result.gain = copy.deepcopy(self.values), copy.deepcopy(self.gain)
-        result.counts = copy.copy(self.counts)
-        return result
-
-    def report(self, against: str | None = None) -> Json:
-        """Return the values of the policies as JSON data; raise ValueError if ``against`` is set."""
-        if against is not None:
-            raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
-        intervals = {name: self._interval(sums) for name, sums in self.values.items() if sums.phi.n}
-        gain = self._interval(self.gain) if POOLED in intervals else None
-        shown = [*intervals.values(), *([] if gain is None else [gain])]
-        return {
-            "examples": self.counts.rewards,
-            "sentence": self._sentence(intervals, gain),
-            "remarks": sorted({f"The interval {interval.warning}." for interval in shown if interval.warning}),
-            "verdict": None,
-            "choices": msgspec.to_builtins(self.counts)
-            | {"value": self.counts.value, "exploration": self.counts.exploration},
-            "policies": {
-                name: {"value": sums.phi.mean, "low": interval.low, "high": interval.high}
-                | {"effective_n": sums.effective_n}
-                for name, interval in intervals.items()
-                for sums in [self.values[name]]
-            },
-            "gain": None if gain is None else {"value": self.gain.phi.mean, "low": gain.low, "high": gain.high},
-            "curve": self._read_curve(["choices", *self.values], "value"),
-        }
-
-    def _interval(self, sums: PolicySums) -> Interval:
-        """Return the interval of a policy or of the gain; unknown if the policy chooses an action of probability 0."""
-        if sums.impossible:
-            reason = (
-                f"is unknown: in {counted(sums.impossible, 'row')} the policy may choose what had the probability 0"
-            )
-            return Interval(-math.inf, math.inf, reason)
-        return sums.interval(0.95, self._reward_range)
-
-    def _sentence(self, intervals: Mapping[str, Interval], gain: Interval | None) -> str:
-        if not intervals:
-            return "No reward has come yet."
-        ours = self.values[TOGETHER].phi
-        worth = _format_value(ours.mean, intervals[TOGETHER])
-        sentence = f"Over {counted(ours.n, 'reward')} sharing is worth {worth} a choice"
-        if gain is None:
-            return f"{sentence}."
-        clear = "" if gain.low > 0.0 or gain.high < 0.0 else ": which is better cannot be told yet"
-        return f"{sentence}, {_format_value(self.gain.phi.mean, gain)} more than one model for all{clear}."
-
-    def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as JSON data and named arrays."""
-        saved, arrays = super().to_saved()
-        saved |= {"values": msgspec.to_builtins(self.values), "gain": msgspec.to_builtins(self.gain)}
-        if self.pooled is not None:
-            saved["pooled"], arrays = self.pooled.__dump__()
-        return saved, arrays
-
-    def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`to_saved`."""
-        super().restore(saved, arrays)
-        self.values = msgspec.convert(saved["values"], dict[str, PolicySums])
-        self.gain = msgspec.convert(saved["gain"], PolicySums)
-        if POOLED not in self.values:
-            self.pooled = None
-        if self.pooled is not None:
-            self.pooled.__restore__(saved["pooled"], arrays)
-
-
 @spec.register
 class BanditEngine(Engine):
     """A bandit that chooses, and learns each choice when its reward is known.
@@ -254,8 +116,8 @@ class BanditEngine(Engine):
     ----------
     model : Bandit
         The bandit; changed in place.
-    remember, expire, compared
-        See :class:`coterie.serve.engine.Engine`; the baseline is the same bandit with one model for all tasks.
+    remember, expire
+        See :class:`coterie.serve.engine.Engine`; there are no baselines.
     window : float > 0, optional
         Seconds after which a choice without a reward is learned with reward 0; by default it is not learned.
 
@@ -289,22 +151,20 @@ class BanditEngine(Engine):
         model: Estimator,
         remember: int = 1_000_000,
         expire: float = 86_400.0,
-        compared: bool = True,
         window: float | None = None,
     ) -> None:
         self.window, self.counts = window, ChoiceCounts()
         if window is not None and not 0.0 < window <= expire:
             raise ValueError(f"window must be a number of seconds above 0 and at most {expire:.15g}, got {window!r}")
-        super().__init__(model, remember, expire, compared)
+        super().__init__(model, remember, expire, False)
 
-    def _begin(self) -> PolicyEvaluator | None:
+    def _begin(self) -> None:
         if not isinstance(self.model, Bandit):
             raise TypeError(f"model must be a Bandit, got {self.model!r}")
         self.model._check()
         limits = self.model.reward_range
         if self.window is not None and limits is not None and not limits[0] <= 0.0 <= limits[1]:
             raise ValueError(f"a window adds rewards of 0, which are outside reward_range={limits!r}")
-        return PolicyEvaluator(self.model, self.counts) if self.compared else None
 
     # -- events
 
@@ -417,7 +277,6 @@ class BanditEngine(Engine):
         waiting, rewards = [one.choice for one in due], [one.reward for one in due]
         xs, tasks = [choice.x for choice in waiting], [choice.task for choice in waiting]
         choices = [choice.choice(self.model) for choice in waiting]
-        present = [self._choose_again(choice) for choice in waiting] if self.live is not None else []
         with self.model_lock:
             try:
                 if len(due) == 1:
@@ -429,11 +288,7 @@ class BanditEngine(Engine):
         self.observed_at = at
         self.counts.rewards += len(due)
         self.counts.total += math.fsum(rewards)
-        if self.live is not None:
-            self.live.add(due, present, at)
         self.features.add(xs)
-        rows = [_log_row(choice, choice.action(self.model), self.model) for choice in waiting]
-        self.on_learned(list(zip(rows, rewards, map(named_task, tasks), strict=True)))
         for name, choice, reward, _ in due:
             del self.waiting[name]
             settled = Settled(choice.task, choice.content, choice.place, choice.probability, reward)
@@ -441,13 +296,6 @@ class BanditEngine(Engine):
 
     def _forget_learned(self, tasks: Sequence[Hashable]) -> None:
         self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
-
-    def _choose_again(self, choice: OpenChoice) -> Choice | None:
-        """Choose with the current model."""
-        with suppress(ValueError, TypeError):  # of a prediction that is not finite
-            present: Choice = self.model.choose(choice.x, choice.actions, choice.task, id="")
-            return present
-        return None
 
     def _check_waiting(self) -> None:
         self.model._taught.check_waiting([choice.row for choice in self.waiting.values()])
@@ -481,12 +329,23 @@ class BanditEngine(Engine):
     def metrics(self) -> Metrics:
         """Return the metrics of a bandit engine."""
         with self.lock:
-            policies = {} if self.live is None else self.live.report()["policies"]
-            values = {"choices": self.counts.value} | {name: policy["value"] for name, policy in policies.items()}
             return {
-                "value": ("Mean reward, of choices and of policies by DR*", "policy", values),
+                "value": ("Mean reward of the choices", "", self.counts.value),
                 "choices": ("Choices made", "", self.counts.choices),
                 "exploration_ratio": ("Share of choices not of the best score", "", self.counts.exploration),
+            }
+
+    def report(self, against: str | None = None) -> Json:
+        """Return the numbers of choices and rewards and their mean; raise ValueError if ``against`` is set."""
+        if against is not None:
+            raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
+        with self.lock:
+            counts = self.counts
+            mean = f"The mean reward of {counted(counts.rewards, 'choice')} is {counts.value:.3g}."
+            return {
+                "examples": counts.rewards,
+                "sentence": mean if counts.rewards else "No reward has come yet.",
+                "choices": msgspec.to_builtins(counts) | {"value": counts.value, "exploration": counts.exploration},
             }
 
     def require_declared(self, labels: Sequence[Scalar]) -> None:
@@ -495,7 +354,7 @@ class BanditEngine(Engine):
 
     def compile(self) -> None:
         """Choose and learn with a bandit of the same kind, so that the code is compiled before the first request."""
-        spare = BanditEngine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
+        spare = BanditEngine(type(self.model)(**self.model.get_params(deep=False)))
         actions = None if self.model.actions is not None else ["a", "b"]
         for at, count in enumerate((1, 1, 2)):
             records = [
@@ -505,32 +364,10 @@ class BanditEngine(Engine):
             rewards: list[Record] = [JournalRecord(record.id, reward=float(at % 2)) for record in records]
             spare.apply([Event("rewarded", float(at), rewards)])
 
-    def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`; raise ValueError for invalid data."""
-        super().__restore__(data, arrays)
-        if isinstance(self.live, PolicyEvaluator):
-            self.live.counts = self.counts
-        return self
-
 
 def offered_actions(actions: Sequence[Action] | None, bandit: Bandit) -> Sequence[Action]:
     """Return the offered actions, by default those of the bandit."""
     return (bandit.actions or ()) if actions is None else actions
-
-
-def _log_row(choice: OpenChoice, action: Action, bandit: Bandit) -> Json:
-    """Return a choice as a row of a log: features, the action, and the probabilities of labelled actions."""
-    offered = offered_actions(choice.actions, bandit)
-    if isinstance(action, Mapping):
-        return choice.x | {"action": action, "actions": offered, "probabilities": choice.probabilities}
-    pairs = zip(offered, choice.probabilities, strict=True)
-    return choice.x | {"action": action} | {f"p_{label}": probability for label, probability in pairs}
-
-
-def _format_value(value: float, interval: Interval) -> str:
-    """Format a value with its interval."""
-    known = math.isfinite(interval.low)
-    return f"{value:.3g} ({f'{interval.low:.3g} to {interval.high:.3g}' if known else 'interval unknown'})"
 
 
 def _describe_refusal(text: str, due: Sequence[_Due]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter, UserDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, islice, takewhile
@@ -32,7 +32,7 @@ from coterie.types import Array, Estimator, Json
 
 from .events import Event, Observed, Outcome, Prediction, Record, Scalar, encode_records
 from .features import Features
-from .live import Limits, LiveComparison, LiveEvaluator
+from .live import Limits, LiveComparison
 from .service_errors import LabelledRecord, RefusedError, UnknownError, describe_refusal, in_json, in_one_line
 
 #: The minimum number of records that are predicted as a block.
@@ -136,14 +136,12 @@ class Engine(Parameters):
         The learned ids, the oldest first.
     features : Features
         The names of features in the learned records.
-    live : LiveEvaluator or None
+    live : LiveComparison or None
         The live comparison with baselines.
     lock : RLock
         Held while events are applied, or the engine is copied.
     model_lock : RLock
         Held during predictions, and while the model learns; baselines learn later, without it.
-    on_learned : callable
-        Called with the learned records: features, label and task of each.
 
     Examples
     --------
@@ -173,16 +171,15 @@ class Engine(Parameters):
         spec.check_count("remember", remember)
         if not 0.0 < expire < math.inf:
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
-        self.live: LiveEvaluator | None = self._begin()
+        self.live: LiveComparison | None = self._begin()
         self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
         self.waiting = WaitingRecords()
         self.learned: Json = {}
         self.features = Features()
         self.lock, self.model_lock = threading.RLock(), threading.RLock()
-        self.on_learned: Callable[[Sequence[LabelledRecord]], object] = lambda records: None
 
-    def _begin(self) -> LiveEvaluator | None:
+    def _begin(self) -> LiveComparison | None:
         """Check the model, and make the comparison."""
         self._stream = stream_model_of(self.model)
         return LiveComparison(self.model) if self.compared and self._stream.learner.traits.has_tasks else None
@@ -275,13 +272,12 @@ class Engine(Parameters):
         if update.records:
             with self.model_lock:
                 margin, y = self._learn(update.records, update.rows)
-            records = [(x, label, named_task(task)) for x, label, task in update.records]
             if self.live is not None:
+                records = [(x, label, named_task(task)) for x, label, task in update.records]
                 rows = self._stream.label_encoder.rows(margin, y, self._stream.learner.traits.log_odds)
                 self.live.add(records, rows, events[-1].at)
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in update.records)
-            self.on_learned(records)
         if known := [task for task in update.forgotten if self._knows(task)]:
             with self.model_lock:
                 self.model.forget_tasks(known)
@@ -465,6 +461,16 @@ class Engine(Parameters):
         with self.lock:
             errors = {} if self.live is None else self.live.errors
         return {"error_ratio": ("Error over all records, by learner", "learner", errors)}
+
+    def report(self, against: str | None = None) -> Json:
+        """Return the live verdict as JSON data; raise ValueError without a comparison."""
+        if self.live is None:
+            raise ValueError(
+                "the service has no comparison: it was started with --no-verdict, or its model has several views"
+            )
+        with self.lock:
+            live = self.live.copy()
+        return live.report(against)
 
     def watch_features(self) -> dict[str, list[str]]:
         """Return the names of new features, and of features that no longer occur."""

@@ -1,8 +1,8 @@
 "use strict";
 (() => {
-  const SPOKEN = { together: "learning together", independent: "one model per task", pooled: "one model for all", intercepts: "one model with a constant per task", "mixed model": "a mixed model", "running rate": "a running rate per task", "running mean": "a running mean per task", constant: "a constant guess", choices: "what was chosen" };
-  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", intercepts: "--series-5", "running rate": "--series-2", "running mean": "--series-2", constant: "--unclear", choices: "--unclear" };
-  const DASHES = { independent: "dash", pooled: "dashdot", intercepts: "longdash", "mixed model": "5px 2px", "running rate": "longdashdot", "running mean": "longdashdot", constant: "dot", choices: "dot" };
+  const SPOKEN = { together: "learning together", independent: "one model per task", pooled: "one model for all", intercepts: "one model with a constant per task", "mixed model": "a mixed model", "running rate": "a running rate per task", "running mean": "a running mean per task", constant: "a constant guess" };
+  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", intercepts: "--series-5", "running rate": "--series-2", "running mean": "--series-2", constant: "--unclear" };
+  const DASHES = { independent: "dash", pooled: "dashdot", intercepts: "longdash", "mixed model": "5px 2px", "running rate": "longdashdot", "running mean": "longdashdot", constant: "dot" };
   const place = (id) => document.getElementById(id);
   const named = (learner) => SPOKEN[learner] || learner;
   let token = sessionStorage.getItem("token") || "";
@@ -45,7 +45,7 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
-  function draw(n, learners, axis_title) {
+  function draw(n, learners) {
     const narrow = matchMedia("(max-width: 40rem)").matches;
     const lines = Object.entries(learners).map(([learner, values]) => ({
       x: n, y: percent ? values.map((each) => 100 * each) : values, name: named(learner), mode: "lines",
@@ -56,7 +56,7 @@
       autosize: true, height: 360, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
       font: { family: getComputedStyle(document.body).fontFamily, color: color("--ink"), size: narrow ? 11 : 13 },
       margin: { l: 48, r: 8, t: 8, b: 72 }, legend: { orientation: "h", y: -0.22 }, dragmode: false,
-      xaxis: { ...axis, title: { text: axis_title }, fixedrange: true },
+      xaxis: { ...axis, title: { text: "labels" }, fixedrange: true },
       yaxis: { ...axis, ticksuffix: percent ? " %" : "", rangemode: "tozero", fixedrange: true },
     };
     Plotly.react("curve", lines, layout, { responsive: true, displayModeBar: false });
@@ -126,27 +126,20 @@
     return figure;
   }
 
-  // What a bandit's choices have brought, and what policies are worth by the same rewards.
+  // What a bandit's choices have brought.
   function worth(told) {
     percent = false;
     document.querySelector("h1").textContent = "What are the choices worth?";
-    place("over").textContent = "Value over time";
-    place("means").textContent = "The mean reward so far, and what each policy would have had, by DR*.";
+    place("errors").hidden = true;
     place("sentence").textContent = told.sentence;
-    place("remarks").textContent = told.remarks.join(" ");
-    const rows = Object.entries(told.policies).map(([policy, each]) => [
-      named(policy), error(each.value), each.low === null ? "–" : `${error(each.low)} to ${error(each.high)}`, number(Math.round(each.effective_n))]);
-    const title = "Policies over the same rewards, by DR*: the reward of a choice, and how many rewards of its own would say as much";
-    place("gains").replaceChildren(...(rows.length ? [whole(title, ["", "value", "95 % interval", "rewards"], rows)] : []));
     const { choices, rewards, value, exploration } = told.choices;
     list(place("counts"), [["choices", number(choices)], ["explored", `${(100 * exploration).toFixed(1)} %`],
       ["rewards", number(rewards)], ["mean reward", error(value)]]);
-    if (told.curve.n.length) draw(told.curve.n, told.curve.value, "rewards");
   }
 
   async function verdict() {
     const told = await ask("verdict");
-    if (told.policies) return worth(told);
+    if (told.choices) return worth(told);
     measure = told.measure;
     percent = measure === "error_rate";
     place("sentence").textContent = told.sentence;
@@ -161,7 +154,7 @@
       if (told.counts.hurt) called.push(table("Hurt, the surest first", told.verdict.hurt));
       place("called").replaceChildren(...called);
       place("gains").replaceChildren(learners(told), ...(told.verdict.sizes.length > 1 ? [sizes(told)] : []));
-      draw(told.curve.n, told.curve[measure], "labels");
+      draw(told.curve.n, told.curve[measure]);
     }
     list(place("counts"), counts);
   }

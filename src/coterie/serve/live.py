@@ -9,10 +9,9 @@ the verdict depends only on the journal. The size does not grow with the number 
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -64,72 +63,7 @@ class Limits(NamedTuple):
     silence: float | None = None
 
 
-class LiveEvaluator(ABC):
-    """Evaluate a model and its baselines during learning. The methods do nothing by default."""
-
-    def __init__(self) -> None:
-        self._curve: list[list[float]] = []  # a row has the number of labels, and a value by learner
-        self._step, self._passed = 1, 0
-
-    @property
-    def errors(self) -> dict[str, float]:
-        """The error over all records, by learner."""
-        return {}
-
-    @abstractmethod
-    def add(self, records: Any, predictions: Any, at: float) -> None:
-        """Add learned records and the model's predictions of them."""
-
-    @abstractmethod
-    def forget(self, tasks: Sequence[Hashable], at: float) -> None:
-        """Forget tasks."""
-
-    def reset(self, at: float) -> None:  # noqa: B027
-        """Reset the time."""
-
-    def copy(self) -> Self:
-        """Return a copy to read while records are learned; it shares the models."""
-        result = copy.copy(self)
-        result._curve = list(self._curve)
-        return result
-
-    @abstractmethod
-    def report(self, against: str | None = None) -> Json:
-        """Return the verdict and the curve as JSON data; raise ValueError for an unknown name in ``against``."""
-
-    def summarize_task(self, task: Hashable) -> Json:
-        """Return the number of labels of a task, and its errors."""
-        return {}
-
-    def alarms(self, limits: Limits) -> dict[str, str]:
-        """Return the active alarms of the last records, one sentence by name."""
-        return {}
-
-    def to_saved(self) -> tuple[Json, Arrays]:
-        """Return the state as JSON data and named arrays."""
-        return {"curve": self._curve, "step": self._step, "passed": self._passed}, {}
-
-    def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`to_saved`; raise ValueError for invalid data."""
-        self._curve = [list(point) for point in saved["curve"]]
-        self._step, self._passed = int(saved["step"]), int(saved["passed"])
-
-    def _add_point(self, n: int, values: Iterable[float]) -> None:
-        """Add a point to the curve; points become sparser with its length."""
-        self._passed += 1
-        if self._passed % self._step == 0:
-            self._curve.append([n, *values])
-        if len(self._curve) > POINTS:
-            del self._curve[::2]
-            self._step *= 2
-
-    def _read_curve(self, names: Sequence[str], key: str) -> Json:
-        """Return the numbers of labels, and the values by name under ``key``."""
-        columns = {name: [point[k] for point in self._curve] for k, name in enumerate(names, 1)}
-        return {"n": [point[0] for point in self._curve], key: columns}
-
-
-class LiveComparison(LiveEvaluator):
+class LiveComparison:
     """Running sums of the errors of a model and its baselines over all rounds.
 
     Parameters
@@ -150,7 +84,6 @@ class LiveComparison(LiveEvaluator):
     """
 
     def __init__(self, model: Estimator) -> None:
-        super().__init__()
         self._model, self._stream = model, stream_model_of(model)
         self.references: dict[str, Estimator] = {}
         self.sums = Sums(TOGETHER)
@@ -162,6 +95,8 @@ class LiveComparison(LiveEvaluator):
         self._caught_up = -np.inf
         self._recent: deque[float] = deque(maxlen=WINDOW)
         self._classes: list[Hashable] = []
+        self._curve: list[list[float]] = []  # a row has the number of labels, and an error by learner
+        self._step, self._passed = 1, 0
 
     # -- learning
 
@@ -213,7 +148,16 @@ class LiveComparison(LiveEvaluator):
         self._classes = traces[TOGETHER].classes.tolist()
         self.sums.base_rate = self._base_rate()
         self._recent.extend(traces[TOGETHER].costs.tolist())
-        self._add_point(self.n, self.sums.errors.values())
+        self._add_point()
+
+    def _add_point(self) -> None:
+        """Add a point to the curve; points become sparser with its length."""
+        self._passed += 1
+        if self._passed % self._step == 0:
+            self._curve.append([self.n, *self.errors.values()])
+        if len(self._curve) > POINTS:
+            del self._curve[::2]
+            self._step *= 2
 
     def _begin(self, xs: Sequence[Json]) -> None:
         """Make the baselines; they read records as the model does if it learned from files."""
@@ -307,7 +251,9 @@ class LiveComparison(LiveEvaluator):
             raise ValueError("there is no verdict before the first label")
         key, recent = self.words.key, {"n": len(self._recent), "error": self._recent_error}
         report: Json = {"examples": self.n, "measure": key, key: self.errors, "verdict": None, "remarks": []}
-        report |= {"curve": self._read_curve([*self.errors], key), "recent": self.words.for_json(recent)}
+        columns = {name: [point[k] for point in self._curve] for k, name in enumerate(self.errors, 1)}
+        curve = {"n": [point[0] for point in self._curve], key: columns}
+        report |= {"curve": curve, "recent": self.words.for_json(recent)}
         verdict, best = self.verdict(against), self.verdict(against or BEST)
         if verdict is None or best is None:
             return report | {"sentence": "No label has come yet."}
@@ -350,7 +296,8 @@ class LiveComparison(LiveEvaluator):
 
     def copy(self) -> Self:
         """Return a copy to read while records are learned, in O(K); it shares the models."""
-        result = super().copy()
+        result = copy.copy(self)
+        result._curve = list(self._curve)
         result.sums, result._recent = self.sums.copy(), self._recent.copy()
         return result
 
@@ -364,9 +311,11 @@ class LiveComparison(LiveEvaluator):
         arrays |= sum_arrays
         if self._rows:
             arrays["rows"] = np.concatenate(self._rows)
-        saved, _ = super().to_saved()
         waiting: list[list[object]] = [[*record] for record in self._waiting]
-        saved |= {
+        saved = {
+            "curve": self._curve,
+            "step": self._step,
+            "passed": self._passed,
             "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
             "sums": sums,
             "head_start": self.head_start,
@@ -382,7 +331,8 @@ class LiveComparison(LiveEvaluator):
 
     def restore(self, saved: Json, arrays: Arrays) -> None:
         """Restore the result of :meth:`to_saved`; raise ValueError for invalid data."""
-        super().restore(saved, arrays)
+        self._curve = [list(point) for point in saved["curve"]]
+        self._step, self._passed = int(saved["step"]), int(saved["passed"])
         for name, model, data in saved["models"]:
             spec.require_instance(name, model)
             model.__restore__(data, strip_prefix(arrays, f"{name}.model."))
