@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.bounds.perceptron_bounds import mean_risk_bound
-from coterie.estimators import MultiCueClassifier, MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines
+from coterie.estimators import MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines
 from coterie.evaluation.progressive import progressive_validation
 from coterie.kernels import Gaussian, Kernel, KernelLike, Pairwise, gram, median_distance
 from coterie.rules import PassiveAggressive
@@ -31,9 +31,10 @@ from .claims import Claim, Floats, above, at_most, at_others_best, exact, within
 from .data.small import A9A
 from .data.texts import NEWSGROUPS_PAIRS
 from .data.views import ETH80, MFEAT, ViewDataset, a9a_halves, eth80_pair, mfeat, newsgroups_views
+from .omcl import MultiCue
 from .results import Cell, CellTable, Item, Picture, Rerun, Result, cell
 
-Learner = MultiviewPerceptron | OrthogonalMultiviewPerceptron | MultiCueClassifier
+Learner = MultiviewPerceptron | OrthogonalMultiviewPerceptron
 PAIRS = {"horse/pear": ("horse", "pear"), "cow/dog": ("cow", "dog")}
 PARTS = {
     "hog, gray20": ("hog", "gray20"),
@@ -180,15 +181,15 @@ def pictures(pair: str, seeds: Iterable[int] = range(10), p: Sequence[float] = r
     return first, second
 
 
-def contestants(p: Sequence[float]) -> dict[str, list[Learner]]:
+def contestants(p: Sequence[float]) -> dict[str, list[Learner | MultiCue]]:
     """The learners of the photographs: a Perceptron a view, OMMP at every p and OMCL on several."""
-    made: dict[str, list[Learner]] = {}
+    made: dict[str, list[Learner | MultiCue]] = {}
     for view in PARTS["four"]:
         made[f"Perceptron: {view}"] = [OrthogonalMultiviewPerceptron(1, "precomputed", average=True)]
     for part in PARTS:
         made[f"OMMP: {part}"] = [OrthogonalMultiviewPerceptron(each, "precomputed", average=True) for each in p]
     for part in ("hog, gray20", "four"):
-        made[f"OMCL: {part}"] = [MultiCueClassifier("precomputed")]
+        made[f"OMCL: {part}"] = [MultiCue()]
     return made
 
 
@@ -202,17 +203,17 @@ def picture_kernels(whole: ViewDataset) -> dict[str, Kernel]:
 
 
 def _both(
-    model: Learner, grams: Mapping[str, NDArray[np.float64]], y: NDArray[Any], order: NDArray[np.int64]
+    model: Learner | MultiCue, grams: Mapping[str, NDArray[np.float64]], y: NDArray[Any], order: NDArray[np.int64]
 ) -> tuple[float, float]:
     """Errors in % of one pass through the first part, by the latest weights, and of the mean weights on the rest."""
     n = round(TRAINING * len(order))
     first, others = order[:n], order[n:]
     X = {name: held[np.ix_(first, first)] for name, held in grams.items()}
-    latest = model.__sklearn_clone__()
-    if "average" in latest.get_params():
-        latest.set_params(average=False)
-    trained = error(latest, X, y[first])
-    model = latest if latest.get_params() == model.get_params() else model.__sklearn_clone__().fit(X, y[first])
+    if isinstance(model, MultiCue):
+        trained = model.learn(X, y[first])
+    else:
+        trained = error(model.__sklearn_clone__().set_params(average=False), X, y[first])
+        model = model.__sklearn_clone__().fit(X, y[first])
     told = model.predict({name: held[np.ix_(others, first)] for name, held in grams.items()})
     return trained, 100.0 * float(np.mean(told != y[others]))
 

@@ -23,7 +23,7 @@ from coterie.geometries import PNormMultitaskPerceptron as PNorm
 from coterie.geometries import PotentialMultitaskPerceptron as Potential
 from coterie.geometries import SecondOrderMultitaskPerceptron as SecondOrder
 from coterie.kernels import Gaussian, Polynomial
-from coterie.views import MultiCueClassifier, MultiviewPerceptron, OrthogonalMultiviewPerceptron
+from coterie.views import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 from raw import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskRegressor, OneVsRest
 
 #: Seed, records and tasks of what a model had learned when it was saved, of what it is asked, and of what it learns
@@ -376,11 +376,8 @@ MODELS = {
     "orthogonal-inner-sparse": ("sparse views", lambda: OrthogonalMultiviewPerceptron(2.0, inner=4.0)),
     "orthogonal-kernels-dictionaries": ("nested views", lambda: OrthogonalMultiviewPerceptron(2.0, Gaussian(1.0))),
     "orthogonal-beyond-span": ("views", lambda: OrthogonalMultiviewPerceptron(3.0, beyond_span=0.5)),
-    "cues-kernels-partial": (
-        "partial views",
-        lambda: MultiCueClassifier(_KERNELS, 0.5, ct.rules.PassiveAggressive(0.5, "II")),
-    ),
     "views-in-parallel": ("views", lambda: ct.views.ParallelPerceptrons()),
+    "views-in-parallel-partial": ("partial views", lambda: ct.views.ParallelPerceptrons(_KERNELS)),
     # questions
     "asking-margin": ("arrays", lambda: _asking(MultitaskLogistic())),
     "asking-budget-window": ("arrays", lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12, 20, seed=4)),

@@ -44,7 +44,7 @@ MODELS = [
 ]
 #: Estimators without these checks: of several views, of choices and questions, and two whose models others compile.
 UNCHECKED = {
-    *("MultiviewPerceptron", "OrthogonalMultiviewPerceptron", "MultiCueClassifier", "ParallelPerceptrons"),
+    *("MultiviewPerceptron", "OrthogonalMultiviewPerceptron", "ParallelPerceptrons"),
     *("Bandit", "SelectiveSampling", "MultitaskLogistic", "AdaptiveSharingClassifier"),
 }
 

@@ -114,7 +114,7 @@ TAUGHT = "cannot forget a task: the changes by its support vectors cannot be und
 REFUSING = {
     "(normalised|pairwise)-Forgetron": TAUGHT,
     "spaces": "tasks with separate feature spaces cannot be forgotten",
-    "views|orthogonal|cues": "records with several views have no tasks that could be forgotten",
+    "views|orthogonal": "records with several views have no tasks that could be forgotten",
 }
 
 #: Models out of which a task's records are taken, so that what others' moves have given to it stays where its relation

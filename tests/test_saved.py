@@ -25,7 +25,6 @@ KINDS = {
     "AdaptiveSharingClassifier": "sharing-default",
     "AdaptiveSharingRegressor": "regressor-adaptive",
     "HeterogeneousMultitaskPerceptron": "spaces-primal",
-    "MultiCueClassifier": "cues-kernels-partial",
     "MultitaskAROW": "AROW",
     "MultitaskKernelClassifier": "kernel-classifier",
     "MultitaskKernelPerceptron": "kernel-projection",

@@ -52,7 +52,6 @@ MODELS = {
     "numbers of all shares": lambda: ct.AdaptiveSharingRegressor(),
     "asking": lambda: ct.SelectiveSampling(ct.MultitaskLogistic()),
     "orthogonal views": lambda: ct.views.OrthogonalMultiviewPerceptron(),
-    "cues of views": lambda: ct.views.MultiCueClassifier(),
 }
 #: Calls with records, their labels and, but for views, their tasks.
 VERBS = {
@@ -96,8 +95,7 @@ def waits(model, verb, records):
     slow_where(
         product(MODELS, VERBS),
         lambda name, verb: (
-            name in ("cues of views", "variances")
-            or (name not in ("logistic", "orthogonal views") and verb != "partial_fit")
+            name == "variances" or (name not in ("logistic", "orthogonal views") and verb != "partial_fit")
         ),
     ),
 )

@@ -419,7 +419,6 @@ MODELS = {
     "orthogonal, inner": lambda: Orthogonal(2, inner=3.0, average=True, views=VIEWS),
     "orthogonal, dual": lambda: Orthogonal(3, {"v0": "linear", "v1": Gaussian(1.0), "v2": Polynomial(2)}, views=VIEWS),
     "aggressive": lambda: Orthogonal(2, rule=ct.rules.PassiveAggressive(0.1), views=VIEWS),
-    "cues": lambda: ct.views.MultiCueClassifier(Gaussian(1.0), 0.1, views=VIEWS),
     "parallel": lambda: ct.views.ParallelPerceptrons(average=True, views=VIEWS),
     "parallel, dual": lambda: ct.views.ParallelPerceptrons(Gaussian(1.0), average=True, views=VIEWS),
 }
@@ -444,21 +443,7 @@ def test_one_record_at_a_time_is_the_same(name):
     assert single.predict_one(dictionaries(X, here)[0]) == single.predict([dictionaries(X, here)[0]])[0]
 
 
-# -- the multi-cue learner and the baselines ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("eta", [0.1, 0.6])
-@pytest.mark.parametrize("absent", [False, True])
-def test_multi_cue_learner_is_the_literal_one(eta, absent):
-    X, y = stream(21, 90, (3, 2))
-    here = np.random.default_rng(1).random((90, 2)) < (0.8 if absent else 2.0)
-    kernels = [lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2]
-    run = reference.multi_cue(records(X, here), y, kernels, eta, 0.5)
-    model = ct.views.MultiCueClassifier([Gaussian(2.0), Polynomial(2)], eta, ct.rules.PassiveAggressive(C=0.5))
-    trace = ct.progressive_validation(model, partial(X, here), y)
-    assert np.array_equal(trace.mistake, y * np.array(run.margins) <= 0)
-    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(list(model.cue_weights_.values()), run.weights, rtol=1e-7)
+# -- the baselines ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("absent", [False, True])
@@ -596,28 +581,6 @@ def test_frames():
 
 
 # -- comparisons
-
-
-@pytest.mark.slow
-def test_shares_are_those_of_the_weights():
-    rng = np.random.default_rng(0)
-    X, y = [rng.normal(size=(300, 3)) for _ in range(2)], rng.choice([-1, 1], 300)
-    four = [rng.normal(size=(300, 2)) for _ in range(4)]  # more views than features
-    for model, views in ((Matrix(2), four), (Orthogonal(3), X), (Matrix(3), X)):
-        weights = ct.progressive_validation(model, views, y, delay=2).weights
-        assert weights.rounds[-1] == 300
-        assert (np.diff(weights.rounds) > 0).all()
-        own = [np.linalg.norm(weights) for weights in model.view_weights_.values()]
-        np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
-        np.testing.assert_allclose(weights.shares[-1].sum(), 1.0)
-    dual = ct.progressive_validation(ct.views.MultiviewPerceptron(3, "linear"), X, y, delay=2).weights
-    np.testing.assert_allclose(dual.lengths[-1], own, rtol=1e-9)
-    model = ct.views.OrthogonalMultiviewPerceptron(3, inner=4.0)
-    weights = ct.progressive_validation(model, X, y).weights
-    own = [
-        np.sum(np.abs(weights) ** (4 / 3)) ** (3 / 4) for weights in model.view_weights_.values()
-    ]  # the norm dual to 4
-    np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
 
 
 def test_compare_takes_views_and_gives_a_verdict():

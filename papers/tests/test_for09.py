@@ -5,10 +5,12 @@ import pytest
 from papers import for09
 from papers.__main__ import main
 from papers.data import views as data
+from papers.omcl import MultiCue
 from papers.results import Rerun
 from scipy.sparse import csr_array
 
 import coterie as ct
+from reference import views as reference
 
 
 def made_up(n=300, seed=0):
@@ -16,6 +18,22 @@ def made_up(n=300, seed=0):
     thing = rng.normal(size=(n, 6))
     X = {str(k): thing + rng.normal(size=thing.shape) for k in range(2)}
     return data.ViewDataset("made up", X, np.where(thing[:, 0] > 0, 1, -1).astype(np.int8))
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.6])
+def test_multi_cue_learner_is_the_literal_one(eta):
+    whole = made_up(120)
+    kernels = {"0": ct.kernels.Gaussian(2.0), "1": ct.kernels.Polynomial(2)}
+    functions = [lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2]
+    records = [[block[t] for block in whole.X.values()] for t in range(120)]
+    run = reference.multi_cue(records[:90], whole.y[:90].astype(float), functions, eta, 0.5)
+    grams = {name: ct.kernels.gram(kernels[name], block, block[:90]) for name, block in whole.X.items()}
+    model = MultiCue(eta, 0.5)
+    error = model.learn({name: values[:90] for name, values in grams.items()}, whole.y[:90])
+    wrong = np.where(np.array(run.margins) >= 0, 1, -1) != whole.y[:90]
+    assert error == pytest.approx(100 * wrong.mean())
+    np.testing.assert_allclose(model.weights, run.weights, rtol=1e-7)
+    assert set(model.predict({name: values[90:] for name, values in grams.items()})) <= {1, -1}
 
 
 def test_curves_are_errors_of_one_pass():

@@ -1,7 +1,6 @@
 """Online estimators of multi-view records, such as sound and image, and functions for such records."""
 
 from coterie.estimators.multiview import (
-    MultiCueClassifier,
     MultiviewPerceptron,
     OrthogonalMultiviewPerceptron,
     ParallelPerceptrons,
@@ -10,7 +9,6 @@ from coterie.estimators.multiview import (
 from coterie.inputs.view_input import PartialBlock, pad_views
 
 __all__ = [
-    "MultiCueClassifier",
     "MultiviewPerceptron",
     "OrthogonalMultiviewPerceptron",
     "ParallelPerceptrons",

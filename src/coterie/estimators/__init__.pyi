@@ -6,7 +6,6 @@ from .logistic import MultitaskLogistic as MultitaskLogistic
 from .manyclass import OneVsRest as OneVsRest
 from .mixed_effects import MultitaskMixedEffectsClassifier as MultitaskMixedEffectsClassifier
 from .mixed_effects import MultitaskMixedEffectsRegressor as MultitaskMixedEffectsRegressor
-from .multiview import MultiCueClassifier as MultiCueClassifier
 from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
 from .multiview import ParallelPerceptrons as ParallelPerceptrons

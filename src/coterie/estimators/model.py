@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import types
 from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concatenate_results, stacked
-from coterie.evaluation.trace import ViewWeights
 from coterie.index import Index, check_no_collisions, distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
@@ -445,7 +444,6 @@ class OnlineModel:
             asked,
             update.stored,
             update.evicted,
-            None if update.views is None else ViewWeights(*update.views),
             update.predictions,
             labels.predictions(update.own, encoded) if len(update.own) == n else None,
         )

@@ -23,13 +23,12 @@ from coterie.inputs.block import Block
 from coterie.inputs.input import InputOptions
 from coterie.inputs.tabular import is_records
 from coterie.inputs.view_input import ViewInput, names_of, present_in
-from coterie.kernels import Gaussian, Precomputed, as_kernel
+from coterie.kernels import Precomputed, as_kernel
 from coterie.models.contract import BaseLearner
-from coterie.multiview.cues import CueLearner
 from coterie.multiview.learner import KernelViewLearner, ViewLearner, by_view
 from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
 from coterie.multiview.parallel import ParallelLearner
-from coterie.rules import PassiveAggressive, Perceptron
+from coterie.rules import Perceptron
 from coterie.types import Estimator, Estimators, Inputs, Part, Tasks
 
 from .estimator import OnlineEstimator
@@ -277,74 +276,6 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     def n_support_(self) -> int:
         """The number of support vectors."""
         return _count_supports(self)
-
-
-@spec.estimator
-class MultiCueClassifier(_OfViews):
-    """A kernel learner for every view, and a linear learner that weighs their margins (OMCL; FOR09 §4.2.3).
-
-    The lower layer has one Projectron++ per view, f_k, updated by its own margin. The upper layer has the margin ω · h
-    with h = (f_1(x_1), …, f_K(x_K)). After the updates of the lower layer, h is recomputed, and ω makes a
-    passive-aggressive step on it, so that y·ω·h reaches 1 if C permits. ω starts at 0. An absent view has f_k = 0, and
-    its Projectron is not updated.
-
-    Parameters
-    ----------
-    kernels : kernel, list or dictionary of them, optional
-        One kernel for all views, one per view in order, or by name. By default ``Gaussian(sigma=1.0)``.
-    eta : float > 0, default=0.1
-        The distance from the span of its support vectors above which a Projectron adds a record.
-    rule : PassiveAggressive, optional
-        The rule of the upper layer, by default ``PassiveAggressive(C=1.0)``.
-    views : sequence of labels, optional
-        The names of the views; by default those of the first records.
-
-    Attributes
-    ----------
-    cue_weights_ : dict
-        The weight ω_k of each view, by name.
-    n_support_ : dict
-        The number of support vectors of each view, by name.
-
-    Notes
-    -----
-    Records are learned one by one in Python, about half a millisecond per view. The method is by Jie, Orabona and
-    Caputo (ACCV 2009), here for two classes.
-
-    Examples
-    --------
-    >>> import numpy as np, coterie as ct
-    >>> rng = np.random.default_rng(0)
-    >>> near, noise = rng.normal(size=(300, 2)), rng.normal(size=(300, 3))
-    >>> y = (near**2).sum(axis=1) > 1.4
-    >>> model = ct.views.MultiCueClassifier(ct.kernels.Gaussian(1.0), eta=0.1)
-    >>> trace = ct.progressive_validation(model, {"near": near, "noise": noise}, y)
-    >>> bool(trace.wrong[150:].mean() < 0.2), model.cue_weights_["near"] > model.cue_weights_["noise"]
-    (True, True)
-    """
-
-    kernels: Part = None
-    eta: float = 0.1
-    rule: Part = None
-
-    def _make_learner(self) -> BaseLearner:
-        kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
-        return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
-
-    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return a kernel Perceptron on each view alone, and one with the sum of their kernels."""
-        return _baselines_of(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
-
-    @property
-    def cue_weights_(self) -> dict[Hashable, float]:
-        """The weight of each view's margin, by name."""
-        return dict(zip(self.views_, self._fitted_model().state.weights.tolist(), strict=True))
-
-    @property
-    def n_support_(self) -> dict[Hashable, int]:
-        """The number of support vectors of each view, by name."""
-        sizes = [int(member.model.support.counts[0]) for member in self._fitted_model().state.members]
-        return dict(zip(self.views_, sizes, strict=True))
 
 
 @spec.estimator

@@ -146,7 +146,7 @@ class LabelBaselines:
         fields[CONSTANT] = trace.constant_fields(LabelRates(*constant), *counts)
         unmoved = np.zeros(len(labels), bool)
         moves: Json = {"updated": unmoved, "queried": ~unmoved, "stored": None, "evicted": None}
-        return {name: replace(trace, **columns, **moves, weights=None) for name, columns in fields.items()}
+        return {name: replace(trace, **columns, **moves) for name, columns in fields.items()}
 
     def add_to(self, traces: Mapping[str, Trace]) -> dict[str, Trace]:
         """Add the next rounds of the baselines to the traces of learners over the same rounds.

@@ -15,7 +15,7 @@ from coterie.models.contract import Predictions
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Floats, Json, Label
 
 from .stream_model import BatchResult, Margins, StreamModel, stream_model_of
-from .trace import Trace, ViewWeights
+from .trace import Trace
 from .tracing import make_trace
 
 if TYPE_CHECKING:
@@ -194,9 +194,6 @@ class ProgressiveRun:
             places = {label: place for place, label in enumerate(tasks)}
             of_model = np.array([*(places.get(label, -2) for label in self.model.population.tasks), -1], np.int64)
             rounds["evicted"] = of_model[_pad([part.evicted for part in moves], n, -1)]
-        if moves and moves[0].weights is not None:
-            lengths = [len(part.updated) for part in moves]
-            rounds["weights"] = ViewWeights.concatenate([part.weights for part in moves], lengths)
         return make_trace(encoder, margin, label, self.model.learner.traits.log_odds, rounds)
 
 

@@ -16,8 +16,6 @@ from coterie.models.task_registry import TaskRegistry
 from coterie.spec import require_instance
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Ints, Label, Learning, Record
 
-from .trace import ViewWeights
-
 if TYPE_CHECKING:
     from coterie.inputs.encoding import Encoder
 
@@ -40,8 +38,6 @@ class BatchResult:
         True for records that changed the model, and for queried records.
     stored, evicted : ndarray, optional
         True for records that became support vectors; the task of the removed support vector, -1 for none.
-    weights : ViewWeights, optional
-        The norms of the weights of several views.
     predictions : Predictions, optional
         The learner's predictions, for records that are learned later.
     own : ndarray, optional
@@ -53,7 +49,6 @@ class BatchResult:
     queried: Flags
     stored: Flags | None = None
     evicted: Ints | None = None
-    weights: ViewWeights | None = None
     predictions: Predictions | None = None
     own: Margins | None = None
 
@@ -61,8 +56,7 @@ class BatchResult:
         """Return some rounds without their margins, so that a stream may be longer than the memory."""
         stored = None if self.stored is None else self.stored[first:last]
         evicted = None if self.evicted is None else self.evicted[first:last]
-        weights = None if first else self.weights
-        return BatchResult(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted, weights)
+        return BatchResult(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted)
 
 
 def stacked(margins: Sequence[Margins]) -> Margins:

@@ -14,11 +14,12 @@ from .baselines import CONSTANT
 from .comparison import asked_for, baselines_among
 from .costs import RATES
 from .metrics import Metrics, evaluate, format_measures, measures_with_values
+from .stream_model import goes_on, stream_model_of
 from .verdict import ERRS_LESS, Sums, Verdict, conclusion, reserve, shown_gain, tasks_called
 
 if TYPE_CHECKING:
     from .comparison import Comparison
-    from .trace import Trace, ViewWeights
+    from .trace import Trace
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ class Summary:
         return self.comparison.reference_names[0]
 
     @property
-    def weights(self) -> ViewWeights | None:
-        """The weights of the views."""
-        return self.trace.weights
+    def has_views(self) -> bool:
+        """True for records of several views, which have no tasks."""
+        model = self.comparison.models.get(self.learner)
+        return goes_on(model) and not stream_model_of(model).learner.traits.has_tasks
 
     @property
     def labels(self) -> dict[str, int]:
@@ -82,9 +84,9 @@ class Summary:
 
     @property
     def stream(self) -> str:
-        """The numbers of records and of tasks or views, as text."""
-        parts = (self.tasks, "task") if self.weights is None else (len(self.weights.names), "view")
-        return f"{counted(self.examples, 'example')} of {counted(*parts)}"
+        """The numbers of records and of tasks, as text."""
+        examples = counted(self.examples, "example")
+        return examples if self.has_views else f"{examples} of {counted(self.tasks, 'task')}"
 
     @property
     def sentences(self) -> list[str]:

@@ -16,7 +16,7 @@ a pooled model on labels drawn at random. So costs depend on predictions only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -31,46 +31,6 @@ from .noise import Noise, OfClasses, OfLabels, OfNumbers
 
 #: The largest residual, so that sums of products of its powers are finite.
 LARGEST_RESIDUAL = 1e45
-
-
-class ViewWeights(NamedTuple):
-    """The norms of the weights of K views at m points of a stream.
-
-    Attributes
-    ----------
-    names : tuple
-        The views.
-    rounds : ndarray of int64, shape (m,)
-        The numbers of records learned at these points, increasing.
-    lengths : ndarray of float64, shape (m, K)
-        The norm of each view's latest weights, not of their mean; for ``MultiCueClassifier`` the weight of the view's
-        margin.
-    """
-
-    names: tuple[Hashable, ...]
-    rounds: Ints
-    lengths: Floats
-
-    @property
-    def shares(self) -> Floats:
-        """Return each view's share of the norms, in rows that sum to 1; nan before the first update, shape (m, K).
-
-        Examples
-        --------
-        >>> ViewWeights(("audio", "video"), np.array([10]), np.array([[1.0, 3.0]])).shares
-        array([[0.25, 0.75]])
-        """
-        total = self.lengths.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(self.lengths, total, out=np.full(self.lengths.shape, np.nan), where=total > 0))
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[ViewWeights | None], rounds: Sequence[int]) -> ViewWeights | None:
-        """Concatenate the parts of a stream, each over a number of rounds; None if a part is missing."""
-        known = [part for part in parts if part is not None]
-        if not known or len(known) < len(parts):
-            return None
-        places = [part.rounds + int(sum(rounds[:i])) for i, part in enumerate(known)]
-        return cls(known[0].names, np.concatenate(places), np.concatenate([part.lengths for part in known]))
 
 
 class BaseRate(NamedTuple):
@@ -134,8 +94,6 @@ class Trace:
         True if the record became a support vector, if the learner has support vectors.
     evicted : ndarray of int64 or None
         The index in ``tasks`` of the task of the removed support vector; -1 for none, -2 for one of an earlier stream.
-    weights : ViewWeights or None
-        The weights of several views along the stream.
     weight : ndarray of float64 or None
         The weights of the records, if any.
     """
@@ -152,7 +110,6 @@ class Trace:
     probability: Floats | None = None
     stored: Flags | None = None
     evicted: Ints | None = None
-    weights: ViewWeights | None = None
     weight: Floats | None = None
 
     #: The name and format of mean costs, and of mean losses.

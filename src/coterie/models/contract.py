@@ -159,8 +159,6 @@ class UpdateResult(NamedTuple):
         The length of each label's update.
     stored, evicted : ndarray, shape (m,), or None
         With support vectors: True for each record that became one, and the task that lost one, -1 for none.
-    views : tuple or None
-        Of several views: their names, counts of records, and the lengths of the views' weights after this many records.
     """
 
     predictions: Predictions
@@ -168,7 +166,6 @@ class UpdateResult(NamedTuple):
     steps: Any
     stored: NDArray[np.bool_] | None = None
     evicted: NDArray[np.int64] | None = None
-    views: tuple[tuple[Hashable, ...], NDArray[np.int64], NDArray[np.float64]] | None = None
 
 
 class InputShape(NamedTuple):

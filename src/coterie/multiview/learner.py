@@ -10,11 +10,10 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
@@ -55,8 +54,6 @@ from .view_records import ViewRecords
 MOST, FEWEST, VALUES = 128, 8, 2**23
 #: The relative rounding error allowed in the check that products of views are positive semidefinite.
 SLACK = 1e-6
-#: In the primal form, the maximum number of records between measurements of the weights, and measurements per block.
-STRETCH, POINTS = 1024, 64
 
 
 @dataclass
@@ -90,14 +87,6 @@ class _Saved(msgspec.Struct):
     rounds: RoundCount
 
 
-class ViewMoves(NamedTuple):
-    """The result of a batch; ``lengths[i]`` are the norms of the weights of K views after ``ends[i]`` records."""
-
-    moves: Moves
-    ends: ArrayLike
-    lengths: ArrayLike
-
-
 class ViewRound(BaseLearner):
     """Base of multi-view learners, in which all records belong to one task.
 
@@ -115,7 +104,7 @@ class ViewRound(BaseLearner):
         """Compute margins of records without changing the state."""
 
     @abstractmethod
-    def _learn(self, state: LearnerState, records: ViewRecords, y: Margins) -> ViewMoves:
+    def _learn(self, state: LearnerState, records: ViewRecords, y: Margins) -> Moves:
         """Predict and learn records, as many as there are labels."""
 
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
@@ -136,9 +125,7 @@ class ViewRound(BaseLearner):
         ValueError
             If a kernel's values are not finite; nothing is learned.
         """
-        names, (moves, ends, lengths) = tuple(state.names), self._learn(state, run.rows, y)
-        views = names, np.array(ends, np.int64), np.array(lengths, np.float64).reshape(-1, len(names))
-        return result_of(moves, run, len(y))._replace(views=views)
+        return result_of(self._learn(state, run.rows, y), run, len(y))
 
     def weights(self, state: LearnerState) -> list[NDArray[np.float64]]:
         """Return the current weights, view by view.
@@ -255,31 +242,23 @@ class ViewLearner(_NormLearner):
             state.model = state.model._replace(store=state.model.store.with_widths(size.widths))
             state.widths = size.widths
 
-    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
+    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> Moves:
         n, last, K = len(records), len(y), len(state.names)
         moves, labels = (
             Moves(*np.zeros((3, n))),
             np.append(y, np.zeros(n - last)),
         )  # one a record, as compiled code counts them
         model, rows = state.model._replace(mean=self._mean), _form(state, records)
-        ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
-        for first in range(0, last, size if self.norm.compiled else 1):
-            end = min(first + size, last) if self.norm.compiled else first + 1
+        for first in range(0, last, max(last, 1) if self.norm.compiled else 1):
+            end = last if self.norm.compiled else first + 1
             places = slice(first, end + n - last)
             part = Moves(*(array[places] for array in moves))
             primal.learn(model, self._rule, cut(rows, K, places.start, places.stop), labels[places], end - first, part)
             if isinstance(self.norm, SpectralNorm) and moves.step_sizes[first] > 0.0:
                 model.potential.shape(self.norm.gradient, self._rank(state.widths))
                 model.store.shape(model.potential)
-            if end % size == 0 or end == last:
-                ends.append(end)
-                lengths.append(self.lengths(state))
         state.rounds += last
-        return ViewMoves(moves, ends, lengths)
-
-    def lengths(self, state: ViewState) -> Margins:
-        """Return the norm of the weights of each view."""
-        return np.asarray(state.model.store.lengths(state.model.potential))
+        return moves
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
         """Compute margins of records without changing the state."""
@@ -353,15 +332,13 @@ class KernelViewLearner(_NormLearner):
             state.widths = size.widths
             state.model = state.model._replace(supports=state.model.supports.with_widths(size.widths, state.dense))
 
-    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
+    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> Moves:
         n, last, learned = len(records), len(y), 0
-        moves, ends, lengths = Moves(*np.zeros((3, n))), [], []
+        moves = Moves(*np.zeros((3, n)))
         while learned < last:
             learned = self._block(state, records, y, learned, last, n - last, moves)
-            ends.append(learned)
-            lengths.append(state.model.potential.lengths())
         state.rounds += last
-        return ViewMoves(moves, ends, lengths)
+        return moves
 
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves

@@ -4,31 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.models.contract import Batch, InputShape, Margins
+from coterie.models.contract import Batch, InputShape, Margins, MetaLearner, RoundCount
 from coterie.numeric.core.checks import require
 from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays
+from coterie.numeric.trees import Arrays, group_by_prefix
 from coterie.numeric.views.forms import alone
 from coterie.types import Json, Part
 
-from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewState, by_view, compiled_rule
+from .learner import KernelViewLearner, ViewLearner, ViewRound, ViewState, by_view, compiled_rule
 from .norms import GroupNorm
-from .view_members import MembersRound, ViewMembersState
 from .view_records import ViewRecords
 
 
 @dataclass
-class ParallelState(ViewMembersState):
+class ParallelState:
     """One state per view."""
 
     members: list[ViewState]
+    names: list[Hashable]
+    dense: bool
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The width of each view."""
+        return tuple(member.features for member in self.members)
+
+    @property
+    def features(self) -> int:
+        """The number of features, of all views together."""
+        return sum(self.widths)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(member.nbytes for member in self.members)
 
     @property
     def rounds(self) -> int:
@@ -36,7 +51,15 @@ class ParallelState(ViewMembersState):
         return self.members[0].rounds
 
 
-class ParallelLearner(MembersRound):
+class _SavedViews(msgspec.Struct):
+    """The data that :meth:`ParallelLearner.dump` returns in addition to the arrays."""
+
+    members: list[Json]
+    dense: bool
+    rounds: RoundCount
+
+
+class ParallelLearner(ViewRound, MetaLearner):
     """One Perceptron per view, linear or with a kernel, with the same rule."""
 
     def __init__(self, kernels: Part, rule: Part, average: bool) -> None:
@@ -71,19 +94,16 @@ class ParallelLearner(MembersRound):
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, tasks, _size_of(width, state.dense))
 
-    def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> ViewMoves:
+    def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> Moves:
         codes = np.zeros(len(records), np.int64)
         updates = [
             learner.learn(member, Batch(own, codes), y) for learner, member, own in self._by_view(state, records)
         ]
-        views: list[Any] = [update.views for update in updates]
-        ends = reduce(np.intersect1d, [own for _, own, _ in views])
-        lengths = np.column_stack([length[np.isin(own, ends), 0] for _, own, length in views])
         margins = np.sum([update.predictions.margins for update in updates], axis=0)
         own = np.sum([update.own for update in updates], axis=0)
         present = records.present[: len(y)]  # a view that is absent is not updated
         steps = np.einsum("kt,tk->t", [update.steps for update in updates], present)
-        return ViewMoves(Moves(margins, own, steps), ends, lengths)
+        return Moves(margins, own, steps)
 
     def score(self, state: ParallelState, records: ViewRecords) -> Margins:
         """Compute margins of records without changing the state."""
@@ -104,6 +124,12 @@ class ParallelLearner(MembersRound):
         """Return the current weights, view by view."""
         return [learner.weights(member)[0] for learner, member in self.pairs(state)]
 
+    def dump(self, state: ParallelState) -> tuple[Json, Arrays]:
+        """Return the state as plain JSON data and named arrays."""
+        data, arrays_of_members = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
+        arrays = {f"view{k}.{name}": array for k, own in enumerate(arrays_of_members) for name, array in own.items()}
+        return {"members": list(data), "dense": state.dense, "rounds": state.rounds}, arrays
+
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ParallelState:
         """Restore the result of :meth:`dump`; ``index`` has the names of the views.
 
@@ -112,8 +138,12 @@ class ParallelLearner(MembersRound):
         ValueError
             If the data do not fit together.
         """
-        names = tasks.labels
-        saved, members = self.restored(data, arrays, self._learners(names), [Index([name]) for name in names])
+        saved, own, names = msgspec.convert(data, _SavedViews), group_by_prefix(arrays), tasks.labels
+        require(len(saved.members) == len(names), f"there are {len(saved.members)} learners for {len(names)} views")
+        members = [
+            learner.restore(member, own.get(f"view{k}", {}), Index([names[k]]))
+            for k, (learner, member) in enumerate(zip(self._learners(names), saved.members, strict=True))
+        ]
         alike = all(member.dense == saved.dense and member.rounds == saved.rounds for member in members)
         require(alike, "views have different forms or numbers of rounds")
         return ParallelState(members, list(names), saved.dense)

@@ -64,12 +64,10 @@ def headline(summary: Summary) -> PagePart:
     lead, remarks = conclusion(summary.against[summary.best], summary.verdict)
     outcome = summary.verdict.outcome
     counts = [("examples", f"{summary.verdict.overall.n:,}"), *_base_rate(summary.verdict)]
-    if summary.weights is None:
+    if not summary.has_views:
         counts += [("tasks", f"{len(summary.verdict.tasks):,}")]
         against = f", against {summary.alone}"
         counts += [(name + against, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
-    else:
-        counts += [("views", f"{len(summary.weights.names):,}")]
     body = markup.paragraph(lead, "lead") + markup.paragraph(" ".join(remarks)) + markup.facts(counts, "counts")
     return PagePart(f'<section id="verdict" aria-label="Verdict">{body}</section>')
 
@@ -93,7 +91,7 @@ def learners(summary: Summary) -> PagePart:
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
     names = [f"{name} is {spoken(name)}" for name in summary.metrics if spoken(name) != name]
-    best = "" if summary.weights is None else " Of the views alone the best is known in hindsight only."
+    best = " Of the views alone the best is known in hindsight only." if summary.has_views else ""
     gain = f"The gain of {summary.learner} over each is in {summary.verdict.loss.error}, averaged over tasks; helps"
     note = f"{_capital(', '.join(names))}. {gain} and hurts are the numbers of tasks with a clear gain or loss.{best}"
     return PagePart(markup.section("learners", "Learners", table, markup.paragraph(note, "note")))
@@ -165,7 +163,7 @@ def tasks(summary: Summary) -> PagePart:
 def weights(summary: Summary) -> PagePart:
     """Make the tables of the largest weights by name: those of all tasks, and those in which some tasks differ most."""
     model: Estimator = summary.comparison.models.get(summary.learner)
-    if summary.weights is not None or model is None or not stream_model_of(model).fitted:
+    if summary.has_views or model is None or not stream_model_of(model).fitted:
         return PagePart("")
     spread = summary.comparison.spread.get(summary.learner)
     largest = listed_weights(model, n=_WEIGHTS, spread=spread)

@@ -56,13 +56,6 @@ class Schatten(NamedTuple):
         require_finite("gram", self.gram)
         _check_factors(self, n * n)
 
-    def lengths(self) -> NDArray[np.float64]:
-        """Return ‖w_k‖ for every view, (diag FGF)^(1/2)."""
-        K = len(self.gram)
-        F = self.factor.reshape(K, K)
-        # ‖w_k‖² is entry (k, k) of W'W = F G F; rounding may leave it below zero
-        return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, self.gram, F), 0.0)))
-
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
         """Return products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views.
 
@@ -139,11 +132,6 @@ class Group(NamedTuple):
         require_shape("sums", self.sums, n)
         require_finite("sums", self.sums)
         _check_factors(self, n)
-
-    def lengths(self) -> NDArray[np.float64]:
-        """Return F_k ‖v_k‖_r^(r - 1) for every view: the dual r-norm of its weights, so ‖w_k‖ for r = 2."""
-        sums = np.maximum(self.sums, 0.0)
-        return np.asarray(self.factor * sums ** (1.0 - 1.0 / self.inner))
 
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
         """Return products of Z's records with X's, view by view, (n, m, K); 0 for absent views."""

@@ -58,10 +58,6 @@ class DenseMatrix(NamedTuple):
         """Return W, view by view."""
         return list(self.cached.copy())
 
-    def lengths(self, potential: Schatten) -> NDArray[np.float64]:
-        """Return ‖w_k‖ for every view."""
-        return potential.lengths()
-
 
 class WideMatrix(DenseMatrix):
     """Weights of more views than features: W = F V with F of the d × d products VV'."""
@@ -77,10 +73,6 @@ class WideMatrix(DenseMatrix):
         """Recompute W for a norm without a compiled gradient."""
         d = self.order
         np.dot(self.weights, potential.factor.reshape(d, d), out=self.cached)
-
-    def lengths(self, potential: Schatten) -> NDArray[np.float64]:
-        """Return ‖w_k‖ for every view."""
-        return np.asarray(np.linalg.norm(self.cached, axis=1))
 
 
 class SparseMatrix(NamedTuple):
@@ -120,10 +112,6 @@ class SparseMatrix(NamedTuple):
         """Return W, view by view."""
         K = len(widths)
         return list(potential.factor.reshape(K, K) @ self.weights[: max(widths)].T)
-
-    def lengths(self, potential: Schatten) -> NDArray[np.float64]:
-        """Return ‖w_k‖ for every view."""
-        return potential.lengths()
 
 
 def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | SparseMatrix:

@@ -71,10 +71,6 @@ class Flat(NamedTuple):
             for factor, first, width in zip(potential.factor, self.offsets, widths, strict=True)
         ]
 
-    def lengths(self, potential: Group) -> NDArray[np.float64]:
-        """Return the norm of the weights of every view."""
-        return potential.lengths()
-
 
 @compiled
 def _bent(weight, inner):
