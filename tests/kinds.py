@@ -403,10 +403,6 @@ MODELS = {
         "classes",
         lambda: MultitaskKernelClassifier(Gaussian(1.0), _SEPARATED, coding="simplex"),
     ),
-    "kernel-classifier-calibrated": (
-        "classes",
-        lambda: MultitaskKernelClassifier(Gaussian(1.0), _MEAN, 0.1, calibration=3),
-    ),
     "SVC": ("arrays", lambda: MultitaskSVC(Gaussian(1.0), _CLUSTERS)),
     "SVC-precomputed": ("gram", lambda: MultitaskSVC(ct.kernels.Precomputed(), _GRAPH)),
     "SVC-classes-sparse": ("sparse classes", lambda: MultitaskSVC("linear")),

@@ -133,7 +133,6 @@ def learned_from_file(table, form, path, delay):
     reader, model = read(path, **options), type(table.model)()
     reader.require_labels(numbers=table.labels.dtype.kind == "f")
     trace = ct.progressive_validation(model, reader, delay=delay)
-    model.encoder_ = reader.encoder
     return trace, model
 
 

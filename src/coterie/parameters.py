@@ -175,12 +175,6 @@ class Parameters:
             raise AttributeError(f"{type(self).__name__} was not fitted to a file and has no encoder_")
         return self._source.encoder
 
-    @encoder_.setter
-    def encoder_(self, encoder: Any) -> None:
-        if self._source is None:
-            raise AttributeError(f"{type(self).__name__} was not fitted to records of an encoder")
-        self._source.encoder = encoder
-
     def _check_fitted(self, kind: type[Exception] | None = None) -> None:
         if self._fitted:
             return

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
-from coterie.evaluation.stream_model import BlockPredictions
 from coterie.index import Index, check_no_collisions, distinct_labels
 from coterie.inputs import tabular
-from coterie.inputs.block import Block
 from coterie.inputs.input import Input, InputOptions
 from coterie.kernels import Gaussian, Kernel, KernelLike, Linear, Precomputed, as_kernel
 from coterie.numeric.core.checks import require
@@ -82,7 +80,7 @@ class BatchEstimator(_Reading):
     #: The names of fitted attributes in a model file, in addition to ``expansion_``.
     _saved: ClassVar[tuple[str, ...]] = ()
     #: Those that are there for some parameters only.
-    _optional: ClassVar[tuple[str, ...]] = ("calibrated_", "objective_")
+    _optional: ClassVar[tuple[str, ...]] = ("objective_",)
     _several_outputs: ClassVar[bool] = True
 
     kernel: KernelLike | None
@@ -111,8 +109,7 @@ class BatchEstimator(_Reading):
         X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
             The records; the (n, n) kernel matrix if the kernel is precomputed.
         y : array, shape (n,) or (n, p)
-            Numbers: one output per row, or several if the estimator supports this. Labels: any values, one per row; or
-            0 and 1 in a column for each label if rows may have several labels.
+            Numbers: one output per row, or several if the estimator supports this. Labels: any values, one per row.
         task : array, shape (n,), optional
             The task of each row, any hashable labels.
         tasks : sequence of labels, optional
@@ -141,7 +138,7 @@ class BatchEstimator(_Reading):
         return self.labels_.labels(self._scores(X, task))
 
     def score(self, X: Records, y: Labels, task: Tasks | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return R², averaged over outputs; for classes the share of records with every label predicted correctly."""
+        """Return R², averaged over outputs; for classes the share of records predicted correctly."""
         return self.labels_.accuracy(y, self.predict(X, task), sample_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -247,23 +244,10 @@ class BatchEstimator(_Reading):
         """The relation between tasks: the parameter, or ``MixedEffect(omega=0.5)`` for None."""
         return relation_of(self.relation)
 
-    # -- records read from files, and model files
-
-    def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Predict a block of records that was read from a file: numbers, or labels and scores."""
-        self._check_fitted()
-        scores = self._scores(block.X, block.tasks)
-        labels, strength = self.labels_.labels(scores), self.labels_.strength(scores)
-        probabilities = self._probabilities_of(scores)
-        one = None if probabilities is None else probabilities[:, 1] if scores.ndim == 1 else probabilities.max(axis=1)
-        return BlockPredictions(block.tasks, labels, strength, one, probabilities=probabilities if all_labels else None)
+    # -- model files
 
     def _scores(self, X: Records, task: Tasks | None) -> Array:
         return self.labels_.scores(self._outputs(X, task))
-
-    def _probabilities_of(self, scores: Array) -> Array | None:
-        """The probability of each class, shape (m, n_classes); None for a model without probabilities."""
-        return None
 
     def __dump__(self) -> tuple[Json, Arrays]:
         """Return the learned functions and attributes as data with a JSON form and named arrays."""
@@ -307,6 +291,7 @@ class BatchClassifier(BatchEstimator):
     """Base of the batch classifiers."""
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    _several_outputs = False
     labels_: Classes
 
     def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
@@ -316,7 +301,7 @@ class BatchClassifier(BatchEstimator):
 
     @property
     def classes_(self) -> Array:
-        """The sorted classes; for several labels per row, the column numbers of y."""
+        """The sorted classes."""
         self._check_fitted(AttributeError)
         return self.labels_.classes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
 from typing import Literal
 
@@ -18,8 +18,7 @@ from .designs import solve
 from .filters import Filter, filter_of
 from .kernel_expansion import KernelExpansion
 from .output_kernels import BatchRelation, output_kernel
-from .path import check_folds, held_out
-from .problem import Problem, problem_from
+from .problem import problem_from
 from .target_codes import classes_of
 
 
@@ -35,14 +34,11 @@ class MultitaskKernelClassifier(BatchClassifier):
     kernel, relation, alpha, filter
         See :class:`MultitaskKernelRidge`; the relation is between tasks.
     coding : {"one-vs-all", "simplex"} or array of shape (n_classes, p), default="one-vs-all"
-        The codes of the classes, sorted. Rows with several labels have one output of 0 and 1 for each.
+        The codes of the classes, sorted.
     class_relation : relation, optional
         The relation between outputs, if all rows are of one task: the output kernel of ROS11. By default
         :class:`Independent`, which is one-vs-all. Its tasks are the numbers 0, 1, ... of the outputs: of the classes in
-        sorted order (for one-vs-all), of the columns of the codes, or of y. Two classes have a single output.
-    calibration : int, optional
-        The number of folds. Probabilities are fitted to out-of-fold scores: a sigmoid for two classes and for each
-        label, a softmax for several classes, each with one slope.
+        sorted order (for one-vs-all), or of the columns of the codes. Two classes have a single output.
     risk, solver, dtype, task_column, new_task
         See :class:`MultitaskKernelRidge`.
 
@@ -64,11 +60,9 @@ class MultitaskKernelClassifier(BatchClassifier):
     >>> X, users = rng.normal(size=(150, 2)), rng.integers(3, size=150)
     >>> y = np.array(["left", "middle", "right"])[np.digitize(X[:, 0] + 0.3 * users, [-0.5, 0.9])]
     >>> relation = ct.relations.MixedEffect(omega=0.5)
-    >>> model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.0), relation, alpha=0.1, calibration=5)
+    >>> model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.0), relation, alpha=0.1)
     >>> model.fit(X, y, task=users).predict([[-2.0, 0.0], [2.0, 0.0]], task=[0, 1])
     array(['left', 'right'], dtype='<U6')
-    >>> model.predict_proba([[-2.0, 0.0]], task=[0]).argmax()
-    np.int64(0)
     """
 
     kernel: KernelLike | None = None
@@ -78,32 +72,10 @@ class MultitaskKernelClassifier(BatchClassifier):
     _: KW_ONLY
     coding: str | ArrayLike = "one-vs-all"
     class_relation: BatchRelation | None = None
-    calibration: int | None = None
     risk: Literal["rows", "tasks"] = "rows"
     solver: str = "auto"
 
     expansion_: KernelExpansion = spec.learned()
-    _saved = ("calibrated_",)
-
-    @property
-    def predict_proba(self) -> Callable[..., Array]:
-        """Return the probability of each class, shape (m, n_classes), or of each label if a row may have several.
-
-        The method exists only if ``calibration`` is set, now and when the model was fitted.
-        """
-        if self.calibration is None:
-            raise AttributeError("predict_proba needs calibrated probabilities; set calibration=5 and fit")
-        if self._fitted and "calibrated_" not in self.__dict__:
-            raise AttributeError("calibration was None when the model was fitted: fit again")
-        return self._probabilities
-
-    def _probabilities(self, X: Records, task: Tasks | None = None) -> Array:
-        scores = self.decision_function(X, task)
-        return self.labels_.probabilities(scores, self.calibrated_)
-
-    def _probabilities_of(self, scores: Array) -> Array | None:
-        calibrated = self.calibration is not None and "calibrated_" in self.__dict__
-        return self.labels_.probabilities(scores, self.calibrated_) if calibrated else None
 
     @property
     def tasks_(self) -> list[Hashable]:
@@ -121,17 +93,9 @@ class MultitaskKernelClassifier(BatchClassifier):
         rows = self._training_rows(X, task, shared=self.class_relation is not None)
         if self.class_relation is not None and rows.codes is not None:
             raise ValueError("class_relation is not supported together with task=; leave out one of them")
-        self.labels_, Y, places = classes_of(y, len(rows.points.squares), self.coding)
-        check_folds("calibration", 2 if self.calibration is None else self.calibration, max(len(Y), 2))
+        self.labels_, Y = classes_of(y, len(rows.points.squares), self.coding)
         problem = problem_from(self, rows, Y, tasks, self.risk)
         relation = self.class_relation if problem.codes is None else self.relation
         M = output_kernel(relation, problem.tasks.labels)
-        self.expansion_ = problem.expansion(self._coefficients(problem, M), M)
-        if self.calibration is not None:
-            # scores of training rows are overconfident: the model has fitted their labels
-            outputs = held_out(problem, M, self.calibration, places, self._coefficients)
-            self.calibrated_ = self.labels_.calibrated(self.labels_.scores(outputs), Y, places)
-
-    def _coefficients(self, problem: Problem, M: Array) -> Array:
         used = filter_of(self.filter, self.alpha)
-        return solve(problem.design(M), used, problem.Y, self.solver)
+        self.expansion_ = problem.expansion(solve(problem.design(M), used, problem.Y, self.solver), M)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar, cast
 
@@ -205,21 +205,6 @@ def _refitted(problem: Problem, M: Array, used: Filter, values: list[float], fol
     return missing
 
 
-def held_out(
-    problem: Problem, M: Array, folds: int, strata: Codes, coefficients: Callable[[Problem, Array], Array]
-) -> Array:
-    """Predict each row's outputs by models fitted without its fold.
-
-    The rows of a stratum, such as a class, are dealt out to all folds.
-    """
-    outputs, design = np.empty_like(problem.Y), problem.design(M)
-    dealt = _deal(folds, strata, len(outputs), seed=0)
-    parts = [np.flatnonzero(dealt == fold) for fold in range(folds)]
-    for fold, rest, inner in _splits(problem, parts):
-        outputs[fold] = _predicted(design, problem, fold, rest, coefficients(inner, M))
-    return np.asarray(outputs / problem.row_roots)
-
-
 def _splits(problem: Problem, folds: Sequence[Codes]) -> Iterator[tuple[Codes, Codes, Problem]]:
     """Yield the rows of each fold, the other rows, and the problem of the other rows."""
     for fold in folds:
@@ -288,14 +273,9 @@ def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
     return [np.flatnonzero(codes == name) for name in names]
 
 
-def check_folds(name: str, folds: object, n: int) -> None:
-    """Raise ValueError unless the number of folds is from 2 to n."""
-    spec.Setting(kind="whole", at_least=2, at_most=n, must=f"be a number from 2 to the {n} rows").check(name, folds)
-
-
 def _deal(folds: int, codes: Codes | None, n: int, seed: int) -> Codes:
     """Assign rows to folds: each task's rows in random order, spread evenly."""
-    check_folds("folds", folds, n)
+    spec.Setting(kind="whole", at_least=2, at_most=n, must=f"be a number from 2 to the {n} rows").check("folds", folds)
     order = np.random.default_rng(seed).permutation(n)
     if codes is not None:
         # dealt out task by task, so that every fold has its part of each task with enough rows

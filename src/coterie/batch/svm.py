@@ -25,7 +25,7 @@ class MultitaskSVC(BatchClassifier):
     """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
     For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
-    classes, and rows with several labels, are one machine each against all others.
+    classes are one machine each against all others.
 
     Parameters
     ----------
@@ -82,7 +82,6 @@ class MultitaskSVC(BatchClassifier):
     intercept_: Array = spec.learned()
     support_: Codes = spec.learned()
     _saved = ("intercept_", "support_")
-    _several_outputs = False
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
         return np.asarray(self._values(X, task) + self.intercept_)

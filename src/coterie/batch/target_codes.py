@@ -1,13 +1,8 @@
-"""Outputs as numbers, or as classes with one code each, predicted by the nearest code (ROS11 §6.2).
-
-One slope turns the scores of classes into probabilities. It is fitted on out-of-sample scores. There is no offset:
-regression on codes puts the score of even odds at zero, so that the most probable class is the predicted one.
-"""
+"""Outputs as numbers, or as classes with one code each, predicted by the nearest code (ROS11 §6.2)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +11,7 @@ from numpy.typing import ArrayLike
 from coterie import spec
 from coterie.inputs.tabular import require_labels
 from coterie.numeric.core.checks import require, require_finite, require_shape
-from coterie.types import AnyLabels, Array, Arrays, Flags, Ints, Json, Labels
-
-#: Pulls slopes a little towards 1, so that separable scores have finite probabilities.
-PULL = 1e-3
-#: Bounds of the slope's logarithm: with the steepest a score of 1 still leaves a chance of 2e-9.
-SLOPES = (-7.0, 3.0)
+from coterie.types import AnyLabels, Array, Arrays, Json, Labels
 
 
 class Numbers:
@@ -34,9 +24,6 @@ class Numbers:
     def labels(self, scores: Array) -> Array:
         """Return the predicted numbers, which are the scores."""
         return scores
-
-    def strength(self, scores: Array) -> None:
-        """Return None: a predicted number has no measure of confidence."""
 
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
         """Return R², averaged over outputs."""
@@ -51,35 +38,33 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes as targets, one label or several labels per row.
+    """Classes as targets.
 
     Attributes
     ----------
     classes : ndarray
-        The labels, sorted; the columns of y if rows have several labels.
-    codes : ndarray, shape (n_classes, p), or None
-        The target output of each class; None if rows have several labels (one output per label).
+        The labels, sorted.
+    codes : ndarray, shape (n_classes, p)
+        The target output of each class.
     middle : float
         The midpoint of the target outputs of absent and present labels: 0.5 for 0 and 1, 0 for -1 and +1 (support
         vector machines).
     """
 
     classes: Array
-    codes: Array | None
+    codes: Array
     middle: float = 0.5
 
     @property
     def binary(self) -> bool:
         """True for two classes with one output: the sign of the score is the class."""
-        return self.codes is not None and self.codes.shape == (2, 1)
+        return self.codes.shape == (2, 1)
 
     def scores(self, outputs: Array) -> Array:
-        """⟨f, code⟩ - middle ‖code‖² for each class; f for two classes; f - middle for several labels a row.
+        """⟨f, code⟩ - middle ‖code‖² for each class; f for two classes.
 
         For two classes with other codes than -1 and +1, f is brought to these.
         """
-        if self.codes is None:
-            return outputs - self.middle
         if self.binary:
             negative, positive = self.codes[:, 0].tolist()
             return np.asarray((outputs[:, 0] - (positive + negative) / 2) / ((positive - negative) / 2))
@@ -88,58 +73,17 @@ class Classes:
 
     def labels(self, scores: Array) -> Array:
         """Return the predicted labels: the first class wins ties, and a score of zero is positive."""
-        if self.codes is None:
-            return (scores >= 0).astype(np.int64)
         places = (scores >= 0).astype(np.int64) if self.binary else scores.argmax(axis=1)
         return np.asarray(self.classes[places])
 
-    def strength(self, scores: Array) -> Array:
-        """Return the confidence: |score| for two classes, best minus second for more, the least for several labels."""
-        if self.codes is None:
-            return np.asarray(np.abs(scores).min(axis=1))
-        if self.binary:
-            return scores
-        # partition sorts the two largest to the end, ascending
-        second, first = np.partition(scores, -2, axis=1)[:, -2:].T
-        return np.asarray(first - second)
-
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
-        """Return the share of records with all labels predicted correctly."""
-        right = predicted == np.asarray(y)
+        """Return the share of records predicted correctly."""
         weights = None if weights is None else np.asarray(weights, np.float64)
-        return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=weights))
-
-    def calibrated(self, scores: Array, Y: Array, places: Ints) -> Array:
-        """Fit the slopes of :meth:`probabilities`: one, or one per label if rows have several labels.
-
-        Parameters
-        ----------
-        scores : ndarray
-            Scores of rows that were not learned from.
-        Y : ndarray, shape (n, p)
-            Their outputs.
-        places : ndarray of int64, shape (n,)
-            The class of each.
-        """
-        if self.codes is None:
-            return np.array([sigmoid(s, outputs > 0.5) for s, outputs in zip(scores.T, Y.T, strict=True)])
-        return np.array([sigmoid(scores, places == 1) if self.binary else softmax(scores, places)])
-
-    def probabilities(self, scores: Array, slopes: Array) -> Array:
-        """The probability of each class, shape (n, n_classes), or of each label if a row may have several."""
-        from scipy import special
-
-        if self.codes is None:
-            return np.column_stack([_sigmoid(s, slope) for s, slope in zip(scores.T, slopes, strict=True)])
-        if not self.binary:
-            return np.asarray(special.softmax(slopes[0] * scores, axis=1))
-        positive = _sigmoid(scores, slopes[0])
-        return np.column_stack([1 - positive, positive])
+        return float(np.average(predicted == np.asarray(y), weights=weights))
 
     def dump(self) -> tuple[Json, Arrays]:
         """Return classes and codes as JSON data and named arrays."""
-        arrays = {} if self.codes is None else {"codes of classes": self.codes}
-        return {"labels": self.classes, "middle": self.middle}, arrays
+        return {"labels": self.classes, "middle": self.middle}, {"codes of classes": self.codes}
 
     @classmethod
     def restored(cls, data: Json, arrays: Arrays, outputs: int) -> Classes:
@@ -150,17 +94,16 @@ class Classes:
         ValueError
             If there is not one code per class, or not one number of each code an output.
         """
-        classes, codes, middle = data["labels"], arrays.get("codes of classes"), data["middle"]
+        classes, codes, middle = data["labels"], arrays["codes of classes"], data["middle"]
         require(isinstance(classes, np.ndarray), "the classes are not an array")
         classes = classes if classes.dtype != object else np.array(spec.labels_of(classes.tolist()))
-        require_shape("classes", classes, outputs if codes is None else None)
+        require_shape("classes", classes, None)
         require(type(middle) in (int, float) and math.isfinite(middle), f"the middle of outputs is {middle!r}")
-        if codes is not None:
-            require(codes.dtype in (np.float32, np.float64), f"codes of classes are {codes.dtype}")
-            require_shape("codes of classes", codes, len(classes), outputs)
-            require_finite("codes of classes", codes)
-            distinct = len(np.unique(codes, axis=0)) == len(classes) >= 2
-            require(distinct, f"the codes of {len(classes)} classes are not different ones of two or more")
+        require(codes.dtype in (np.float32, np.float64), f"codes of classes are {codes.dtype}")
+        require_shape("codes of classes", codes, len(classes), outputs)
+        require_finite("codes of classes", codes)
+        distinct = len(np.unique(codes, axis=0)) == len(classes) >= 2
+        require(distinct, f"the codes of {len(classes)} classes are not different ones of two or more")
         return cls(classes, codes, middle)
 
 
@@ -190,8 +133,8 @@ def numbers(y: Labels, n: int, name: str = "y") -> Array:
     return np.asarray(array)
 
 
-def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-vs-all") -> tuple[Classes, Array, Array]:
-    """Return the classes of y, the outputs to learn, shape (n, p), and each row's class (the first of several labels).
+def classes_of(y: Labels, n: int, coding: str | ArrayLike = "one-vs-all") -> tuple[Classes, Array]:
+    """Return the classes of y, and the outputs to learn, shape (n, p).
 
     Raises
     ------
@@ -200,30 +143,25 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
         rows.
     """
     from sklearn.utils import check_array, column_or_1d
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.multiclass import check_classification_targets
 
     values = plain(y)
     require_labels(values)
     check_array(values, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(values)
-    if type_of_target(values) == "multilabel-indicator":
-        Y = check_array(values, accept_sparse=False, input_name="y", dtype=np.float64)
-        result = Classes(np.arange(Y.shape[1]), None), Y, Y.argmax(axis=1)
-    else:
-        classes, places = np.unique(column_or_1d(values, warn=True), return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y must have two classes, got only one class: {classes.tolist()[0]!r}")
-        spec.check_labels(classes if classes.dtype.kind in "mM" else classes.tolist(), "label")
-        codes = codes_of(coding, len(classes))
-        result = Classes(classes, codes), codes[places], places
-    if n is not None and len(result[1]) != n:
-        raise ValueError(f"y must have one label per record: got {len(result[1])} for {n} records")
-    return result
+    classes, places = np.unique(column_or_1d(values, warn=True), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must have two classes, got only one class: {classes.tolist()[0]!r}")
+    spec.check_labels(classes if classes.dtype.kind in "mM" else classes.tolist(), "label")
+    codes = codes_of(coding, len(classes))
+    if len(places) != n:
+        raise ValueError(f"y must have one label per record: got {len(places)} for {n} records")
+    return Classes(classes, codes), codes[places]
 
 
 def signs_of(y: Labels, n: int) -> tuple[Classes, Array]:
     """Return the classes of y and one column of +1 or -1 per class; one column for two classes."""
-    labels, Y, _ = classes_of(y, n)
+    labels, Y = classes_of(y, n)
     return Classes(labels.classes, labels.codes, middle=0.0), np.where(Y > 0.5, 1.0, -1.0)
 
 
@@ -273,43 +211,3 @@ def _given(coding: ArrayLike, n_classes: int) -> Array:
     if len(np.unique(codes, axis=0)) < n_classes:
         raise ValueError("coding gives two classes the same code")
     return codes
-
-
-def sigmoid(scores: Array, positive: Flags) -> float:
-    """Fit the slope a of the probability 1 / (1 + exp(-a score)) with the least log loss (Platt 1999, without offset).
-
-    As in Platt's paper, targets are (m + 1)/(m + 2) and 1/(m + 2) for m rows of a label, instead of 1 and 0.
-    """
-    ups, downs = int(positive.sum()), int((~positive).sum())
-    # Laplace's rule: separable scores would else drive the slope to infinity
-    target = np.where(positive, (ups + 1) / (ups + 2), 1 / (downs + 2))
-    return _least(lambda a: float(np.mean(np.logaddexp(0.0, a * scores) - target * a * scores)))
-
-
-def softmax(scores: Array, places: Ints) -> float:
-    """Fit the slope a of the probabilities ∝ exp(a score_c) with the least log loss."""
-    true = scores[np.arange(len(scores)), places]
-
-    def loss(a: float) -> float:
-        z = a * (scores - true[:, None])
-        # the largest exponent is taken out, so that exp cannot overflow
-        top = z.max(axis=1)
-        return float(np.mean(top + np.log(np.exp(z - top[:, None]).sum(axis=1))))
-
-    return _least(loss)
-
-
-def _least(loss: Callable[[float], float]) -> float:
-    """Minimise a loss over slopes, on a logarithmic scale."""
-    from scipy.optimize import minimize_scalar
-
-    def pulled(log: float) -> float:
-        # a prior on the logarithm: slopes are positive, and a factor of 2 counts the same up and down
-        return loss(float(np.exp(log))) + PULL * log**2
-
-    result = minimize_scalar(pulled, bounds=SLOPES, method="bounded", options={"xatol": 1e-8})
-    return float(np.exp(result.x))
-
-
-def _sigmoid(scores: Array, slope: float) -> Array:
-    return np.asarray(np.exp(-np.logaddexp(0.0, -slope * scores)))

@@ -72,7 +72,7 @@ def ask(model: Model, files: Files, options: AskOptions) -> None:
     from coterie.io.readers import detect_format, read
     from coterie.io.sources import STDIN, find_paths
 
-    from .models import load_online
+    from .models import load_model
     from .outputs import OutputWriter, open_output, require_outputs
     from .printing import paragraph, print_lines, print_result
 
@@ -83,7 +83,7 @@ def ask(model: Model, files: Files, options: AskOptions) -> None:
         raise UsageError("standard input is not supported, because records are read twice: write them to a file")
     formats = {path: detect_format(path, options.format) for path in paths}
     _require_suffix(output, formats)
-    trained = load_online(model)
+    trained = load_model(model)
     selective = _add_query_strategy(trained, options)
     reader = read(
         files,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .failures import UsageError, print_message
-from .models import load_online
+from .models import load_model
 from .options import (
     DELAY,
     LEARNING,
@@ -169,7 +169,7 @@ def _continue_learning(
     from coterie.estimators.selective import base_model
     from coterie.evaluation.learning import TOGETHER, NothingLeftError, continue_learning
 
-    model = load_online(path)
+    model = load_model(path)
     _set_new_task(model, options.new_task)
     run.options["new_task"] = options.new_task
     saved = model if asking is None else learning.parse_learner(asking, model).make()

@@ -11,7 +11,6 @@ from .failures import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from coterie.batch.base import BatchEstimator
     from coterie.estimators.estimator import OnlineEstimator
     from coterie.types import Estimator
 
@@ -33,9 +32,9 @@ def load_any(path: Path) -> Estimator:
     return load(path)
 
 
-def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
+def load_model(path: Path) -> OnlineEstimator:
     """Load a model that learned from files; raise InputError for another one."""
-    model: OnlineEstimator | BatchEstimator = load_any(path)
+    model: OnlineEstimator = load_any(path)
     if hasattr(model, "n_rewards_"):
         raise InputError(
             "contains a bandit, which does not predict labels; use coterie serve MODEL to choose actions, or coterie "
@@ -44,16 +43,6 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
         )
     if not hasattr(model, "encoder_"):  # an attribute of fitted estimators, by scikit-learn's convention
         raise InputError("this model did not learn from a file and cannot read one", str(path))
-    return model
-
-
-def load_online(path: Path) -> OnlineEstimator:
-    """Load a model that learned from files and can continue; raise UsageError for a batch model."""
-    from coterie.batch.base import BatchEstimator
-
-    model = load_model(path)
-    if isinstance(model, BatchEstimator):
-        raise UsageError(f"{path} contains a batch model ({type(model).__name__}), which cannot continue learning")
     return model
 
 
