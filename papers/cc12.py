@@ -152,7 +152,7 @@ def f_measure(model: MultitaskKernelPerceptron, held: MailStream) -> float:
     """The F-measure of one pass in %, every record predicted before it is learned."""
     known = distinct_labels(held.task)[0]  # the paper's matrix is that of all tasks, from the start
     trace = progressive_validation(model, held.X, held.y, task=held.task, tasks=known)
-    return 100 * evaluate(trace).micro["f1"]
+    return 100 * evaluate(trace)["f1"]
 
 
 def in_print(name: str, algorithm: str, graph: str, fraction: float) -> float:

@@ -49,7 +49,7 @@ def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
 def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
     result = run_json("demo", "-q", "--report", tmp_path / "r.html")
     assert (result["examples"], result["tasks"]) == (327346, 104)
-    error = {name: scores["micro"]["error_rate"] for name, scores in result["learners"].items()}
+    error = {name: scores["measures"]["error_rate"] for name, scores in result["learners"].items()}
     assert error["together"] < error["pooled"] < error["independent"] < error["constant"]
     assert result["verdict"]["overall"]["low"] > 0.005
     assert len(result["verdict"]["helped"]) > 80

@@ -54,8 +54,8 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert (result["command"], result["examples"], result["tasks"], result["learner"]) == ("learn", 300, 5, "together")
     assert list(result["learners"]) == LEARNERS
     together = result["learners"]["together"]
-    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels", "gain_over"}
-    assert set(together["micro"]) == {"error_rate", "f1", "auc", "log_loss"}
+    assert set(together) == {"measures", "seconds", "examples_per_second", "labels", "gain_over"}
+    assert set(together["measures"]) == {"error_rate", "f1", "auc", "log_loss"}
     assert set(result["verdict"]) == {
         "confidence", "against", "loss", "average", "sizes", "overall", "constant", "constant_error", "base_rate", "tasks",
         "unclear", "helped", "hurt",
@@ -66,7 +66,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert result["parameters"]["together"] == repr(ct.load(model))
     reader = read(clicks, task="user", label="click", scale="auto")
     trace = ct.progressive_validation(LearnerExpression(None).make(), reader)
-    assert together["micro"]["error_rate"] == trace.error
+    assert together["measures"]["error_rate"] == trace.error
 
 
 def test_the_model_is_the_librarys(clicks, tmp_path):
@@ -84,7 +84,7 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
     comparison = ct.compare(ct.AdaptiveSharingClassifier(), reader)
     result = run_json("learn", clicks, *WHO)["learners"]
     for mine, theirs in zip(comparison.models, LEARNERS[:-2], strict=True):
-        assert comparison.traces[mine].error == result[theirs]["micro"]["error_rate"]
+        assert comparison.traces[mine].error == result[theirs]["measures"]["error_rate"]
         assert repr(comparison.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
     assert comparison.traces["AdaptiveSharingClassifier"].error == trace.error
     with pytest.raises(ValueError, match="a block of a reader includes labels, tasks and weights"):
@@ -266,6 +266,6 @@ def test_a_bounded_model_forgets_and_those_beside_it_and_its_report_do_not(come_
     assert ct.load("m.coterie").tasks_ == ["u6", "u7", "u8"]
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
     for name in ("independent", "pooled"):
-        assert bounded["learners"][name]["micro"] == free["learners"][name]["micro"]
+        assert bounded["learners"][name]["measures"] == free["learners"][name]["measures"]
         assert "max_tasks" not in bounded["parameters"][name]
     assert "max_tasks=3" in bounded["parameters"]["together"]

@@ -75,7 +75,7 @@ def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> Non
     assert np.array_equal(scores(whole, frame), wanted)
     assert np.array_equal(scores(parts, frame), wanted)
     compared = ["learn", path, *named, "--learner", "AdaptiveSharingClassifier()"]
-    losses = [run_json(*compared, *more)["learners"]["together"]["micro"] for more in ([], ["--log", "amount"])]
+    losses = [run_json(*compared, *more)["learners"]["together"]["measures"] for more in ([], ["--log", "amount"])]
     assert losses[0]["log_loss"] != losses[1]["log_loss"]
     message = refused("learn", path, "--from", tmp_path / "1.coterie", "--log", "amount")
     assert message.startswith("--log is not supported with --from: the model reads as it first did")

@@ -100,7 +100,7 @@ def test_probabilities_are_normalised_and_calibrated():
         inside = (best > low) & (best <= high)
         assert abs((model.predict(x, task) == y)[inside].mean() - best[inside].mean()) < 0.15
     assert np.isnan(trace.probability).sum() == 0
-    assert measure(trace).micro["log_loss"] < np.log(4)
+    assert measure(trace)["log_loss"] < np.log(4)
     with pytest.raises(AttributeError, match="no probabilities"):
         ct.OneVsRest(ct.MultitaskPerceptron()).fit(x, y).predict_proba(x)
 

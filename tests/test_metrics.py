@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score, log_loss, roc_auc_score
 import coterie as ct
 import samples
 from coterie.evaluation.metrics import calibration_curve, error_curve, evaluate
-from coterie.evaluation.trace import Trace
+from coterie.evaluation.trace import Trace, mean_class_f1
 from reference import metrics as reference
 
 MEASURES = ("error", "f1", "auc", "log_loss")
@@ -16,15 +16,15 @@ chances = st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0, float("nan")])
 rounds = st.tuples(st.integers(0, 4), st.booleans(), st.integers(-3, 3), chances)
 
 
-def expected(trace, chosen):
-    """Every measure over the chosen rounds, from the definitions."""
-    positive = (trace.label[chosen] == trace.classes[1]).tolist()
-    predicted = (trace.prediction[chosen] == trace.classes[1]).tolist()
+def expected(trace):
+    """Every measure, from the definitions."""
+    positive = (trace.label == trace.classes[1]).tolist()
+    predicted = (trace.prediction == trace.classes[1]).tolist()
     return {
-        "error": reference.error(trace.wrong[chosen].tolist()),
+        "error": reference.error(trace.wrong.tolist()),
         "f1": reference.f1(positive, predicted),
-        "auc": reference.auc(positive, trace.margin[chosen].tolist()),
-        "log_loss": reference.log_loss(positive, trace.probability[chosen].tolist()),
+        "auc": reference.auc(positive, trace.margin.tolist()),
+        "log_loss": reference.log_loss(positive, trace.probability.tolist()),
     }
 
 
@@ -39,38 +39,36 @@ def test_equal_to_the_definitions(drawn):
     task, positive, margin, probability = map(np.array, columns)
     columns = np.asarray(margin, float), np.asarray(positive, bool), np.asarray(task, np.int64)
     trace = samples.trace(*columns, range(5), probability=np.asarray(probability, float))
-    metrics = evaluate(trace)
-    per_task = [expected(trace, trace.task == i) for i in range(5)]
-    micro = expected(trace, np.ones(trace.n, bool))
+    metrics, wanted = evaluate(trace), expected(trace)
     for name in MEASURES:
-        for i in range(5):
-            exactly(metrics.per_task[name][i], per_task[i][name])
-        exactly(metrics.micro[name], micro[name])
-        mean, defined = reference.macro([values[name] for values in per_task])
-        exactly(metrics.macro[name], mean)
-        assert metrics.defined[name] == defined
-    assert metrics.counts.tolist() == [int((trace.task == i).sum()) for i in range(5)]
+        exactly(metrics[name], wanted[name])
 
 
 def test_equal_to_scikit_learn():
     trace = samples.comparison(n=3000, n_tasks=7).traces["half-shared"]
-    metrics = evaluate(trace)
-    for i in range(7):
-        mine = trace.task == i
-        label, margin = trace.label[mine], trace.margin[mine]
-        assert metrics.per_task["f1"][i] == pytest.approx(f1_score(label, trace.prediction[mine], pos_label="yes"))
-        assert metrics.per_task["auc"][i] == pytest.approx(roc_auc_score(label == "yes", margin))
-        assert metrics.per_task["log_loss"][i] == pytest.approx(log_loss(label == "yes", trace.probability[mine]))
-    assert metrics.micro["auc"] == pytest.approx(roc_auc_score(trace.label == "yes", trace.margin))
-    assert metrics.micro["error"] == trace.error
+    metrics, positive = evaluate(trace), trace.label == "yes"
+    assert metrics["f1"] == pytest.approx(f1_score(trace.label, trace.prediction, pos_label="yes"))
+    assert metrics["auc"] == pytest.approx(roc_auc_score(positive, trace.margin))
+    assert metrics["log_loss"] == pytest.approx(log_loss(positive, trace.probability))
+    assert metrics["error"] == trace.error
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_f1_of_many_classes_is_scikit_learns(n_classes):
+    rng = np.random.default_rng(n_classes)
+    labels, predictions = rng.integers(n_classes, size=(2, 60)).astype(object)
+    assert mean_class_f1(labels, predictions) == pytest.approx(
+        f1_score(labels.astype(int), predictions.astype(int), average="macro")
+    )
+    predictions[:5] = None  # which are of no class
+    known = np.where(predictions == None, n_classes, predictions).astype(int)  # noqa: E711
+    wanted = f1_score(labels.astype(int), known, average="macro", labels=range(n_classes))
+    assert mean_class_f1(labels, predictions) == pytest.approx(wanted)
 
 
 def test_without_probabilities_there_is_no_log_loss():
     trace = samples.comparison(n=200).traces["pooled"]
-    metrics = evaluate(trace)
-    assert np.isnan(metrics.micro["log_loss"])
-    assert metrics.defined["log_loss"] == 0
-    assert metrics.to_json()["macro"]["log_loss"] is None
+    assert np.isnan(evaluate(trace)["log_loss"])
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 30), st.sampled_from(["even", "log"]))
@@ -121,21 +119,17 @@ def decided(n=400, seed=0, weight=None):
 def test_errors_count_by_weight():
     weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 400)
     trace = decided(weight=weight)
-    metrics = evaluate(trace)
-    assert trace.error == pytest.approx(np.average(trace.wrong, weights=weight))
-    assert metrics.micro["error"] == pytest.approx(trace.error)
-    mine = trace.task == 1
-    assert metrics.per_task["error"][1] == pytest.approx(np.average(trace.wrong[mine], weights=weight[mine]))
-    assert evaluate(decided()).micro["error"] == evaluate(decided(weight=np.ones(400))).micro["error"]
+    assert trace.error == evaluate(trace)["error"] == pytest.approx(np.average(trace.wrong, weights=weight))
+    assert decided().error == pytest.approx(decided(weight=np.ones(400)).error, rel=1e-15)
     assert np.isnan(decided(weight=np.zeros(400)).error)
 
 
 def test_a_stream_with_one_label_has_an_error_and_a_log_loss():
     X, task = np.random.default_rng(0).normal(size=(40, 2)), ["ann", "bob"] * 20
     trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, ["no"] * 40, task=task)
-    assert evaluate(trace).micro["error"] == 0.0
-    assert 0.0 < evaluate(trace).micro["log_loss"] < 0.3
-    assert np.isnan(evaluate(trace).micro["auc"])
+    assert evaluate(trace)["error"] == 0.0
+    assert 0.0 < evaluate(trace)["log_loss"] < 0.3
+    assert np.isnan(evaluate(trace)["auc"])
     assert len(calibration_curve(trace).rounds) == 0
     compared = ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, ["no"] * 40, task=task)
     assert compared.verdict().sentence()

@@ -47,12 +47,6 @@ def log_loss(positive: Sequence[bool], probability: Sequence[float]) -> float:
     return total / n if n else NAN
 
 
-def macro(values: Sequence[float]) -> tuple[float, int]:
-    """Mean over the tasks where the measure has a meaning, and how many those are."""
-    known = [value for value in values if not math.isnan(value)]
-    return (sum(known) / len(known) if known else NAN), len(known)
-
-
 def cumulative_error(mistakes: Sequence[bool], rounds: int) -> float:
     """Error over the first ``rounds`` rounds."""
     return error(mistakes[:rounds])

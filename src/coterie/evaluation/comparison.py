@@ -125,11 +125,11 @@ class Comparison:
     def __repr__(self) -> str:
         """Return the table of learners."""
         metrics = {name: evaluate(trace) for name, trace in self.traces.items()}
-        measures = measures_with_values(metrics.values())
-        words = next(iter(metrics.values())).words
+        words = next(iter(self.traces.values())).words
+        measures = measures_with_values(words, metrics.values())
         heads = ["learner", words.error, *(head for head, _, _ in measures)]
         rows = [
-            [name, words.value(learner.micro["error"], 2), *format_measures(learner, measures)]
+            [name, words.value(learner["error"], 2), *format_measures(learner, measures)]
             for name, learner in metrics.items()
         ]
         return "\n".join(table(heads, rows))

@@ -9,27 +9,23 @@ The positive class is the second of the trace's two classes. For one set of roun
 * log loss = mean of -log(probability given to the label), probabilities clipped to [eps, 1 - eps] as scikit-learn does.
 
 A measure is nan where it has no meaning: no rounds, AUC with one class only, F1 where neither labels nor
-predictions are ever positive, log loss without probabilities. *Micro* pools all rounds; *macro* is the plain mean over
-the tasks on which the measure has a meaning.
+predictions are ever positive, log loss without probabilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from coterie.types import Flags, Json
+from coterie.types import Flags
 from coterie.wording import NONE
 
-from .costs import RATES, CostWords, Measure
-from .trace import Trace, ratio
+from .costs import CostWords, Measure
+from .trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from coterie.types import Floats, Ints
 
 
@@ -37,56 +33,15 @@ if TYPE_CHECKING:
 _FIRST = 30
 
 
-@dataclass(frozen=True)
-class Metrics:
-    """All metrics, per task and over all tasks.
-
-    Attributes
-    ----------
-    tasks : tuple
-        The K task labels; entry i of every array belongs to ``tasks[i]``.
-    counts : ndarray of int64, shape (K,)
-        Rounds of each task.
-    per_task : dict of str to ndarray, shape (K,)
-        ``"error"``, ``"f1"``, ``"auc"``, ``"log_loss"`` of each task, nan where it has no meaning.
-    micro : dict of str to float
-        Each measure over all rounds pooled.
-    macro : dict of str to float
-        Each measure's mean over the tasks on which it has a meaning.
-    defined : dict of str to int
-        The number of these tasks, for each measure.
-    words : CostWords
-        The names and formats of the measures.
-    """
-
-    tasks: tuple[Hashable, ...] = field(repr=False)
-    counts: Ints = field(repr=False)
-    per_task: dict[str, Floats] = field(repr=False)
-    micro: dict[str, float]
-    macro: dict[str, float]
-    defined: dict[str, int]
-    words: CostWords = field(default=RATES, repr=False)
-
-    def to_json(self) -> Json:
-        """Return micro and macro values for JSON, None for an undefined metric; O(1)."""
-        values: dict[str, Mapping[str, float]] = {
-            "micro": self.micro,
-            "macro": self.macro,
-            "tasks_defined": self.defined,
-        }
-        return {name: self.words.for_json(numbers) for name, numbers in values.items()}
-
-
-def measures_with_values(metrics: Iterable[Metrics]) -> list[Measure]:
+def measures_with_values(words: CostWords, learners: Iterable[Mapping[str, float]]) -> list[Measure]:
     """Return the metrics to show in addition to the error: log loss only if a learner has probabilities."""
-    learners = list(metrics)
-    has_losses = any(learner.defined.get("log_loss") for learner in learners)
-    return [measure for measure in learners[0].words.measures if measure[1] != "log_loss" or has_losses]
+    has_losses = any(not np.isnan(metrics.get("log_loss", np.nan)) for metrics in learners)
+    return [measure for measure in words.measures if measure[1] != "log_loss" or has_losses]
 
 
-def format_measures(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
+def format_measures(metrics: Mapping[str, float], measures: Iterable[Measure]) -> list[str]:
     """Format metrics over all rounds, with a dash for undefined ones."""
-    values = ((metrics.micro[name], form) for _, name, form in measures)
+    values = ((metrics[name], form) for _, name, form in measures)
     return [NONE if value != value else format(value, form) for value, form in values]
 
 
@@ -127,50 +82,29 @@ class CalibrationCurve(NamedTuple):
     rounds: Ints
 
 
-def evaluate(trace: Trace) -> Metrics:
-    """Compute all metrics of a trace, per task, macro and micro.
+def evaluate(trace: Trace) -> dict[str, float]:
+    """Compute ``"error"``, ``"f1"``, ``"auc"`` and ``"log_loss"`` of a trace, or ``"error"``, ``"rmse"`` and ``"r2"``.
 
     Parameters
     ----------
     trace : Trace
-        n rounds over K tasks, as `progressive_validation` returns them.
+        n rounds, as `progressive_validation` returns them.
 
     Returns
     -------
-    Metrics
-        In O(n log n + K) time, four sorts of n entries.
+    dict of str to float
+        In O(n log n) time; nan where a measure has no meaning.
 
     Examples
     --------
     >>> labels, margin = np.array(["no", "yes", "yes", "no"]), np.array([-1.0, 2.0, -0.5, -2.0])
     >>> wrong, prediction = np.array([False, False, True, False]), np.array(["no", "yes", "no", "no"])
     >>> task, tasks, classes = np.array([0, 0, 1, 1]), ("ann", "bob"), np.array(["no", "yes"])
-    >>> trace = Trace(margin, prediction, wrong, wrong, ~wrong, labels, task, tasks, classes)
-    >>> metrics = evaluate(trace)
-    >>> metrics.per_task["error"], metrics.micro["error"]
-    (array([0. , 0.5]), 0.25)
-    >>> metrics.micro["auc"], round(metrics.macro["f1"], 2), metrics.defined["log_loss"]
-    (1.0, 0.5, 0)
+    >>> metrics = evaluate(Trace(margin, prediction, wrong, wrong, ~wrong, labels, task, tasks, classes))
+    >>> metrics["error"], metrics["auc"], round(metrics["f1"], 2)
+    (0.25, 1.0, 0.67)
     """
-    n_tasks = len(trace.tasks)
-    per_task = _measured_by(trace, trace.task, n_tasks)
-    pooled = _measured_by(trace, np.zeros_like(trace.task), 1)
-    return Metrics(
-        tasks=tuple(trace.tasks),
-        counts=np.bincount(trace.task, minlength=n_tasks),
-        per_task=per_task,
-        micro={name: float(values[0]) for name, values in pooled.items()},
-        macro={name: _mean(values) for name, values in per_task.items()},
-        defined={name: int(np.isfinite(values).sum()) for name, values in per_task.items()},
-        words=trace.words,
-    )
-
-
-def _measured_by(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    """Compute all metrics for any assignment of rounds to tasks."""
-    cost = trace.costs if trace.weight is None else trace.weight * trace.costs
-    error = ratio(np.bincount(task, cost, n_tasks), np.bincount(task, trace.weight, n_tasks))
-    return {"error": error} | trace.measure(task, n_tasks)
+    return {"error": trace.error, **trace.measures()}
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"] = "even") -> ErrorCurve:
@@ -243,11 +177,6 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
     predicted, observed = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
     return CalibrationCurve(predicted, observed, np.array([len(part) for part in parts], np.int64))
-
-
-def _mean(values: Floats) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else float("nan")
 
 
 def _at_least_one(name: str, value: int) -> int:

@@ -13,7 +13,7 @@ from coterie.wording import NONE, counted, none_for_nan, percent, spoken
 from .baselines import CONSTANT
 from .comparison import asked_for, baselines_among
 from .costs import RATES
-from .metrics import Metrics, evaluate, format_measures, measures_with_values
+from .metrics import evaluate, format_measures, measures_with_values
 from .stream_model import goes_on, stream_model_of
 from .verdict import ERRS_LESS, Sums, Verdict, conclusion, reserve, shown_gain, tasks_called
 
@@ -32,8 +32,8 @@ class Summary:
         The learners.
     learner : str
         The learner that the summary is about.
-    metrics : dict of str to Metrics
-        The metrics of each learner and of the ``"constant"``, by name.
+    metrics : dict of str to dict of str to float
+        The metrics of each learner and of the ``"constant"``, by name, see :func:`coterie.evaluation.metrics.evaluate`.
     against : dict of str to Verdict
         The verdicts on ``learner`` against each of the others and the constant; empty if ``"independent"`` did not run.
     best : str
@@ -42,7 +42,7 @@ class Summary:
 
     comparison: Comparison
     learner: str
-    metrics: dict[str, Metrics]
+    metrics: dict[str, dict[str, float]]
     against: dict[str, Verdict]
     best: str
 
@@ -70,12 +70,12 @@ class Summary:
     @property
     def examples(self) -> int:
         """The number of records."""
-        return int(self.metrics[self.learner].counts.sum())
+        return self.trace.n
 
     @property
     def tasks(self) -> int:
         """The number of tasks."""
-        return len(self.metrics[self.learner].tasks)
+        return len(self.trace.tasks)
 
     @property
     def verdict(self) -> Verdict:
@@ -92,10 +92,9 @@ class Summary:
     def sentences(self) -> list[str]:
         """The headline and the remarks on it."""
         if not self.against:
-            metrics = self.metrics[self.learner]
-            error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
-            constant = self.metrics.get(CONSTANT)
-            guess = f"; a constant guess has {metrics.words.value(constant.micro['error'])}" if constant else ""
+            words, constant = self.trace.words, self.metrics.get(CONSTANT)
+            error = f"{words.value(self.metrics[self.learner]['error'])} {words.error}"
+            guess = f"; a constant guess has {words.value(constant['error'])}" if constant else ""
             return [f"{error} over {self.stream}{guess}. No baselines ran.", *self._asked]
         headline, remarks = conclusion(self.against[self.best], self.verdict)
         return [headline, *remarks, *self._asked]
@@ -117,23 +116,23 @@ class Summary:
     @property
     def errors(self) -> list[list[str]]:
         """The learners by their errors: names in sentences, errors, and remarks."""
-        words, key = self.metrics[self.learner].words, self.measure[1]
-        names = sorted(self.against, key=lambda name: self.metrics[name].micro[key])
+        words, key = self.trace.words, self.measure[1]
+        names = sorted(self.against, key=lambda name: self.metrics[name][key])
         return [
-            [self._learner_in_words(name), words.value(self.metrics[name].micro[key]), self._remark_on(name)]
+            [self._learner_in_words(name), words.value(self.metrics[name][key]), self._remark_on(name)]
             for name in (self.learner, *names)
         ]
 
     @property
     def measure(self) -> tuple[str, str]:
         """The column head and the name of the metric in :attr:`errors`: RMSE for numbers."""
-        words = self.metrics[self.learner].words
+        words = self.trace.words
         return ("errors", "error") if words is RATES else words.measures[0][:2]
 
     def _learner_in_words(self, name: str) -> str:
         """Return the name of a learner for a sentence; the constant is named by its last prediction."""
         last: Any = self.comparison.traces[CONSTANT].prediction[-1:] if name == CONSTANT else []
-        if len(last) and self.metrics[name].words is RATES and np.ndim(last[0]) == 0:
+        if len(last) and self.trace.words is RATES and np.ndim(last[0]) == 0:
             return f'always "{last[0]}"'
         return name if name == "together" else spoken(name)
 
@@ -145,7 +144,7 @@ class Summary:
         # both are true if losses by task and errors over all rounds differ in sign, each beyond chance
         if verdict.better == verdict.worse:
             return "(errors and losses disagree)" if verdict.better else "(no clear difference)"
-        ours, theirs = (self.metrics[learner].micro[self.measure[1]] for learner in (self.learner, name))
+        ours, theirs = (self.metrics[learner][self.measure[1]] for learner in (self.learner, name))
         if verdict.loss is not verdict.words and (theirs <= ours if verdict.better else theirs >= ours):
             is_clear = verdict.average.low > 0 or verdict.average.high < 0
             measure = f"mean {verdict.loss.error} of a task" if is_clear else verdict.words.error
@@ -174,13 +173,14 @@ class Summary:
     @property
     def learner_table(self) -> tuple[list[str], list[list[str]]]:
         """The learners with their errors, measures, labels, gains and speeds: heads and rows of a table."""
-        measures, words = measures_with_values(self.metrics.values()), self.metrics[self.learner].words
+        words = self.trace.words
+        measures = measures_with_values(words, self.metrics.values())
         heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if self.asks else [])]
         if self.against:
             heads += [f"{self.learner}: {self.verdict.loss.gain}", self.verdict.level, "helps", "hurts"]
         rows = []
         for name, metrics in self.metrics.items():
-            row = [name, words.value(metrics.micro["error"], 2), *format_measures(metrics, measures)]
+            row = [name, words.value(metrics["error"], 2), *format_measures(metrics, measures)]
             row += [f"{self.labels[name]:,}"] if self.asks else []
             verdict, speed = self.against.get(name), self.examples_a_second(name)
             if verdict is not None:
@@ -227,7 +227,8 @@ class Summary:
     def _learner_to_json(self, name: str) -> Json:
         speed = {"seconds": self.comparison.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
         gain = self.against[name].to_json()["average"] if name in self.against else None
-        return self.metrics[name].to_json() | speed | {"labels": self.labels[name], "gain_over": gain}
+        measures = self.trace.words.for_json(self.metrics[name])
+        return {"measures": measures} | speed | {"labels": self.labels[name], "gain_over": gain}
 
 
 def summarize(comparison: Comparison, learner: str | None = None) -> Summary:

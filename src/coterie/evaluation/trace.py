@@ -170,15 +170,12 @@ class Trace:
             return BaseRate(None, float("nan"))
         return BaseRate(self.classes[-1:].tolist()[0], float(np.mean(self.label == self.classes[-1])))
 
-    def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
-        """Compute further metrics for each task, by any assignment of rounds; O(n log n)."""
+    def measures(self) -> dict[str, float]:
+        """Compute further metrics over all rounds; O(n log n)."""
         positive = np.asarray(self.label == self.classes[-1:], np.bool_)  # there may be one class, or none
         predicted = np.asarray(self.prediction == self.classes[-1:], np.bool_)
-        return {
-            "f1": f1(positive, predicted, task, n_tasks),
-            "auc": auc(positive, self.margin, task, n_tasks),
-            "log_loss": mean_loss(self.losses, task, n_tasks),
-        }
+        f1 = _share(2 * int(np.sum(positive & predicted)), int(positive.sum() + predicted.sum()))
+        return {"f1": f1, "auc": auc(positive, self.margin), "log_loss": mean_loss(self.losses)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
         """Sum up the noise of the gains over another trace, divided by ``scale``, if both have losses."""
@@ -248,10 +245,10 @@ class ManyClassTrace(Trace):
         label, count = Counter(_objects(self.label).tolist()).most_common(1)[0] if self.n else (None, np.nan)
         return BaseRate(label, count / max(self.n, 1))
 
-    def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
-        """Compute F1 and the log loss for each task; there is no AUC."""
-        score = mean_class_f1(_objects(self.label), _objects(self.prediction), task, n_tasks)
-        return {"f1": score, "auc": np.full(n_tasks, np.nan), "log_loss": mean_loss(self.losses, task, n_tasks)}
+    def measures(self) -> dict[str, float]:
+        """Compute F1 and the log loss over all rounds; there is no AUC."""
+        score = mean_class_f1(_objects(self.label), _objects(self.prediction))
+        return {"f1": score, "auc": float("nan"), "log_loss": mean_loss(self.losses)}
 
     def gain_noise(self, against: Trace, gain: Floats, scale: float) -> Noise:
         """Sum up the noise of the gains from the gains alone, because probabilities of other labels are not stored."""
@@ -313,14 +310,12 @@ class AmountTrace(Trace):
         """The mean label."""
         return BaseRate(float(self.label.mean()) if self.n else None, float("nan"))
 
-    def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
-        """Compute RMSE and R² for each task, R² from centred labels: nan if they are all equal."""
-        y, counts = np.asarray(self.label, np.float64), np.bincount(task, minlength=n_tasks)
-        squares = np.bincount(task, self.residual**2, n_tasks)
+    def measures(self) -> dict[str, float]:
+        """Compute RMSE and R² over all rounds, R² from centred labels: nan if they are all equal."""
+        y, squares = np.asarray(self.label, np.float64), float(np.sum(self.residual**2))
         # two passes: sums of squares less n mean² would cancel for labels far from 0
-        centred = y - ratio(np.bincount(task, y, n_tasks), counts)[task]
-        total = np.bincount(task, centred**2, n_tasks)
-        return {"rmse": np.sqrt(ratio(squares, counts)), "r2": 1.0 - ratio(squares, total)}
+        total = float(np.sum((y - y.mean()) ** 2)) if self.n else 0.0
+        return {"rmse": _share(squares, self.n) ** 0.5, "r2": 1.0 - _share(squares, total)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
         """Sum up the noise of the gains in squared error, from the residuals of both."""
@@ -357,61 +352,37 @@ def _objects(labels: AnyLabels) -> Array:
     return result
 
 
-def f1(positive: Flags, predicted: Flags, task: Ints, n_tasks: int) -> Floats:
-    """Return F1 = 2 TP / (positive labels + positive predictions) for each task."""
-    hits, true, positives = (
-        np.bincount(task[flags], minlength=n_tasks) for flags in (positive & predicted, positive, predicted)
-    )
-    return ratio(2 * hits, true + positives)
-
-
-def auc(positive: Flags, margin: Floats, task: Ints, n_tasks: int) -> Floats:
-    """Return the AUC (R - P (P + 1) / 2) / (P N) for each task, R being the sum of the ranks of the P positive margins.
+def auc(positive: Flags, margin: Floats) -> float:
+    """Return the AUC (R - P (P + 1) / 2) / (P N), R being the sum of the ranks of the P positive margins.
 
     Equal margins share their mean rank. Sums of half-integers below 2**52 are exact.
     """
-    # by task first: one sort ranks the margins of all tasks
-    order = np.lexsort((margin, task))
-    owner, positive = task[order], positive[order]
-    counts = np.bincount(task, minlength=n_tasks)
-    rank = _mid_ranks(owner, margin[order]) - (np.cumsum(counts) - counts)[owner]
-    n_positive = np.bincount(owner[positive], minlength=n_tasks)
-    rank_sum = np.bincount(owner[positive], weights=rank[positive], minlength=n_tasks)
-    return ratio(rank_sum - n_positive * (n_positive + 1) / 2, n_positive * (counts - n_positive))
+    _, place, counts = np.unique(margin, return_inverse=True, return_counts=True)
+    ranks, n_positive = np.cumsum(counts) - (counts - 1) / 2, int(positive.sum())
+    above = float(ranks[place[positive]].sum()) - n_positive * (n_positive + 1) / 2
+    return _share(above, n_positive * (len(margin) - n_positive))
 
 
-def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
-    """Return 1-based ranks in the order of (owner, margin); ties have their mean rank."""
-    new = np.ones(len(owner), dtype=np.bool_)
-    new[1:] = (owner[1:] != owner[:-1]) | (margin[1:] != margin[:-1])
-    first = np.flatnonzero(new)
-    last = np.append(first[1:], len(owner)) - 1
-    middle: Floats = (first + last) / 2 + 1
-    return np.repeat(middle, last - first + 1)
-
-
-def mean_class_f1(labels: Array, predictions: Array, task: Ints, n_tasks: int) -> Floats:
-    """Return the mean F1 over the classes that occur in each task; a prediction of None has no class."""
+def mean_class_f1(labels: Array, predictions: Array) -> float:
+    """Return the mean F1 over the classes that occur; a prediction of None has no class."""
     n = len(labels)
     predicted = [("", None) if label is None else ("class", label) for label in predictions.tolist()]
     classes, numbers = distinct_labels([*predicted, *(("class", label) for label in labels.tolist())], "label")
     guess, label = numbers[:n], numbers[n:]
-    shape, none = (n_tasks, len(classes)), classes.index(("", None)) if ("", None) in classes else -1
-    hits, occurring = np.zeros(shape), np.zeros(shape)
-    np.add.at(hits, (task[guess == label], label[guess == label]), 2.0)
-    np.add.at(occurring, (task, label), 1.0)
-    np.add.at(occurring, (task[guess != none], guess[guess != none]), 1.0)
-    scores = np.divide(hits, occurring, out=np.zeros(shape), where=occurring > 0)
+    K, none = len(classes), classes.index(("", None)) if ("", None) in classes else -1
+    occurring = np.bincount(label, minlength=K) + np.bincount(guess[guess != none], minlength=K)
+    scores = ratio(2.0 * np.bincount(label[guess == label], minlength=K), occurring)
     # a class that is only predicted counts with F1 = 0
-    return ratio(scores.sum(axis=1), (occurring > 0).sum(axis=1))
+    return _share(float(np.nansum(scores)), int((occurring > 0).sum()))
 
 
-def mean_loss(loss: Floats | None, task: Ints, n_tasks: int) -> Floats:
-    """Return the mean loss of each task over rounds with a probability; nan without any."""
-    if loss is None:
-        return np.full(n_tasks, np.nan)
-    defined = ~np.isnan(loss)
-    return ratio(np.bincount(task[defined], loss[defined], n_tasks), np.bincount(task[defined], minlength=n_tasks))
+def mean_loss(loss: Floats | None) -> float:
+    """Return the mean loss over rounds with a probability; nan without any."""
+    return float("nan") if loss is None else _share(float(np.nansum(loss)), int((~np.isnan(loss)).sum()))
+
+
+def _share(top: float, bottom: float) -> float:
+    return float(top / bottom) if bottom > 0 else float("nan")
 
 
 def ratio(top: Array, bottom: Array) -> Floats:
