@@ -181,8 +181,8 @@ def test_batch_estimators_compare_records_by_all_features(kernel):
 
 
 BANDITS = [
-    ("thompson", ct.MultitaskMixedEffectsRegressor(scale="none")),
-    ("thompson", ct.geometries.SecondOrderMultitaskRegressor()),
+    ("ucb", ct.MultitaskMixedEffectsRegressor(scale="none")),
+    ("ucb", ct.geometries.SecondOrderMultitaskRegressor()),
     ("epsilon", ct.MultitaskMixedEffectsClassifier(scale="unit")),
 ]
 
