@@ -32,7 +32,6 @@ NEEDED = {
     "GraphPenalty": "[[0.0, 1.0], [1.0, 0.0]]",
     "Hierarchy": "'/'",
     "Interaction": "[[2.0, -1.0], [-1.0, 2.0]], tasks=['a', 'b']",
-    "Mapped": "LinearKernel(), [[1.0, 0.0], [0.0, 2.0]]",
     "Member": "AdaptiveGradient(), Pooled(), Logistic()",
     "MixedEffect": "omega=0.5",
     "Pairwise": "'laplacian'",

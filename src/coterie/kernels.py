@@ -6,7 +6,6 @@ products take one matrix product for a block of records, or an inverted index if
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
@@ -369,95 +368,6 @@ class Exponential(_OfOne):
         """Return k(x, x) of every record."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.kernel.diagonal(X)))
-
-
-@spec.part
-class Mapped(_OfOne):
-    """k(x, z) = kernel(φ(x), φ(z)): a kernel of records mapped by a matrix or a function (FOR09 2.2.17).
-
-    With a matrix φ(x) = C x, so that ``Mapped("linear", C)`` is x'Bz for B = C'C (2.2.18). For a positive definite B
-    use ``C = np.linalg.cholesky(B).T``. ``Mapped(Gaussian(sigma), C)`` has the distance √((x - z)'B(x - z)). With a
-    function f that returns one number per record ``Mapped("linear", f)`` is f(x) f(z) (2.2.16).
-
-    Parameters
-    ----------
-    kernel : kernel
-        The kernel; a precomputed one is not supported.
-    by : array or sparse matrix of shape (N, d), or function
-        C, or a function of records, an array or sparse matrix (n, d), that returns the (n, N) φ(x), or n numbers. A
-        model with a function cannot be saved to a file, unless the function is a part.
-
-    Raises
-    ------
-    ValueError
-        If the matrix has other than finite real numbers, or the kernel is precomputed. For records with more features
-        than the matrix has columns, or if the function does not return one row of numbers per record.
-
-    Notes
-    -----
-    For each block of records, O(N) times the entries of the records and support vectors, plus the cost of the kernel.
-
-    Examples
-    --------
-    >>> B = np.array([[2.0, 1.0], [1.0, 2.0]])
-    >>> X = np.array([[1.0, 0.0], [1.0, 1.0]])
-    >>> gram(Mapped("linear", np.linalg.cholesky(B).T), X).round(3)     # X B X'
-    array([[2., 3.],
-           [3., 6.]])
-    >>> gram(Mapped("linear", lambda X: X.sum(axis=1)), X)              # f(x) = x_1 + x_2
-    array([[1., 2.],
-           [2., 4.]])
-    """
-
-    kernel: Any
-    by: Any
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not callable(self.by):
-            C = np.array(_real_numbers(self.by, "by must be a function or a finite matrix of real numbers"))
-            if C.ndim != 2 or not C.size or not np.isfinite(C).all():
-                what = f"of shape {C.shape}" if C.ndim != 2 or not C.size else "with numbers that are not finite"
-                raise ValueError(f"by must be a function or a finite matrix of shape (N, d), got one {what}")
-            C.setflags(write=False)
-            object.__setattr__(self, "by", C)
-
-    def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
-        self.kernel.values(self._mapped(X), self._mapped(Z), out)
-
-    def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
-        return np.asarray(self.kernel.diagonal(self._mapped(X)))
-
-    def _mapped(self, X: Points) -> Points:
-        """Return φ(x) of every record."""
-        rows = as_matrix(X)
-        n, d = rows.shape
-        if callable(self.by):
-            mapped = _real_numbers(self.by(rows), f"{self.by!r} must return real numbers")
-            mapped = mapped[:, None] if mapped.ndim == 1 else mapped
-            if mapped.ndim != 2 or len(mapped) != n:
-                raise ValueError(f"{self.by!r} must return one row per record, {n} rows, got shape {mapped.shape}")
-        else:
-            columns = self.by.shape[1]
-            if d > columns and (isinstance(rows, np.ndarray) or rows.data[rows.indices >= columns].any()):
-                raise ValueError(
-                    f"the matrix of Mapped must have one column per feature: got {columns} columns for {d} features"
-                )
-            mapped = np.asarray(rows[:, :columns] @ self.by[:, :d].T, np.float64)  # other features are zero
-        return points(Dense(np.ascontiguousarray(mapped)), X.rounds, mapped.shape[1])
-
-
-def _real_numbers(value: Any, requirement: str) -> Values:
-    """Convert an array or sparse matrix to float64; raise ValueError with the requirement for other values."""
-    try:
-        array = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
-        if array.dtype.kind not in "biufO":
-            raise TypeError
-        return np.asarray(array, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{requirement}, got {reprlib.repr(value)}") from None
 
 
 def _require_computed(part: object, *names: str) -> None:
