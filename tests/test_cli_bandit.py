@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import coterie as ct
-from coterie.bandits.log_evaluation import DONE, SAVED, SHARED, SINGLE, evaluate
+from coterie.bandits.log_evaluation import DONE, SAVED, SHARED, SINGLE, _Going, _prepared
 from coterie.bandits.off_policy import policy_gain, policy_value
 from coterie.io.choices import LogColumns, read_log
 from terminal import refused, run, run_json
@@ -181,11 +181,16 @@ def test_no_policy_knows_what_comes_after_a_row(short_log, tmp_path):
     *rows, last = ROWS[:200]
     other = write(tmp_path / "other.csv", [*rows, last | {"click": 1 - last["click"]}])
     columns = LogColumns(task="user", action="offer", reward="click", probability="p", features=("hour",))
-    curves = {short_log: [], other: []}
-    for path, curve in curves.items():
-        evaluate(read_log(path, columns), on_rows=lambda n, rows, values, curve=curve: curve.append(values))
-    assert curves[short_log][:-1] == curves[other][:-1]
-    assert curves[short_log][-1][DONE] != curves[other][-1][DONE]
+    policies, predicted = [], []
+    for path in (short_log, other):
+        going = _Going(_prepared(list(read_log(path, columns)), None, str(path)), None, None)
+        going.run()
+        policies.append({name: np.array(chosen) for name, chosen in going.probabilities.items()})
+        predicted.append(np.array(going.scores))
+    assert list(policies[0]) == ["shared", "one for all", "one per task", "single action"]
+    for name, chosen in policies[0].items():
+        np.testing.assert_array_equal(chosen, policies[1][name])
+    np.testing.assert_array_equal(*predicted)
 
 
 OBJ = (*COLUMNS, "--probabilities", "pi", "--features", "hour")

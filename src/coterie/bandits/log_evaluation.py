@@ -27,9 +27,6 @@ UNKNOWN = "unknown"
 #: The minimum mean number of rows that offer an action, for an evaluation of the best single action.
 _ROUNDS_OF_AN_ACTION = 2
 
-#: Called with the number of rows so far, of all rows, and the mean value of each policy since the start.
-OnRows = Callable[[int, int, Mapping[str, float]], None]
-
 
 class LogRows(NamedTuple):
     """The rows of a log to evaluate, and the numbers of rows left out.
@@ -202,7 +199,6 @@ def evaluate(
     window: float | None = None,
     reward_range: tuple[float, float] | None = None,
     for_new_tasks: bool = False,
-    on_rows: OnRows | None = None,
     on_learned: Callable[[Bandit], object] | None = None,
 ) -> BanditOutcome:
     """Evaluate the logged policy, bandits that learn the log row by row, and the best single action.
@@ -228,8 +224,6 @@ def evaluate(
         without a reward are left out.
     reward_range, for_new_tasks
         See :func:`coterie.off_policy`.
-    on_rows : callable, optional
-        Called after each row.
     on_learned : callable, optional
         Called with the bandit that has learned all rows, before policies are evaluated.
 
@@ -249,7 +243,7 @@ def evaluate(
         if not low <= (row.reward or 0.0) <= high:
             raise InputError(f"the reward {row.reward:g} lies outside the range {low:g} to {high:g}", *row.place)
     going = _Going(log, model, policy)
-    going.run(on_rows)
+    going.run()
     if on_learned is not None:
         on_learned(going.bandits[SHARED])
     rows = log.rows
@@ -308,22 +302,15 @@ class _Going:
         self.scores: list[Floats] = []
         self._sums, self._counts = np.zeros(len(self._actions)), np.zeros(len(self._actions))
 
-    def run(self, on_rows: OnRows | None) -> None:
+    def run(self) -> None:
         """Evaluate and then learn each row."""
-        running = dict.fromkeys([*self.probabilities, DONE], 0.0)
-        n = len(self.log.rows)
         for i, (row, actions) in enumerate(zip(self.log.rows, self.log.actions, strict=True)):
             try:
-                phis = self._row(i, row, actions)
+                self._evaluate_and_learn(i, row, actions)
             except (ValueError, TypeError) as error:
                 raise InputError(str(error), *row.place) from None
-            for name, phi in phis.items():
-                running[name] += phi
-            if on_rows is not None:
-                on_rows(i + 1, n, {name: value / (i + 1) for name, value in running.items()})
 
-    def _row(self, i: int, row: LoggedChoice, actions: list[Hashable]) -> dict[str, float]:
-        """Evaluate and learn one row; return the value of each policy in it."""
+    def _evaluate_and_learn(self, i: int, row: LoggedChoice, actions: list[Hashable]) -> None:
         offered = np.array([self._numbers[action] for action in actions])
         choices = {name: bandit.choose(row.x, actions, row.task, id=i) for name, bandit in self.bandits.items()}
         probabilities = {name: choice.probabilities for name, choice in choices.items()}
@@ -346,7 +333,6 @@ class _Going:
         self._counts[offered] += 1
         for bandit in self.bandits.values():
             bandit.learn(row.x, row.action, reward, row.probability, task=row.task)
-        return {name: float(chosen @ q + chosen[at] * error) for name, chosen in probabilities.items()} | {DONE: reward}
 
     def _leading(self, offered: Ints) -> Floats:
         """Return the probabilities of the best single action so far; uniform if none is known."""

@@ -11,7 +11,7 @@ import typer
 
 from coterie.wording import table
 
-from .failures import UsageError, print_line
+from .failures import UsageError
 from .options import (
     LEARNER,
     ON_ERROR,
@@ -153,7 +153,6 @@ def bandit(files: Log, log: LogOptions, options: BanditOptions) -> None:
             window=log.window,
             reward_range=options.reward_range,
             for_new_tasks=options.for_new_tasks,
-            on_rows=None if options.quiet else _ProgressTable().add,
             on_learned=lambda bandit: writer.save(bandit, options.output),
         )
         if options.json:
@@ -172,22 +171,6 @@ def _load_policy(path: Path) -> Bandit:
     if not isinstance(model, Bandit):
         raise UsageError(f"--policy: {str(path)!r} contains a {type(model).__name__}; expected a bandit")
     return model
-
-
-class _ProgressTable:
-    """The mean values so far as table rows, printed whenever the number of rows doubles."""
-
-    def __init__(self) -> None:
-        self._next = 1000
-
-    def add(self, n: int, rows: int, values: Mapping[str, float]) -> None:
-        from .progress import format_row
-
-        if n == 1 and rows >= self._next:
-            print_line(format_row("rows", *values))
-        if n == self._next or (n == rows and self._next > 1000):
-            print_line(format_row(f"{n:,}", *(f"{value:.4g}" for value in values.values())))
-            self._next *= 2
 
 
 def _print_text(outcome: BanditOutcome, paths: Mapping[str, Path]) -> None:

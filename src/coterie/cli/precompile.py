@@ -5,28 +5,19 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-
-from coterie.inputs.errors import require_one_of
 
 if TYPE_CHECKING:
     from coterie.types import Json
 
+#: Files of columns, files with texts, files with numbers as labels, and arrays and dictionaries in Python.
 KINDS = ("tables", "texts", "numbers", "python")
-Kinds = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[tables|texts|numbers|python]",
-        help="The kinds of streams: files of columns, files with texts or sparse records, files with numbers as "
-        "labels, and arrays and dictionaries in Python. All kinds by default.",
-    ),
-]
 _ROWS = 400
 
 
-def precompile(kinds: Kinds = None) -> None:
+def precompile() -> None:
     """Compile the default learner in advance, for example when a container image is built.
 
     Compiled code is stored on disk, in the folder of the environment variable NUMBA_CACHE_DIR or next to the package.
@@ -35,12 +26,9 @@ def precompile(kinds: Kinds = None) -> None:
     For example:
 
         coterie precompile
-        coterie precompile tables
     """
-    for kind in kinds or ():
-        require_one_of("the kind", kind, KINDS)
     with TemporaryDirectory() as folder:
-        for kind in kinds or KINDS:
+        for kind in KINDS:
             start = time.perf_counter()
             if kind == "python":
                 _learn_in_python()
