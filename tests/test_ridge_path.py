@@ -16,7 +16,6 @@ OUT = np.sin(X @ RNG.normal(size=(D, T))) + 0.2 * RNG.normal(size=(N, T))
 ALPHAS = [1e-3, 0.1, 3.0]
 RELATIONS = [ct.Independent(), ct.MeanRegularized(b=2.0), ct.Pooled(), ct.TaskGraph([(0, 1), (1, 2)])]
 MODEL = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3))
-FOLDS = RNG.integers(4, size=N)
 
 
 def brute(model, relation, value, fitted, left_out):
@@ -41,37 +40,17 @@ def fitted(shared):
 
 
 @pytest.mark.parametrize(
-    ("shared", "folds", "model"),
-    [(False, None, MODEL), (True, FOLDS, MODEL), (True, None, ct.batch.MultitaskKernelRidge("linear"))],
+    ("shared", "model"), [(False, MODEL), (True, MODEL), (True, ct.batch.MultitaskKernelRidge("linear"))]
 )
-def test_errors_on_rows_left_out_equal_brute_force(shared, folds, model):
-    left_out = [[i] for i in range(N)] if folds is None else [np.flatnonzero(folds == f) for f in range(4)]
-    path = ct.batch.ridge_path(
-        model, X, **fitted(shared), tasks=range(T), values=ALPHAS, relations=RELATIONS, folds=folds
-    )
+def test_errors_on_rows_left_out_equal_brute_force(shared, model):
+    left_out = [[i] for i in range(N)]
+    path = ct.batch.ridge_path(model, X, **fitted(shared), tasks=range(T), values=ALPHAS, relations=RELATIONS)
     assert path.tasks == list(range(T))
     for r, relation in enumerate(RELATIONS):
         for v, alpha in enumerate(ALPHAS):
             errors = brute(model, relation, {"alpha": alpha}, fitted(shared), left_out)
             np.testing.assert_allclose(path.errors[r, v], by_task(errors, TASK), rtol=1e-8)
             assert path.curve[r, v] == pytest.approx(errors.mean(), rel=1e-8)
-
-
-@pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
-@pytest.mark.parametrize(
-    "used",
-    [ct.batch.Landweber(1), ct.batch.NuMethod(1), ct.batch.CutOff(1.0), ct.batch.IteratedTikhonov(0.3, 1)],
-    ids=lambda f: type(f).__name__,
-)
-def test_folds_of_other_filters_equal_brute_force(shared, used):
-    values = [0.05, 0.8] if used.varied == "threshold" else [1, 7, 30]
-    model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.MeanRegularized(b=2.0), filter=used)
-    path = ct.batch.ridge_path(model, X, **fitted(shared), tasks=range(T), values=values, folds=FOLDS)
-    left_out = [np.flatnonzero(f == FOLDS) for f in range(4)]
-    for v, value in enumerate(values):
-        changed = {"filter": type(used)(**{**vars(used), used.varied: value})}
-        errors = brute(model, model.relation, changed, fitted(shared), left_out)
-        np.testing.assert_allclose(path.errors[0, v], by_task(errors, TASK), rtol=1e-7)
 
 
 def test_leaving_out_under_the_risk_of_tasks():
@@ -94,9 +73,17 @@ def test_the_model_chosen_has_the_best_of_all():
     path = ct.batch.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS)
     assert path.errors.shape == (4, 50, T)
     assert (path.chosen.relation, path.chosen.alpha) == path.best
-    steps = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(filter=ct.batch.Landweber(1)), X, Y, TASK, folds=5)
-    assert steps.varied == "steps"
-    assert steps.chosen.filter == ct.batch.Landweber(steps.best[1])
+
+
+def test_other_filters_are_searched_by_scikit_learn():
+    from sklearn.model_selection import GridSearchCV
+
+    with pytest.raises(ValueError, match=r"use GridSearchCV for Landweber\(steps=1\)"):
+        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(filter=ct.batch.Landweber(1)), X, Y, TASK)
+    model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), task_column=D)
+    filters = [ct.batch.Landweber(steps) for steps in (1, 30)]
+    search = GridSearchCV(model, {"filter": filters}, cv=4).fit(np.column_stack([X, TASK]), Y)
+    assert search.best_params_["filter"] in filters
 
 
 def test_the_relation_chosen_is_the_one_used_where_the_model_has_none():

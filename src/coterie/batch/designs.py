@@ -191,7 +191,7 @@ def solve(design: Separate | Shared, used: Filter, y: Array, solver: str) -> Arr
     name = choose_solver(design, used, solver)
     logger.info("%s, by %s", design.what.format(n=design.n), name)
     if name == "spectrum":
-        return np.asarray(next(design.spectrum().path(used, y, [used.value])))
+        return np.asarray(next(design.spectrum().path([used], y)))
     return np.asarray(used.iterate(design.product, _remembered(design.factored), y))
 
 

@@ -8,8 +8,8 @@ sigma are the eigenvalues of Q itself, not of Q / n.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, Self
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,31 +27,12 @@ _STEPS = spec.Setting(kind="whole", at_least=1)
 class Filter(ABC):
     """A filter g and the ways to apply it to Q."""
 
-    #: The parameter by which it smooths more or less.
-    varied: ClassVar[str]
     #: The solvers that can apply it; "cholesky" calls :meth:`iterate`.
     solvers: ClassVar[tuple[str, ...]] = ("spectrum",)
-    #: True if C solves one linear system, from which rows can be left out in closed form.
-    one_system: ClassVar[bool] = False
-
-    @property
-    def value(self) -> float:
-        """The value of the regularisation parameter."""
-        value: float = spec.values_of(self)[self.varied]
-        return value
-
-    def with_value(self, value: float) -> Self:
-        """Copy the filter with another value of its regularisation parameter."""
-        return type(self)(**{**spec.values_of(self), self.varied: value})
 
     @abstractmethod
     def gains(self, sigma: Array, largest: float) -> Array:
         """g(sigma) for eigenvalues of which the largest is given."""
-
-    def along(self, sigma: Array, largest: float, values: Sequence[float]) -> Iterator[Array]:
-        """Return the gains g(sigma) for each of several values of the regularisation parameter."""
-        for value in values:
-            yield self.with_value(value).gains(sigma, largest)
 
     def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
         """Return C by products with Q and by Tikhonov systems, without the spectrum."""
@@ -74,9 +55,7 @@ class Tikhonov(Filter):
     array([1.  , 0.5 , 0.25])
     """
 
-    varied: ClassVar[str] = "alpha"
     solvers: ClassVar[tuple[str, ...]] = ("cholesky", "spectrum")
-    one_system: ClassVar[bool] = True
 
     alpha: float = spec.field(default=1.0, above=0)
 
@@ -108,7 +87,6 @@ class IteratedTikhonov(Filter):
     array([0.75])
     """
 
-    varied: ClassVar[str] = "steps"
     solvers: ClassVar[tuple[str, ...]] = ("cholesky", "spectrum")
 
     alpha: float = spec.field(default=1.0, above=0)
@@ -150,8 +128,6 @@ class Landweber(Filter):
     >>> Landweber(steps=2, rate=0.5).gains(np.array([1.0]), 1.0)
     array([0.75])
     """
-
-    varied: ClassVar[str] = "steps"
 
     steps: int = spec.field(_STEPS)
     rate: float | None = spec.field(default=None, above=0)
@@ -196,37 +172,16 @@ class NuMethod(Filter):
     array([1.2, 1.2])
     """
 
-    varied: ClassVar[str] = "steps"
-
     steps: int = spec.field(_STEPS)
     nu: float = spec.field(default=1.0, above=0)
 
     def gains(self, sigma: Array, largest: float) -> Array:
-        return next(self.along(sigma, largest, [self.steps]))
-
-    def along(self, sigma: Array, largest: float, values: Sequence[float]) -> Iterator[Array]:
-        """Return the gains for several numbers of steps, computed in one run."""
-        for steps in values:
-            _STEPS.check("steps", steps)
-        gains: dict[int, Array] = {}
-        run = self._run(lambda g: sigma * g, np.ones_like(sigma), largest)
-        # one run passes all smaller numbers of steps on its way to the largest
-        for step in range(1, int(max(values)) + 1):
-            g = next(run)
-            if step in values:
-                gains[step] = g
-        return iter([gains[int(steps)] for steps in values])
-
-    def _run(self, product: Product, y: Array, largest: float) -> Iterator[Array]:
-        """Yield C after each step."""
         scale = _inverse(largest)
-        before, c = np.zeros_like(y), np.zeros_like(y)
-        step = 0
-        while True:
-            step += 1
+        before, g = np.zeros_like(sigma), np.zeros_like(sigma)
+        for step in range(1, self.steps + 1):
             u, omega = self._step_sizes(step)
-            before, c = c, c + u * (c - before) + omega * scale * (y - product(c))
-            yield c
+            before, g = g, g + u * (g - before) + omega * scale * (1.0 - sigma * g)
+        return g
 
     def _step_sizes(self, i: int) -> tuple[float, float]:
         nu = self.nu
@@ -250,8 +205,6 @@ class CutOff(Filter):
     >>> CutOff(threshold=1.0).gains(np.array([0.5, 1.0, 4.0]), 4.0)
     array([0.  , 1.  , 0.25])
     """
-
-    varied: ClassVar[str] = "threshold"
 
     threshold: float = spec.field(above=0)
 

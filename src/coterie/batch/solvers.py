@@ -11,8 +11,6 @@ from coterie.types import Array, Codes
 
 from .filters import Filter
 
-Folds = Sequence[Codes]
-
 #: Gains that differ by less than this part differ by rounding.
 NOTHING = 1e-15
 
@@ -86,45 +84,27 @@ class JointSpectrum:
         """The largest eigenvalue."""
         return max(float(part.sigma[-1]) for part in self.parts)
 
-    def path(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
-        """C = g(Q) y for each value of the filter's parameter: O(n²) each."""
+    def path(self, filters: Sequence[Filter], y: Array) -> Iterator[Array]:
+        """C = g(Q) y for each filter: O(n²) each."""
         turned = [part.U.T @ y[part.rows] for part in self.parts]
-        for gains in self._gains(used, values):
+        for gains in self._gains(filters):
             c = np.empty_like(y)
             for part, g, z in zip(self.parts, gains, turned, strict=True):
                 c[part.rows] = part.U @ (g[:, None] * z)
             yield c
 
-    def left_out(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
+    def left_out(self, filters: Sequence[Filter], y: Array) -> Iterator[Array]:
         """Residual of each row when it is not learned from, c_i / (g(Q))_ii for Tikhonov's g: O(n²) each."""
-        paths = self.path(used, y, values)
-        for gains, c in zip(self._gains(used, values), paths, strict=True):
+        for gains, c in zip(self._gains(filters), self.path(filters, y), strict=True):
             missing = np.empty_like(y)
             for part, g in zip(self.parts, gains, strict=True):
                 # leave-one-out: y_i - f_-i(x_i) = c_i / (G⁻¹)_ii, as for PRESS in linear regression
                 missing[part.rows] = c[part.rows] / np.einsum("ij,ij,j->i", part.U, part.U, g)[:, None]
             yield missing
 
-    def folds_left_out(self, used: Filter, y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
-        """Return the residuals of the rows of each fold when the fold is not learned from: (g(Q)_FF)⁻¹ c_F."""
-        paths = self.path(used, y, values)
-        for gains, c in zip(self._gains(used, values), paths, strict=True):
-            missing = np.empty_like(y)
-            for part, g in zip(self.parts, gains, strict=True):
-                for fold in folds:
-                    _fill(missing, c, part, g, np.flatnonzero(np.isin(part.rows, fold)))
-            yield missing
-
-    def _gains(self, used: Filter, values: Sequence[float]) -> Iterator[tuple[Array, ...]]:
-        return zip(*(used.along(part.sigma, self.largest, values) for part in self.parts), strict=True)
-
-
-def _fill(missing: Array, c: Array, part: EigenBlock, g: Array, inside: Codes) -> None:
-    """Compute the residuals of the rows of a block that are in one fold."""
-    U, rows = part.U[inside], part.rows[inside]
-    if len(rows):
-        # a fold may lie in several blocks of Q: these are independent, so each is solved by itself
-        missing[rows] = np.linalg.solve((U * g) @ U.T, c[rows])
+    def _gains(self, filters: Sequence[Filter]) -> Iterator[list[Array]]:
+        for used in filters:
+            yield [used.gains(part.sigma, self.largest) for part in self.parts]
 
 
 class KroneckerSpectrum:
@@ -146,12 +126,12 @@ class KroneckerSpectrum:
         """The largest eigenvalue."""
         return float(self.s[-1] * self.lams[-1])
 
-    def path(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
-        """C = V [g(s_i l_j) (V'YU)_ij] U' for each value of the filter's parameter: O(n T (n + T)) each."""
-        for C in self._turned(used, Y, values):
+    def path(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
+        """C = V [g(s_i l_j) (V'YU)_ij] U' for each filter: O(n T (n + T)) each."""
+        for C in self._turned(filters, Y):
             yield C @ self.U.T
 
-    def left_out(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
+    def left_out(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
         """Return the residuals of each row when all its outputs are left out: O(n r T) each for rank r of K.
 
         With H_ij = Σ_k V_ik² g(s_k l_j) it is R U' for R_ij = (C U)_ij / H_ij.
@@ -159,25 +139,9 @@ class KroneckerSpectrum:
         # one H for equal eigenvalues of M: a relation such as MeanRegularized has two distinct ones
         lams, place = np.unique(self.lams, return_inverse=True)
         ones = np.ones((len(self.s), len(lams)))
-        squares = self._sums_along(used, values, self.V**2, ones, np.ones((len(Y), len(lams))), lams)
-        for C, H in zip(self._turned(used, Y, values), squares, strict=True):
+        squares = self._sums_along(filters, self.V**2, ones, np.ones((len(Y), len(lams))), lams)
+        for C, H in zip(self._turned(filters, Y), squares, strict=True):
             yield (C / H[:, place]) @ self.U.T
-
-    def folds_left_out(self, used: Filter, Y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
-        """Return the residuals of the rows of each fold: a system of the fold's size per distinct eigenvalue of M."""
-        columns, place = np.unique(self.lams, return_inverse=True)
-        gains = used.along(np.multiply.outer(np.append(self.s, 0.0), columns), self.largest, values)
-        for C, g in zip(self._turned(used, Y, values), gains, strict=True):
-            missing = np.empty_like(C)
-            for fold in folds:
-                V = self.V[fold]
-                # the complement of the stored eigenvectors has the eigenvalue 0 of K, and so the gain g(0)
-                left_out = np.eye(len(fold)) - V @ V.T if self._thin else 0.0
-                for j in range(len(columns)):
-                    here = np.flatnonzero(place == j)
-                    among = (V * g[:-1, j]) @ V.T + g[-1, j] * left_out
-                    missing[np.ix_(fold, here)] = np.linalg.solve(among, C[np.ix_(fold, here)])
-            yield missing @ self.U.T
 
     @property
     def _thin(self) -> bool:
@@ -185,29 +149,29 @@ class KroneckerSpectrum:
         n, r = self.V.shape
         return bool(r < n)
 
-    def _turned(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
-        """Yield C U for each value of the filter's parameter."""
+    def _turned(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
+        """Yield C U for each filter."""
         turned = Y @ self.U
-        return self._sums_along(used, values, self.V, self.V.T @ turned, turned, self.lams)
+        return self._sums_along(filters, self.V, self.V.T @ turned, turned, self.lams)
 
-    def _sums_along(
-        self, used: Filter, values: Sequence[float], V: Array, Z: Array, whole: Array, lams: Array
-    ) -> Iterator[Array]:
-        """Return Σ_k V_ik g(s_k l_j) Z_kj for each value; terms with g = g(0) for all values are summed once.
+    def _sums_along(self, filters: Sequence[Filter], V: Array, Z: Array, whole: Array, lams: Array) -> Iterator[Array]:
+        """Return Σ_k V_ik g(s_k l_j) Z_kj for each filter; terms with g = g(0) for all filters are summed once.
 
         Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
         """
-        first = self._constant_before(used, values)
+        first = self._constant_before(filters)
         # the eigenvectors with the gain g(0), left-out ones included, by the complement of the others
         flat = whole - V[:, first:] @ Z[first:] if self._thin else V[:, :first] @ Z[:first]
         sigma = np.multiply.outer(np.concatenate([[0.0], self.s[first:]]), lams)
-        for gains in used.along(sigma, self.largest, values):
+        for used in filters:
+            gains = used.gains(sigma, self.largest)
             yield gains[0] * flat + V[:, first:] @ (gains[1:] * Z[first:])
 
-    def _constant_before(self, used: Filter, values: Sequence[float]) -> int:
+    def _constant_before(self, filters: Sequence[Filter]) -> int:
         """Count the smallest eigenvalues of K that every filter treats as zero."""
         sigma = np.concatenate([[0.0], self.s * self.lams[-1]])
         steep = np.zeros(len(self.s), bool)
-        for gains in used.along(sigma, self.largest, values):
+        for used in filters:
+            gains = used.gains(sigma, self.largest)
             steep |= np.abs(gains[1:] - gains[0]) > NOTHING * np.abs(gains[0])
         return int(np.argmax(steep)) if steep.any() else len(steep)
