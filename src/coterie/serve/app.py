@@ -7,7 +7,6 @@ import gzip
 import hmac
 import threading
 import time
-import zlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import suppress
@@ -228,31 +227,18 @@ class App:
         return records
 
     async def _body(self, request: Request) -> bytes:
-        """Read the body, decompressed."""
+        """Read the body."""
         coding, body = request.headers.get("content-encoding", "identity").lower(), bytearray()
-        if coding not in ("identity", "gzip"):
-            raise HTTPException(415, f"Content-Encoding {coding!r} is not supported; expected 'gzip' or none")
+        if coding != "identity":
+            raise HTTPException(415, f"Content-Encoding {coding!r} is not supported; send the body as it is")
         too_long = HTTPException(413, f"the body is longer than {self._max_body} bytes")
-        longest = self._max_body + (self._max_body // 64 + 1024) * (coding == "gzip")  # which may add a little
-        if int(request.headers.get("content-length", 0)) > longest:  # it need not come to be refused
+        if int(request.headers.get("content-length", 0)) > self._max_body:  # it need not come to be refused
             raise too_long
         async for piece in request.stream():
             body += piece
-            if len(body) > longest:
+            if len(body) > self._max_body:
                 raise too_long
-        if coding == "identity":
-            return bytes(body)
-        unzip = zlib.decompressobj(wbits=31)
-        try:
-            content = unzip.decompress(body, self._max_body + 1)
-        except zlib.error as error:
-            raise HTTPException(400, f"the body is not gzip data: {error}") from None
-        if len(content) > self._max_body:
-            raise too_long
-        if unzip.unused_data or not unzip.eof:
-            what = "other data follow its end" if unzip.eof else "it ends too early"
-            raise HTTPException(400, f"the body is not gzip data: {what}")
-        return content
+        return bytes(body)
 
     # -- predicting and learning
 
