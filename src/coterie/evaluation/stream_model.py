@@ -111,20 +111,6 @@ class BlockPredictions(NamedTuple):
     probabilities: Margins | None = None
 
 
-class BlockViews(Protocol):
-    """Predictions of a block, from which each view is computed on demand."""
-
-    @property
-    def margins(self) -> Margins:
-        """The margin of each record."""
-
-    def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Return the prediction for each record, with intervals if the model has them.
-
-        With ``all_labels``, which requires ``predict_proba``, also the probability of each label.
-        """
-
-
 class StreamModel(Protocol):
     """A model that predicts and learns blocks of records; :func:`stream_model_of` returns that of an estimator.
 
@@ -201,12 +187,6 @@ class StreamModel(Protocol):
 
     def predict_pending(self, block: Block) -> BatchResult:
         """Predict a block with delayed labels; margins are 0 before the first update."""
-
-    def predict(self, block: Block) -> BlockViews:
-        """Predict the records of a block without learning."""
-
-    def skip_unlabelled(self, rounds: int = 1) -> None:
-        """End rounds without labels: advance means and clocks, learn nothing."""
 
 
 def stream_model_of(model: Estimator, name: str = "model") -> StreamModel:
