@@ -7,13 +7,10 @@ with the model. The protocol ``Budget`` lists what a budget must declare.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimator
 
 from . import spec
 from .numeric.dual import eviction, projections
@@ -299,47 +296,3 @@ class SharedProjection(_BaseBudget):
     def fit(self, memory: SharedMemory, capacity: int, paths: Paths, tasks: int) -> SharedMemory:
         """Resize the state to this many support vectors and tasks."""
         return memory.with_room(capacity, paths, tasks)
-
-
-def budget_of_fraction(
-    fraction: float,
-    budget: Callable[..., Any],
-    model: Estimator,
-    X: AnyRecords,
-    y: AnyLabels,
-    task: AnyTasks = None,
-    **options: Any,
-) -> Any:
-    """Make a budget of a fraction of the support vectors of one unbounded Perceptron per task.
-
-    CC12 §5 uses 25, 10 and 5 %.
-
-    Parameters
-    ----------
-    fraction : float in (0, 1]
-        The fraction.
-    budget : type
-        The class of the budget, such as :class:`~coterie.budgets.Forgetron`.
-    model : MultitaskKernelPerceptron
-        A model with the kernel; it is not changed.
-    X, y, task
-        The records, their labels and tasks, as for ``fit``.
-    **options
-        Further parameters of the budget.
-
-    Raises
-    ------
-    ValueError
-        For a fraction outside (0, 1].
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    >>> budget_of_fraction(0.5, ct.budgets.Projection, ct.geometries.MultitaskKernelPerceptron(), X, y, eta=0.1)
-    Projection(size=2, eta=0.1)
-    """
-    if not 0 < fraction <= 1:
-        raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}")
-    alone = model._alone().fit(X, y, task)
-    return budget(max(1, round(fraction * alone.n_support_)), **options)

@@ -16,7 +16,6 @@ from coterie.kernels import Gaussian, as_kernel
 from coterie.models.contract import BaseLearner
 from coterie.models.kernel_learner import KernelLearner
 from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
-from coterie.relations import Independent
 from coterie.types import Part
 
 from .parameter_fields import TaskEstimator
@@ -85,10 +84,6 @@ class MultitaskKernelPerceptron(TaskEstimator):
         if not hasattr(budget, "gram"):
             raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
         return KernelLearner(Dual(kernel, budget), self._relation_used)
-
-    def _alone(self) -> MultitaskKernelPerceptron:
-        """Return an unfitted copy with independent tasks and no budget: CC12's baseline."""
-        return type(self)(**{**self.get_params(deep=False), "relation": Independent(), "budget": None})
 
     @property
     def n_support_(self) -> int:

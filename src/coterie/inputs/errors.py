@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-
-from coterie.wording import nearest
+from collections.abc import Callable, Mapping
 
 
 class FieldError(ValueError):
@@ -93,18 +91,3 @@ class InputError(ValueError):
         column = "" if self.column is None else f"column {self.column!r}"
         hint = "" if self.hint is None else f"; {self.hint.worded(word)}"
         return ": ".join(part for part in (place, column, self.message) if part) + hint
-
-
-def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
-    """Raise FieldError for a value that is not allowed, suggesting the nearest one.
-
-    Examples
-    --------
-    >>> require_one_of("rule", "perceptorn", ("perceptron", "pa1"))
-    Traceback (most recent call last):
-    coterie.inputs.errors.FieldError: rule is 'perceptorn'; expected one of perceptron, pa1; did you mean 'perceptron'?
-    """
-    if value is None or value in allowed:
-        return
-    message = "{} is {value!r}; expected one of {allowed}{hint}"
-    raise FieldError(message, name, value=value, allowed=", ".join(allowed), hint=nearest(value, allowed))
