@@ -20,24 +20,24 @@ TESTS = [ROOT / "tests", ROOT / "papers/tests"]
 
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
-    ".": (1, 0, 0, 87),
-    "bandits": (0, 0, 0, 17),
+    ".": (1, 0, 0, 80),
+    "bandits": (0, 0, 0, 16),
     "batch": (0, 0, 0, 1),
     "bounds": (1, 0, 0, 8),
     "cli": (1, 0, 0, 15),
     "datasets": (0, 0, 0, 0),
-    "estimators": (0, 0, 0, 102),
+    "estimators": (0, 0, 0, 99),
     "evaluation": (0, 0, 0, 13),
     "hypotheses": (0, 0, 0, 10),
     "inputs": (0, 0, 0, 17),
     "io": (1, 0, 0, 10),
     "models": (0, 0, 0, 47),
-    "multiview": (0, 0, 0, 7),
+    "multiview": (0, 0, 0, 6),
     "numeric": (8, 0, 0, None),
     "relations": (0, 0, 0, 5),
     "report": (0, 0, 0, 1),
     "scale": (0, 0, 0, 5),
-    "serve": (0, 0, 0, 18),
+    "serve": (0, 0, 0, 16),
     "wrappers": (0, 0, 0, 6),
 }
 
