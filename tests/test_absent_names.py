@@ -248,11 +248,11 @@ def test_what_is_missing_is_missing_to_a_model_of_json_lines_in_every_form(tmp_p
     assert max(expected) > 0.7 > 0.3 > min(expected)
     forms = {"dictionaries": new, "pandas": frame, "dates": frame.assign(day=pd.to_datetime(frame["day"]))}
     forms |= {"Arrow": pa.Table.from_pylist(new)}
-    told = {name: model.predict_proba(form, task=["ann"] * len(new))[:, 1] for name, form in forms.items()}
+    predicted = {name: model.predict_proba(form, task=["ann"] * len(new))[:, 1] for name, form in forms.items()}
     for suffix in ("csv", "parquet", "feather"):
         (block,) = read(tmp_path / f"x.{suffix}", task="user", encoder=reader.encoder, update=False)
-        told[suffix] = model.__stream_model__().predict(block).of_block().probability
-    for form, probabilities in told.items():
+        predicted[suffix] = model.__stream_model__().predict(block).of_block().probability
+    for form, probabilities in predicted.items():
         np.testing.assert_allclose(probabilities, expected, rtol=1e-12, err_msg=form)
 
 

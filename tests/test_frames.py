@@ -1,6 +1,7 @@
 """Frames with strings: pandas, Polars and Arrow, read as dictionaries of the same rows are."""
 
 import copy
+import json
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.base import clone
 
 import coterie as ct
 from coterie.io.readers import read
+from states import content
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -140,3 +142,41 @@ def test_frames_that_cannot_be_read_are_refused_in_a_sentence(frame, message):
     with pytest.raises(ValueError, match=message):
         model.fit(frame, [True, False], ["x", "y"])
     assert not model.__sklearn_is_fitted__()
+
+
+def test_a_model_of_other_records_refuses_those_of_a_file(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": ["x", "y"] * 2})
+    numbers, y, task = frame[["a"]], ["no", "yes"] * 2, ["ann", "bob"] * 2
+    renamed, path = frame.rename(columns={"b": "c"}), tmp_path / "x.csv"
+    for table, others in ((frame, [numbers, numbers.to_numpy(), renamed]), (numbers, [frame]), (frame, [renamed])):
+        table.assign(y=y, user=task).to_csv(path, index=False)
+        for X in [*others, *(other.to_dict("records") for other in others if isinstance(other, pd.DataFrame))]:
+            model = ct.AdaptiveSharingClassifier().partial_fit(X, y, task=task)
+            before = model.predict_proba(X, task=task)
+            with pytest.raises(ValueError, match=r"X has records of a file, but|X has . features, but"):
+                ct.progressive_validation(model, read(path, label="y", task="user"))
+            np.testing.assert_array_equal(model.predict_proba(X, task=task), before)
+
+
+def test_columns_are_those_of_the_frame_however_it_is_learned(tmp_path):
+    frame, y, task = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), ["no", "yes"], ["ann", "bob"]
+    models = [ct.AdaptiveSharingClassifier().partial_fit(frame, y, task=task), ct.AdaptiveSharingClassifier()]
+    ct.progressive_validation(models[1], frame, y, task=task)
+    assert [model.feature_names_in_.tolist() for model in models] == [["a", "b"]] * 2
+    assert content(models[0], tmp_path / "one") == content(models[1], tmp_path / "other")
+
+
+def test_an_item_counts_as_often_as_it_occurs_in_every_form(tmp_path):
+    records = [{"a": float(t % 5), "tags": [["u", "u", "v"], ["v"], [], ["u"]][t % 4]} for t in range(40)]
+    y, task = [("no", "yes")[t % 3 == 0] for t in range(40)], ["ann", "bob"] * 20
+    lines = (
+        json.dumps(record | {"y": label, "user": user}) for record, label, user in zip(records, y, task, strict=True)
+    )
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    margins = [
+        ct.progressive_validation(ct.AdaptiveSharingClassifier(), read(tmp_path / "x.jsonl", label="y", task="user")),
+        ct.progressive_validation(ct.AdaptiveSharingClassifier(), pa.Table.from_pylist(records), y, task=task),
+        ct.progressive_validation(ct.AdaptiveSharingClassifier(), records, y, task=task),
+    ]
+    for trace in margins[1:]:
+        np.testing.assert_allclose(trace.margin, margins[0].margin, rtol=1e-9, atol=1e-12)

@@ -27,8 +27,8 @@ Members = dict[str, Any]
 #: Sets of members by name.
 NamedSet = Literal["default", "cheap", "ensemble"]
 
-#: From this many records on, labels are so late that steps which suit labels in time do worse than a constant: a member
-#: joins whose steps are so small.
+#: From this many records on, labels are so late that steps which suit labels in time are too large: a member with
+#: smaller ones joins.
 LATE, SLOW_STEP = 1000, 0.05
 #: The prior variances of the mixed-effects model before the first record, and how fast it learns them.
 LEARNED = Prior(5.0, 0.2, rate=0.7)

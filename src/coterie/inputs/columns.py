@@ -129,7 +129,7 @@ def nulls_are_absent(batch: pa.RecordBatch | pa.Table, name: str) -> bool:
 
 
 def where_null_is_absent(arrays: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
-    """Create a batch of columns whose nulls are absent names."""
+    """Create a batch of columns in which null is an absent name."""
     fields = [pa.field(name, array.type, metadata=ABSENT) for name, array in zip(names, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(list(arrays), schema=pa.schema(fields))
 

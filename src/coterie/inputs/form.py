@@ -7,6 +7,7 @@ Its :class:`~coterie.inputs.preprocessing.Preparation` then scales the numbers.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
@@ -478,8 +479,9 @@ class PreparedDictEncoder(DictEncoder):
                 continue
             if is_category or isinstance(value, (list, tuple, set, frozenset)):
                 items = [value] if is_category else [item for item in value if not is_missing(item)]
-                keys += [f"{name}={spell(item)}" for item in items]
-                values += [1.0] * len(items)
+                occurrences = Counter(f"{name}={spell(item)}" for item in items)
+                keys += occurrences
+                values += map(float, occurrences.values())
                 continue
             scaled.add(name)
             number = usable_number(name, value)

@@ -249,6 +249,8 @@ class Input:
     def read_block(self, block: Block, first: bool) -> Records:
         """Read the records of a validated block, and store their width."""
         rows, width = tabular.block_rows(block.X)
+        if not first:
+            self._refuse_other_encoder(block)
         form = self._use(ArrayEncoder()) if type(self.form) is InputEncoder else self.form
         prepared, own, expected = form.of_arrays, width - block.indicators, None
         if prepared is not None:
@@ -262,6 +264,16 @@ class Input:
         if prepared is None and form.vocabulary is None and form.frame.width is None:
             form.width, form.indicators = width, block.indicators
         return Records(rows, width, block.tasks, constant=block.constant)
+
+    def _refuse_other_encoder(self, block: Block) -> None:
+        """Raise ValueError for records of a file with other columns than the records so far."""
+        form, encoder = self.form, None if block.raw is None else block.raw.encoder
+        others = form.vocabulary is not None or form.of_arrays is not None
+        if encoder is not None and (others or (form.encoder is not None and form.encoder.columns != encoder.columns)):
+            raise ValueError(
+                f"X has records of a file, but {self.options.owner} learned others before, with features in other "
+                "columns; learn all records from files, or all as dictionaries, frames or arrays"
+            )
 
     def raw_records(self, X: AnyRecords) -> RawRecords | None:
         """Return the records before preprocessing; None if preprocessing does not depend on earlier records."""

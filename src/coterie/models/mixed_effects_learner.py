@@ -188,7 +188,7 @@ class MixedEffectsLearner(CompiledLearner):
         return learn_in_pieces(run, y, range(1, len(y) + 1), partial(self._learn_late, state))
 
     def _learn_late(self, state: State, run: Batch, y: Floats) -> UpdateResult:
-        """Learn the first record, whose label may be late."""
+        """Learn the first record, from a label in time or late."""
         predicted = 0.0 if run.predictions is None else run.predictions.margins[0]
         rule = FilterStep(predicted == self.predict(state, run.cut(0, 1)).margins[0])
         return result_of(self.learn_compiled(state, run, y, rule=rule), run, len(y))

@@ -348,7 +348,7 @@ when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 @no_refcount
 def _score_late(model, i, rows, s, predictions):
-    """Return the current margin of record s of task i for learning, and whether the last expert would predict the same.
+    """Return the current margin of record s of task i for learning, and True if the last expert predicted the same.
 
     Experts keep their earlier predictions. If all of these are 0, experts count with their current margins; stopped
     experts have none.
