@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import os
 import re
 import shutil
 import socket
@@ -315,18 +316,21 @@ def test_a_service_that_lost_its_folder_says_so_and_takes_nothing(tmp_path, chan
             assert (again.engine.tasks[:], again.replayed) == (["ann"], 1)
 
 
-@pytest.mark.parametrize("pattern", ["journal*", "flushed"])
-def test_a_service_whose_journal_was_deleted_acknowledges_nothing(tmp_path, pattern):
+@pytest.mark.parametrize(
+    ("pattern", "change"),
+    [("journal*", Path.unlink), ("flushed", Path.unlink), ("journal*", lambda path: os.truncate(path, 0))],
+)
+def test_a_service_whose_journal_was_deleted_or_cut_acknowledges_nothing(tmp_path, pattern, change):
     service = Service(tmp_path, make)
     client = TestClient(make_app(service))
     record = {"task": "ann", "x": {"p": 1.0}, "y": True}
     assert post(client, "/observe", record).status_code == 200
     for path in tmp_path.glob(pattern):
-        path.unlink()
+        change(path)
     assert post(client, "/observe", record).status_code == 503
     assert client.get("/readyz").status_code == 503
     service.close()
-    assert "deleted while it was written to" in str(service.failure)
+    assert "deleted or cut while it was written to" in str(service.failure)
 
 
 def test_a_service_whose_folder_was_put_back_goes_on(tmp_path):

@@ -189,13 +189,15 @@ class Journal:
             os.fsync(self._flushed)
 
     def flush(self) -> None:
-        """Wait until all written frames are on the disk; raise FileNotFoundError if their file was deleted.
+        """Wait until all written frames are on the disk; raise OSError if their file was deleted or cut meanwhile.
 
         After an error the state of the disk is unknown, and the process must stop.
         """
-        for path, handle in ((self._newest, self._handle), (self._folder / FLUSHED, self._flushed)):
-            if not os.fstat(handle).st_nlink:
-                raise FileNotFoundError(errno.ENOENT, "deleted while it was written to", str(path))
+        written = len(MARK) + self.end - self._firsts[-1]
+        for path, handle, size in ((self._newest, self._handle, written), (self._folder / FLUSHED, self._flushed, 0)):
+            file = os.fstat(handle)
+            if not file.st_nlink or file.st_size < size:
+                raise OSError(errno.EIO, "deleted or cut while it was written to", str(path))
         with _name_errors(self._newest):
             os.fdatasync(self._handle)
         self.flushed = self.end
