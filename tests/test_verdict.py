@@ -151,16 +151,15 @@ def test_sentences():
     helped, hurt, same = pair(400, 20, 100, 480), pair(10, 300, 50, 640), pair(30, 30, 30, 910)
     assert verdict(*side_by_side(helped, helped)).sentence() == (
         "Learning together cut the tasks' mean error by 38.0 points (95 % interval 36.5 to 39.1) against one model per "
-        "task. The error over 2,000 examples fell from 50.0 % to 12.0 %; a constant guess has 50.0 %. It helped 2 of 2 "
-        "tasks and hurt none that can be told. Of those called helped, and of those called hurt, at most 1 in 20 each "
-        "is expected to be wrong. Use learning together."
+        "task. The error over 2,000 examples fell from 50.0 % to 12.0 %; a constant guess has 50.0 %. It clearly "
+        "helped 2 of 2 tasks and clearly hurt none; at most 1 in 20 of either is expected to be wrong. Use learning together."
     )
     assert (
         verdict(*side_by_side(helped, helped, helped, hurt, same))
         .sentence()
         .endswith(
-            "It helped 3 of 5 tasks and hurt 1 (3). Of those called helped, and of those called hurt, at most 1 in 20 "
-            "each is expected to be wrong. Use learning together, but look at that task: one model per task served better there."
+            "It clearly helped 3 of 5 tasks and clearly hurt 1 (3); at most 1 in 20 of either is expected to be wrong. "
+            "Use learning together, but look at that task: one model per task served better there."
         )
     )
     assert "(0, 1, 2, 3, 4 and 1 more)" in verdict(*side_by_side(*[hurt] * 6, helped)).sentence()
@@ -202,7 +201,7 @@ def test_the_best_baseline_is_named_and_judged_against():
     headline, remarks = conclusion(best, alone)
     assert headline == best.headline()
     assert remarks[0] == "One model for all tasks is the best of the baselines."
-    assert remarks[1].startswith("Against one model per task: it helped ")
+    assert remarks[1].startswith("Against one model per task: it clearly helped ")
     with pytest.raises(ValueError, match="there is no baseline for 'pooled' among"):
         best_baseline({"pooled": traces["pooled"]}, "pooled")
 
@@ -258,7 +257,7 @@ def test_what_is_said_of_streams_that_are_known_is_true():
             order = np.array(verdict.tasks)
             assert (expected[name][order][verdict.outcome == "helped"] > 0).mean() >= 0.9 if verdict.helped else True
             assert (expected[name][order][verdict.outcome == "hurt"] < 0).mean() >= 0.9 if verdict.hurt else True
-    assert "Of no single task can it be told whether it gains." in summary.sentences
+    assert "No single task clearly gains or loses." in summary.sentences
     assert [size.records for size in summary.verdict.sizes] == ["1 or 2"]
     assert summary.verdict.average.low > 0
 

@@ -288,8 +288,8 @@ class Verdict:
         >>> print(verdict(traces["together"], traces["independent"]).sentence())
         Learning together cut the tasks' mean error by 11.1 points (95 % interval 9.1 to 13.2) against one model
         per task. The error over 2,000 examples fell from 19.6 % to 8.6 %; a constant guess has 50.2 %. It
-        helped 12 of 20 tasks and hurt none that can be told. Of those called helped, and of those called hurt, at
-        most 1 in 20 each is expected to be wrong. Use learning together.
+        clearly helped 12 of 20 tasks and clearly hurt none; at most 1 in 20 of either is expected to be wrong. Use
+        learning together.
         """
         best = self.best or self
         headline, remarks = conclusion(best, self)
@@ -614,11 +614,11 @@ def tasks_called(verdict: Verdict) -> str:
     if total < 2 or not verdict.says_something:
         return ""
     if not helped and not hurt:
-        return "Of no single task can it be told whether it gains."
-    whom = f"hurt {len(hurt):,} ({listed(hurt)})" if hurt else "hurt none that can be told"
+        return "No single task clearly gains or loses."
+    whom = f"{len(hurt):,} ({listed(hurt)})" if hurt else "none"
     share = _share(1.0 - verdict.confidence)
-    expected = f"Of those called helped, and of those called hurt, at most {share} each is expected to be wrong."
-    return f"It helped {len(helped):,} of {total:,} tasks and {whom}. {expected}"
+    helped_and_hurt = f"It clearly helped {len(helped):,} of {total:,} tasks and clearly hurt {whom}"
+    return f"{helped_and_hurt}; at most {share} of either is expected to be wrong."
 
 
 def _share(rate: float) -> str:
