@@ -168,6 +168,7 @@ class Journal:
             raise ValueError(f"a frame of {len(payload)} bytes is longer than {LONGEST}")
         if self.end - self._firsts[-1] >= self._segment:
             self.begin_file()
+        self._require_files()  # or a cut file would go on behind a hole
         frame = pack_frame(self.end, payload)
         with _name_errors(self._newest):
             _write(self._handle, frame)
@@ -193,16 +194,20 @@ class Journal:
 
         After an error the state of the disk is unknown, and the process must stop.
         """
-        written = len(MARK) + self.end - self._firsts[-1]
-        for path, handle, size in ((self._newest, self._handle, written), (self._folder / FLUSHED, self._flushed, 0)):
-            file = os.fstat(handle)
-            if not file.st_nlink or file.st_size < size:
-                raise OSError(errno.EIO, "deleted or cut while it was written to", str(path))
+        self._require_files()
         with _name_errors(self._newest):
             os.fdatasync(self._handle)
         self.flushed = self.end
         with _name_errors(self._folder / FLUSHED):
             os.pwrite(self._flushed, _pack_flushed(self.end), 0)
+
+    def _require_files(self) -> None:
+        """Raise OSError if somebody deleted or cut a file while it is open."""
+        written = len(MARK) + self.end - self._firsts[-1]
+        for path, handle, size in ((self._newest, self._handle, written), (self._folder / FLUSHED, self._flushed, 0)):
+            file = os.fstat(handle)
+            if not file.st_nlink or file.st_size < size:
+                raise OSError(errno.EIO, "deleted or cut while it was written to", str(path))
 
     def read(self, start: int) -> Iterator[JournalFrame]:
         """Read the frames from an offset on.
