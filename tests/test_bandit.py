@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chisquare, norm
 
 import coterie as ct
 from coterie.bandits import Choice, exploring
@@ -95,12 +95,33 @@ def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
             for p in (
                 exploring.squarecb(scores, 50.0),
                 exploring.greedy(scores, 0.1),
+                exploring.thompson(scores, np.diag(rng.uniform(0.1, 2.0, K))),
+                exploring.thompson(scores, np.outer(scores, scores) + 0.1),
+                exploring.thompson(scores, np.zeros((K, K))),
             ):
                 assert np.isclose(p.sum(), 1.0)
                 assert p.min() >= 0.0
                 assert exploring.with_floor(p, 0.3).min() >= 0.3 / K - 1e-12
 
 
+def test_thompson_is_how_often_drawn_scores_are_the_largest():
+    scores, deviations = np.array([0.0, 0.3, -0.5]), np.array([1.0, 0.4, 2.0])
+    drawn = np.random.default_rng(1).normal(scores, deviations, size=(400_000, 3)).argmax(axis=1)
+    probabilities = exploring.thompson(scores, np.diag(deviations**2))
+    np.testing.assert_allclose(probabilities, np.bincount(drawn) / 400_000, atol=0.004)
+    larger = norm.cdf(0.3 / math.sqrt(1.16))  # that the second of two is
+    assert np.isclose(exploring.thompson(scores[:2], np.diag(deviations[:2] ** 2))[1], larger, atol=1e-4)
+
+
+def test_thompson_draws_scores_with_their_covariance():
+    rng = np.random.default_rng(2)
+    factor, scores = rng.normal(size=(4, 2)), 0.3 * rng.normal(size=4)
+    drawn = (scores + rng.normal(size=(400_000, 2)) @ factor.T).argmax(axis=1)
+    wanted = np.bincount(drawn, minlength=4) / 400_000
+    np.testing.assert_allclose(exploring.thompson(scores, factor @ factor.T), wanted, atol=0.015)
+
+
+@pytest.mark.parametrize("explore", ["thompson", "ucb"])
 @pytest.mark.parametrize(
     "model",
     [
@@ -109,12 +130,14 @@ def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
     ],
     ids=["primal", "dual"],
 )
-def test_of_actions_of_one_feature_the_longest_is_the_least_certain(model):
+def test_actions_of_one_feature_share_the_weight_that_is_drawn(model, explore):
+    """With features f = 1, 1.0001 and -1 the largest is never the first: 1.0001 if the weight is above 0, -1 if below."""
     actions = [{"f": 1.0}, {"f": 1.0001}, {"f": -1.0}]
-    bandit = ct.Bandit(model, explore="ucb", scale="none", floor=0.0)
+    bandit = ct.Bandit(model, explore=explore, scale="none", floor=0.0)
     bandit.learn({}, {"f": 1.0}, 0.0)
     probabilities = bandit.probabilities({}, actions)
-    np.testing.assert_allclose(probabilities, [0.0, 1.0, 0.0], atol=1e-12)
+    wanted = [0.0, 0.5, 0.5] if explore == "thompson" else [0.0, 1.0, 0.0]
+    np.testing.assert_allclose(probabilities, wanted, atol=1e-12)
 
 
 def test_what_is_drawn_has_the_probabilities_that_are_told():
@@ -133,10 +156,11 @@ def test_seed_and_id_determine_what_is_drawn():
     assert one.choose(id="a").action == one.choose(id="a").action
 
 
-def test_variances_are_needed_where_the_exploration_uses_them():
+@pytest.mark.parametrize("explore", ["ucb", "thompson"])
+def test_variances_are_needed_where_the_exploration_uses_them(explore):
     for model in (None, ct.MultitaskAROW()):  # whose variance is that of a margin, and not of the rate
         with pytest.raises(ValueError, match="requires a regressor with variances of predictions"):
-            ct.Bandit(model, explore="ucb", actions=ACTIONS).choose()
+            ct.Bandit(model, explore=explore, actions=ACTIONS).choose()
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["graph", "one for all"])
@@ -160,6 +184,20 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
         reward = float(true[user] @ vectors[best] + 0.1 * rng.normal())
         definition.learn(user, vectors[best], reward)
         bandit.learn(None, actions[best], reward, task=user)
+
+
+def test_thompson_sampling_explores_where_little_is_known():
+    model = ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled())
+    bandit = ct.Bandit(model, explore="thompson", floor=0.0, actions=["a", "b"])
+    for _ in range(40):
+        bandit.learn({}, "a", 0.5)
+    mean, before = 0.5 * 40 / 41, bandit.probabilities()[1]
+    for _ in range(40):
+        bandit.learn({}, "b", 0.0)
+    after = bandit.probabilities()[1]
+    # of both the weight has the variance 1 / (1 + n)
+    np.testing.assert_allclose(before, norm.cdf(-mean / math.sqrt(1 + 1 / 41)), rtol=1e-3)
+    np.testing.assert_allclose(after, norm.cdf(-mean / math.sqrt(2 / 41)), rtol=1e-3)
 
 
 # -- many at a time, late, forgotten -----------------------------------------------------------------------------------

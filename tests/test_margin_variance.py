@@ -181,8 +181,8 @@ def test_batch_estimators_compare_records_by_all_features(kernel):
 
 
 BANDITS = [
-    ("ucb", ct.MultitaskMixedEffectsRegressor(scale="none")),
-    ("ucb", ct.geometries.SecondOrderMultitaskRegressor()),
+    ("thompson", ct.MultitaskMixedEffectsRegressor(scale="none")),
+    ("thompson", ct.geometries.SecondOrderMultitaskRegressor()),
     ("epsilon", ct.MultitaskMixedEffectsClassifier(scale="unit")),
 ]
 

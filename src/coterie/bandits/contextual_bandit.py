@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec
 from coterie.estimators.adaptive_regression import AdaptiveSharingRegressor
@@ -30,6 +30,7 @@ from coterie.inputs.keys import is_missing
 from coterie.models.contract import Predictions, zero_predictions
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.moments import FAR, scale_of
+from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import Arrays
 from coterie.parameters import Parameters
 from coterie.settings import check_fields
@@ -75,6 +76,10 @@ class Choice:
         yield self.probability
 
 
+#: How to explore by the variances of predictions.
+_BY_VARIANCE = ("ucb", "thompson")
+
+
 #: A context, the action shown or its choice, the reward, its probability, and the task.
 _Shown = tuple[Label, Label, Label, Label, Label]
 
@@ -117,10 +122,11 @@ class Bandit(Parameters):
     model : estimator, optional
         An online regressor with a weight for each feature, or a classifier with probabilities for rewards of 0 and 1.
         By default ``AdaptiveSharingRegressor()``.
-    explore : {"squarecb", "epsilon", "greedy", "ucb"}
+    explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
         The strategy: SquareCB; the best action, but with probability ``epsilon`` any action; the best action; the
-        largest ŷ_a + width · σ_a √ln(n + 2). The last one needs a model with ``margin_variance``, the variance σ_a² of
-        a prediction, such as :class:`SecondOrderMultitaskRegressor`.
+        largest ŷ_a + width · σ_a √ln(n + 2); Thompson sampling of the weights, with their deviations multiplied by
+        ``width``. The last two need a model with ``margin_variance``, the variance σ_a² of a prediction, such as
+        :class:`SecondOrderMultitaskRegressor`.
     actions : sequence, optional
         The actions, if these are always the same: labels, or dictionaries of features.
     gamma : float > 0
@@ -151,8 +157,8 @@ class Bandit(Parameters):
     -----
     A choice costs O(K nnz) and K predictions of the model; learning costs one update of the model. The regression is
     not weighted by 1 / p. Choices without a context have ``x = {}``. Threads may share a bandit. It maximises the
-    present reward only, not later ones that depend on the choice. In "ucb" features of an action that no learned record
-    had count with their prior variance, so new actions are tried.
+    present reward only, not later ones that depend on the choice. In "ucb" and "thompson" features of an action that
+    no learned record had count with their prior variance, so new actions are tried.
 
     References
     ----------
@@ -180,8 +186,8 @@ class Bandit(Parameters):
     _learns_streams = False
 
     model: Estimator = None
-    explore: Literal["squarecb", "epsilon", "greedy", "ucb"] = spec.field(
-        default="squarecb", choices=("squarecb", "epsilon", "greedy", "ucb")
+    explore: Literal["squarecb", "epsilon", "greedy", "ucb", "thompson"] = spec.field(
+        default="squarecb", choices=("squarecb", "epsilon", "greedy", "ucb", "thompson")
     )
     _: KW_ONLY
     actions: Sequence[Action] | None = None
@@ -241,7 +247,7 @@ class Bandit(Parameters):
             if value is not None:
                 raise ValueError(f"{name} is not supported in a bandit; leave it out of {model!r}")
         knows = model._kind == "regressor" and model._make_learner().traits.has_variances
-        if self.explore == "ucb" and not knows:
+        if self.explore in _BY_VARIANCE and not knows:
             raise ValueError(
                 f"explore={self.explore!r} requires a regressor with variances of predictions, got {model!r}"
             )
@@ -373,7 +379,7 @@ class Bandit(Parameters):
 
     def _weighed(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
         """Return the probability and the predicted reward of each action, and the predictions of members."""
-        scores, deviations, predictions = self._predicted(x, offered, task)
+        scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
         # before the first reward there are no scores, no range and no variances to explore by
         if not n:
@@ -384,7 +390,10 @@ class Bandit(Parameters):
             # scores are divided by the range of rewards, so that γ does not depend on their unit
             weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
         elif self.explore == "ucb":
+            deviations = np.sqrt(np.diag(covariance))
             weights = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
+        elif self.explore == "thompson":
+            weights = exploring.thompson(scores, self.width**2 * covariance)
         else:
             weights = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
         return exploring.with_floor(weights, self.floor), scores, predictions
@@ -405,7 +414,7 @@ class Bandit(Parameters):
         return min(spread, float(deviation * (below + above) / math.sqrt(below * above)))
 
     def _predicted(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
-        """Predict the reward of each action; also return the deviations, if needed, and members' predictions."""
+        """Predict the reward of each action; also return members' predictions and, if needed, the covariance."""
         model, K = self._taught, len(offered.actions)
         with model.lock:
             source: Any = model.input
@@ -414,16 +423,28 @@ class Bandit(Parameters):
             _, task = source.split_one(x, task, model.population.tasks if model.fitted else ())
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
-                return np.zeros(K), np.zeros(K), None
+                return np.zeros(K), np.zeros((K, K)), None
             known, unseen = source.form.rows_and_unseen(x, offered.actions)
             rows = with_unseen(known, unseen) if model.learner.traits.counts_unseen and unseen.any() else known
-            predicted = ModelPredictions(model, Records(rows, model.state.features, _repeated(task, K)))
+            predicted = self._predictions(model, rows, task)
+            if self.explore not in _BY_VARIANCE:
+                predictions = predicted.predictions if model.learner.traits.mixes else None
+                margins = None if predictions is None or self._rates else predicted.decode(predictions.margins)
+                return self._rewards(model, predicted) if margins is None else margins, np.zeros((K, K)), predictions
+            covariance = np.diag(np.maximum(predicted.variances, 0.0))
+            if self.explore == "thompson":  # what no record had varies with nothing else
+                pairs = np.triu_indices(K, 1)
+                own = np.maximum(self._predictions(model, known, task).variances, 0.0)
+                variances = self._predictions(model, _differences(known, *pairs), task).variances
+                # cov(a, b) = (var a + var b - var(a - b)) / 2: the model knows variances of margins only
+                covariance[pairs] = (own[pairs[0]] + own[pairs[1]] - variances) / 2.0
+                covariance += np.triu(covariance, 1).T
             predictions = predicted.predictions if model.learner.traits.mixes else None
-            if self.explore == "ucb":
-                variances = model.label_encoder.factor**2 * np.maximum(predicted.variances, 0.0)
-                return predicted.margins, np.sqrt(variances), predictions
-            margins = None if predictions is None or self._rates else predicted.decode(predictions.margins)
-            return self._rewards(model, predicted) if margins is None else margins, np.zeros(K), predictions
+            return predicted.margins, model.label_encoder.factor**2 * covariance, predictions
+
+    @staticmethod
+    def _predictions(model: OnlineModel, rows: Csr, task: Hashable) -> ModelPredictions:
+        return ModelPredictions(model, Records(rows, model.state.features, _repeated(task, rows.n_records)))
 
     def _rewards(self, model: OnlineModel, predicted: ModelPredictions) -> Floats:
         """Return the predicted rewards; for a classifier the probabilities of 1."""
@@ -734,6 +755,16 @@ def _twice(actions: list[Any]) -> Any:
     if len(set(keys)) == len(keys):
         return None
     return next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
+
+
+def _differences(rows: Csr, first: NDArray[np.intp], second: NDArray[np.intp]) -> Csr:
+    """Subtract records pairwise: margins are linear, so variances of differences give covariances."""
+    from scipy.sparse import csr_array
+
+    width = int(rows.features.max(initial=0)) + 1
+    X = csr_array((rows.values, rows.features, rows.starts), shape=(rows.n_records, width))
+    differences = csr_array(X[first] - X[second])
+    return Csr(differences.data, differences.indices.astype(np.int32), differences.indptr.astype(np.int64))
 
 
 def _repeated(task: Hashable, n: int) -> Array:
