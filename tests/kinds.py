@@ -263,7 +263,7 @@ def _members():
 MODELS = {
     # storages, averages
     "perceptron-dense": ("arrays", lambda: _perceptron()),
-    "perceptron-sparse-average": ("sparse", lambda: _perceptron(None, _PA1, average=True, **_SPARSE)),
+    "perceptron-sparse-average": ("sparse", lambda: _perceptron(average=True, **_SPARSE)),
     "perceptron-mostly-zero": ("wide", lambda: _perceptron(None, _PA1, average=True, storage="dense")),
     # forms of records, tasks and labels
     "perceptron-dictionaries": ("pairs", lambda: _perceptron()),

@@ -106,7 +106,7 @@ def missing(loaded):
 
 
 #: Names that are tried in the plain run.
-QUICK = ("AdaptiveSharingClassifier", "MultiviewPerceptron")
+QUICK = ("AdaptiveSharingClassifier",)
 
 
 @pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in NAMES])
@@ -121,7 +121,7 @@ def test_a_name_alone_is_what_it_is_among_all(name, alone):
     "part",
     [
         slow(ct.relations.Primed(ct.LogDet(1e-3), 5)),
-        ct.wrappers.Forgetting(ct.hypotheses.DiagonalAROW(), own=5.0),
+        slow(ct.wrappers.Forgetting(ct.hypotheses.DiagonalAROW(), own=5.0)),
         slow(ct.kernels.Normalised(ct.kernels.Polynomial(3))),
         slow(ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Pooled(), ct.rules.Logistic())),
         slow(ct.geometries.MultitaskKernelPerceptron("linear").get_params()["kernel"]),

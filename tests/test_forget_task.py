@@ -342,11 +342,9 @@ def test_a_bound_refuses_late_labels_and_files_without_an_order_of_tasks_and_cha
 
 
 FORGETTING = {
-    "perceptron": lambda storage: ct.MultitaskPerceptron(
-        rule=RULES["PA-I"], average=storage == "dense", storage=storage
-    ),
+    "perceptron": lambda storage: ct.MultitaskPerceptron(average=storage == "dense", storage=storage),
     "sharing": lambda **options: raw.AdaptiveSharingClassifier(**options),
-    "hierarchy": lambda **options: raw.MultitaskLogistic(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
+    "hierarchy": lambda **options: ct.MultitaskPerceptron(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
 }
 
 
@@ -359,6 +357,7 @@ def test_neither_name_nor_weights_are_in_the_file(name, storage, tmp_path):
     rng = np.random.default_rng(0)
     tasks = ["fr/ann-the-forgotten", "it/bob", "it/eve", "fr/joe"]
     X, task = rng.standard_normal((120, 40)), np.array(tasks)[rng.integers(4, size=120)]
+    X = sp.csr_array(X) if storage == "sparse" else X
     model = FORGETTING[name](storage=storage).fit(X, rng.choice([-1, 1], 120), task=task)
     own = own_numbers(model, "fr/ann-the-forgotten")
     assert own
@@ -393,15 +392,14 @@ def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
     task = np.clip(np.arange(n) // per_task + rng.integers(-20, 20, n), 0, n_tasks - 1)
     X = sp.random_array((n, 200), density=0.03, rng=rng, format="csr")
     y, memory = rng.choice([-1, 1], n), []
-    rule = RULES["PA-I"]
-    model = ct.MultitaskPerceptron(rule=rule, average=True, storage="sparse", max_tasks=100)
+    model = ct.MultitaskPerceptron(average=True, storage="sparse", max_tasks=100)
     for first in range(0, n, 3000):
         rows = slice(first, first + 3000)
         model.partial_fit(X[rows], y[rows], task[rows], classes=[-1, 1])
         memory.append(model.memory_)
     assert len(model.tasks_) == 100
     assert max(memory[3:]) < 1.6 * memory[2]
-    free = ct.MultitaskPerceptron(rule=rule, average=True, storage="sparse")
+    free = ct.MultitaskPerceptron(average=True, storage="sparse")
     free.fit(X[:30_000], y[:30_000], task=task[:30_000])
     assert max(memory) < free.memory_ / 8
 

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numba import njit
+from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.hypotheses.storage import Storage
@@ -42,7 +43,7 @@ def test_records_with_few_features_have_their_weights_asked_for_ahead(kind, pair
 MATRIX = np.eye(3) + 0.5
 HOLDING = {
     "dense": lambda: ct.MultitaskPerceptron(),
-    "sparse": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="sparse"),
+    "sparse": lambda: ct.MultitaskPerceptron(storage="sparse"),
     "averaged": lambda: ct.MultitaskPerceptron(average=True),
     "logistic": lambda: ct.MultitaskLogistic(storage="sparse"),
     "AROW": lambda: ct.MultitaskAROW(),
@@ -57,7 +58,7 @@ HOLDING = {
 def test_compiled_rounds_let_go_of_what_they_were_given(name):
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(40, 6)), np.array(["a", "b", "c"])[rng.integers(3, size=40)]
-    y = X[:, 0] > 0
+    y, X = X[:, 0] > 0, csr_array(X) if name == "sparse" else X
     model = HOLDING[name]().partial_fit(X, y, task=task)
     model_arrays = list(arrays_of(model.state_.model))
     before = [sys.getrefcount(array) for array in model_arrays]
