@@ -23,7 +23,7 @@ ONE = (*COLUMNS, "--probability", "p", "--features", "hour")
 ALL = (*COLUMNS, "--probabilities", "p_*", "--features", "hour")
 
 
-def choices(n=600, seed=0):
+def choices(n=400, seed=0):
     """Choices at random among three offers, of which users of a kind like one more: as rows of a table."""
     rng = np.random.default_rng(seed)
     for i in range(n):
@@ -81,7 +81,7 @@ def test_the_verdict_says_what_is_true(evaluated):
     assert result["single"] == "coats"
     assert policies[SINGLE]["low"] < 0.525 < policies[SINGLE]["high"]
     assert gains[SHARED][DONE]["low"] > 0.05
-    assert (result["rows"], result["tasks"], result["most_actions"], result["chosen"]) == (600, 12, 3, SHARED)
+    assert (result["rows"], result["tasks"], result["most_actions"], result["chosen"]) == (400, 12, 3, SHARED)
     assert {policy["estimator"] for policy in policies.values()} == {"dr*"}
     for name, told_gains in gains.items():
         for other, gain in told_gains.items():
@@ -96,7 +96,7 @@ def test_it_prints_the_verdict_first_and_what_comes_next_last(log, tmp_path):
     assert re.match(r"Use a shared policy: \+0\.\d+ \(95 %\s+interval 0\.\d+ to 0\.\d+\) ag.* what was\s+done", output)
     names = re.findall(r"^(.+?) +0\.\d+ +0\.\d+ to 0\.\d+", output, re.M)
     assert names == ["shared", "one for all", "one per task", "always 'coats'", "what was done"]
-    assert "600 choices of 12 tasks among 3 actions." in output
+    assert "400 choices of 12 tasks among 3 actions." in output
     assert "--policy" in output.splitlines()[-1]
     assert "may be too narrow" not in output
     assert "Next: " in run("bandit", few, *ONE).stdout
@@ -129,7 +129,7 @@ def test_each_row_is_evaluated_before_it_is_learned_and_the_bandit_written_has_l
     assert [policy[key] for key in ("value", "low", "high")] == [value.value, value.low, value.high]
     written = ct.load(path)
     assert isinstance(written, ct.Bandit)
-    assert written.n_rewards_ == 600
+    assert written.n_rewards_ == 400
     x = {"hour": 5.0}
     assert written.scores(x, ACTIONS, "u1") == bandit.scores(x, ACTIONS, "u1")
     assert result["output"] == str(path)

@@ -108,7 +108,7 @@ def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
     for record in records[::5]:
         record |= {"price": "", "shop": ""}
     learned = write_csv(tmp_path / "c.csv", records, ("user", "price", "age", "shop", "click"))
-    run("learn", learned, *WHO, "-q", "--output", tmp_path / "m.coterie")
+    run("learn", learned, *WHO, "-q", "--alone", "--bits", 8, "--output", tmp_path / "m.coterie")
     records = [{"user": f"u{k % 3}", "age": float(k)} for k in range(20)]
     path = tmp_path / f"later.{ending}"
     if ending == "parquet":
@@ -184,7 +184,8 @@ def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, mod
         lines = {"vw": "1 |t a |x b:1\n-1 |t b |x b:2\n", "svmlight": "1 qid:1 1:2\n-1 qid:2 1:3\n"}[ending]
         partial = tmp_path / f"some.{ending}"
         partial.write_text(lines)
-        run("learn", partial, *(["--task", "t"] if ending == "vw" else []), "-q", "--output", model, "--force")
+        options = ["--task", "t"] if ending == "vw" else []
+        run("learn", partial, *options, "-q", "--alone", "--bits", 8, "--output", model, "--force")
     if NO_RECORDS[kind] is None:
         texts = pa.array([], "str")
         parquet.write_table(pa.table({"user": texts, "price": [], "age": [], "click": texts}), path)

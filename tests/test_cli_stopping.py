@@ -460,7 +460,7 @@ def stories(tmp_path_factory):
 @pytest.mark.parametrize(("skip", "block_rows"), [(1, 7), (60, 8192), (99, 7)])
 def test_records_are_left_out_of_every_format(stories, skip, block_rows):
     for path, story in stories:
-        story = story | {"scale": "none", "block_rows": block_rows}
+        story = story | {"scale": "none", "block_rows": block_rows, "bits": 8}
         whole, left = (list(read(path, **story, **more)) for more in ({}, {"skip": skip}))
         for name in ("y", "task", "place"):
             every, rest = (np.concatenate([getattr(block, name) for block in blocks]) for blocks in (whole, left))

@@ -61,7 +61,7 @@ def one_by_one(encoder, records):
     return rows
 
 
-@given(RECORDS, st.sampled_from(["none", "standard", "unit", "auto"]), st.booleans(), st.sampled_from([3, 12]))
+@given(RECORDS, st.sampled_from(["none", "standard", "unit", "auto"]), st.booleans(), st.sampled_from([3, 8]))
 def test_columns_equal_dictionaries(records, scale, constant, bits):
     encoder = Encoder(COLUMNS, bits=bits, scale=scale, constant=constant)
     one, cut = encoder.copy(), encoder.copy()

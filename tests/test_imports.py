@@ -24,25 +24,23 @@ HEAVY = [
 RECORD = "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1}, True, task=0); m.predict_one({'a': 1}, task=0); "
 
 
-def loaded_after(code):
-    """The heavy modules that a fresh interpreter has loaded after running some code."""
-    show = "import sys; print(*(name for name in sys.argv[1:] if name in sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code + show, *HEAVY], capture_output=True, text=True, check=True)
-    return run.stdout.split()
+def loaded_after(*codes):
+    """The heavy modules that a fresh interpreter has loaded after running each piece of code."""
+    show = "import sys; print(*(name for name in sys.argv[1:] if name in sys.modules)); "
+    program = [sys.executable, "-c", "".join(code + show for code in codes), *HEAVY]
+    return [line.split() for line in subprocess.check_output(program, text=True).splitlines()]
 
 
-def test_importing_the_package_brings_in_nothing_heavy():
-    assert loaded_after("import coterie; ") == []
-
-
-def test_learning_a_record_brings_in_no_scikit_learn():
-    assert "sklearn" not in loaded_after("import coterie; " + RECORD)
+def test_importing_the_package_brings_in_nothing_heavy_and_learning_a_record_no_scikit_learn():
+    imported, learned = loaded_after("import coterie; ", RECORD)
+    assert imported == []
+    assert "sklearn" not in learned
 
 
 def test_the_other_packages_are_light_too():
     names = ("relations", "io.readers", "evaluation.verdict", "datasets", "report", "cli")
-    heavy = set(loaded_after("".join(f"import coterie.{name}; " for name in names)))
-    assert not heavy & {"sklearn", "pandas", "polars", "plotly", "matplotlib", "river"}
+    (heavy,) = loaded_after("".join(f"import coterie.{name}; " for name in names))
+    assert not set(heavy) & {"sklearn", "pandas", "polars", "plotly", "matplotlib", "river"}
 
 
 def test_public_names():

@@ -65,7 +65,7 @@ def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> Non
     lines = path.read_text().splitlines(keepends=True)
     for name, part in (("1.csv", lines[:101]), ("2.csv", [lines[0], *lines[101:]])):
         (tmp_path / name).write_text("".join(part))
-    named = ["--task", "user", "--label", "sold", "-q"]
+    named = ["--task", "user", "--label", "sold", "-q", "--alone"]
     run("learn", path, *named, "--log", "amount", "--output", tmp_path / "whole.coterie")
     run("learn", tmp_path / "1.csv", *named, "--log", "amount", "--output", tmp_path / "1.coterie")
     run("learn", tmp_path / "2.csv", "-q", "--from", tmp_path / "1.coterie", "--output", tmp_path / "2.coterie")

@@ -12,7 +12,7 @@ from coterie.kernels import gram
 from reference import second_order as reference
 from streams import CASES, FORMS, assert_margins, linear_stream
 
-STREAM = linear_stream(5, n=260, zeros=0.2).take(slice(150))
+STREAM = linear_stream(5, n=260, zeros=0.2).take(slice(130))
 SOLVERS = ("primal", "dual", "auto")
 
 

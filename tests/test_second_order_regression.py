@@ -10,7 +10,7 @@ from coterie.kernels import gram
 from reference import second_order as reference
 from streams import CASES, FORMS, D, K, linear_stream
 
-STREAM = linear_stream(11, n=140, zeros=0.2)
+STREAM = linear_stream(11, n=90, zeros=0.2)
 Y = np.where(STREAM.X[:, 0] > 1, 0.0, STREAM.X @ np.arange(D) + STREAM.task)
 SOLVERS = ("primal", "dual", "auto")
 MEAN = ct.MeanRegularized(share=0.3)
@@ -34,7 +34,7 @@ def test_equal_to_the_definition(name, solver):
     assert model.solver_ == {"auto": "primal"}.get(solver, solver)
     model = ct.geometries.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
     tasks = np.array(STREAM.named(case.tasks), object)
-    for chunk in (slice(0, 5), slice(5, 130)):
+    for chunk in (slice(0, 5), slice(5, 80)):
         model.partial_fit(STREAM.X[chunk], Y[chunk], tasks[chunk], tasks=case.tasks)
         after = slice(chunk.stop, chunk.stop + 1)
         same(model.predict(STREAM.X[after], tasks[after]), means[after])
