@@ -1,6 +1,5 @@
 """A headless Chromium spoken to over a pipe (the DevTools protocol), with nothing but the standard library."""
 
-import base64
 import itertools
 import json
 import os
@@ -107,15 +106,15 @@ class Browser:
 
 
 class Page:
-    """What a test needs of a page: open a file, ask it something, take its picture, and see what went wrong."""
+    """What a test needs of a page: open a file, ask it something, and see what went wrong."""
 
     def __init__(self, browser, session, timeout, width=1280, height=900, dark=False, touch=False):
         self._browser, self.session, self._timeout = browser, session, timeout
         self.errors, self.requests, self._events = [], [], []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
-        self.call("Emulation.setDeviceMetricsOverride", **self._size)
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Emulation.setTouchEmulationEnabled", enabled=touch)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -137,16 +136,6 @@ class Page:
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
-
-    def move(self, x, y):
-        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
-    def picture(self, path):
-        """The whole page as a PNG file."""
-        whole = self.ask("document.documentElement.scrollHeight")
-        self.call("Emulation.setDeviceMetricsOverride", **self._size | {"height": whole})
-        data = self.call("Page.captureScreenshot")["data"]
-        Path(path).write_bytes(base64.b64decode(data))
 
     def record_event(self, method, params):
         self._events.append(method)

@@ -91,6 +91,22 @@ def test_baselines_of_ones_own_are_kept():
     assert list(comparison.models) == ["pooled", "half", "independent", "intercepts", "mixed model"]
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), ct.budgets.Forgetron(30)),
+        ct.geometries.SecondOrderMultitaskPerceptron(ridge=0.3),
+        ct.geometries.PNormMultitaskPerceptron(p=5.0),
+    ],
+    ids=repr,
+)
+def test_baselines_are_of_the_geometry_the_kernel_and_the_budget_of_the_learner(model):
+    baselines = model.__baselines__()
+    assert baselines["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
+    linear = [] if hasattr(model, "budget") else ["intercepts", "mixed model"]
+    assert list(baselines) == ["independent", "pooled", *linear]
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("delay", [0, 7])
 def test_traces_equal_those_of_separate_runs(form, delay):

@@ -94,10 +94,6 @@ def records(columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def text(columns):
-    return columns | {"when": [None if at is None else at.isoformat() for at in columns["when"]]}
-
-
 FORMS = {"pandas": pd.DataFrame, "dictionaries": records}
 
 

@@ -41,15 +41,6 @@ def test_equal_to_the_definition(links, alpha):
     assert 0 < clustering.alive.sum() < len(edges) or links == 1  # some edges go and some stay
 
 
-def test_records_one_by_one_or_at_once():
-    X, y, task, _ = make_stream(2)
-    whole, single = FoundGroups(K, 4), FoundGroups(K, 4)
-    together = whole.learn(X, y, task)
-    groups_before = [single.learn(X[t : t + 1], y[t : t + 1], task[t : t + 1])[0] for t in range(len(y))]
-    np.testing.assert_array_equal(together, groups_before)
-    np.testing.assert_array_equal(whole.groups_, single.groups_)
-
-
 def test_without_confidence_one_model_a_task_and_with_endless_confidence_one_for_all():
     X, y, task, _ = make_stream(0)
     separated, one = FoundGroups(K, 4, alpha=0.0), FoundGroups(K, 4, alpha=np.inf)

@@ -89,10 +89,7 @@ def test_columns_of_frames_are_known_as_scikit_learn_has_them(make_frame, model,
     assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
 
 
-COLUMN_NAMES = {
-    "numbers": [0, 1, 2],
-    "pairs": pd.MultiIndex.from_tuples([("p", 1), ("p", 2), ("q", "s")]),
-}
+COLUMN_NAMES = {"numbers": [0, 1, 2], "pairs": pd.MultiIndex.from_tuples([("p", 1), ("p", 2), ("q", "s")])}
 
 
 @pytest.mark.parametrize("names", COLUMN_NAMES.values(), ids=COLUMN_NAMES)

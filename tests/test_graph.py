@@ -74,12 +74,6 @@ def column(source, i):
     return dense
 
 
-def test_graph_without_edges_is_independent():
-    relation = TaskGraph([], tasks=range(4))
-    np.testing.assert_allclose(relation.relation_matrix(), np.eye(4), atol=1e-15)
-    assert relation.c_G() == 1.0
-
-
 # -- facts -------------------------------------------------------------------------------------------------------------
 
 

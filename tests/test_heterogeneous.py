@@ -37,13 +37,14 @@ def test_equal_to_the_definition(b, solver):
     assert model.solver_ == ("primal" if solver == "auto" else solver)
 
 
-def test_kernels_equal_to_the_definition():
+@pytest.mark.parametrize("relation", [None, ct.TaskGraph([(0, 1), (1, 2, 2.5)])])
+def test_kernels_equal_to_the_definition(relation):
     chosen = ct.kernels.Gaussian(2.0), ct.kernels.Polynomial(2), "linear"
     functions = (lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0), lambda x, z: (x @ z + 1.0) ** 2, np.dot)
     X, Y, active = FEW
-    expected = reference.dual(X, Y, active, 0.7, functions)
+    expected = reference.dual(X, Y, active, 0.7, functions, None if relation is None else interaction_of(relation))
     for kernels in (chosen, dict(enumerate(chosen))):
-        trace = ct.progressive_validation(Heterogeneous(0.7, kernels), X, Y, task=active)
+        trace = ct.progressive_validation(Heterogeneous(0.7, kernels, relation=relation), X, Y, task=active)
         assert_margins(trace.margin, expected, Y)
 
 
@@ -71,14 +72,6 @@ def test_relations_equal_to_the_definition(name, solver):
         model = Heterogeneous(b, solver=solver, relation=relation)
         trace = ct.progressive_validation(model, X, Y, task=ACTIVE)
         assert_margins(trace.margin, reference.literal(X, Y, ACTIVE, b, interaction_of(relation)), Y)
-
-
-def test_relations_of_kernels_equal_to_the_definition():
-    functions = (lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0), np.dot, np.dot)
-    X, Y, active = FEW
-    expected = reference.dual(X, Y, active, 0.7, functions, interaction_of(CHAIN))
-    model = Heterogeneous(0.7, [ct.kernels.Gaussian(2.0), "linear", "linear"], relation=CHAIN)
-    assert_margins(ct.progressive_validation(model, X, Y, task=active).margin, expected, Y)
 
 
 def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):

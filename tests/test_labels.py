@@ -188,9 +188,6 @@ def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name, path):
         assert ct.load(path).tasks_ == ["ann"]
 
 
-X = np.array([[1.0], [-1.0], [2.0], [-2.0]])
-
-
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 ROWS = 60

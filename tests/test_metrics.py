@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from sklearn.metrics import f1_score, log_loss, roc_auc_score
 import coterie as ct
 import samples
 from coterie.evaluation.metrics import calibration_curve, error_curve, evaluate
-from coterie.evaluation.trace import Trace, mean_class_f1
+from coterie.evaluation.trace import mean_class_f1
 from reference import metrics as reference
 
 MEASURES = ("error", "f1", "auc", "log_loss")
@@ -100,20 +102,8 @@ def decided(n=400, seed=0, weight=None):
     rng = np.random.default_rng(seed)
     margin = rng.standard_normal(n).round(2)
     p = 1 / (1 + np.exp(-margin))
-    label = np.where(rng.random(n) < p, "yes", "no")
-    return Trace(
-        margin=margin,
-        prediction=np.where(margin >= 0, "yes", "no"),
-        mistake=np.zeros(n, bool),
-        updated=np.zeros(n, bool),
-        queried=np.ones(n, bool),
-        label=label,
-        task=rng.integers(3, size=n),
-        tasks=("a", "b", "c"),
-        classes=np.array(["no", "yes"]),
-        probability=p,
-        weight=weight,
-    )
+    trace = samples.trace(margin, rng.random(n) < p, rng.integers(3, size=n), "abc", probability=p)
+    return replace(trace, weight=weight)
 
 
 def test_errors_count_by_weight():

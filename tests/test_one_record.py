@@ -77,7 +77,7 @@ def test_a_copy_goes_on_by_itself(make, name):
 ARRIVALS = {name: MODELS[name] for name in ("half", "averaged", "averaged, sparse", "learned", "logistic")} | {
     "clusters": lambda: ct.MultitaskPerceptron(
         ct.Clusters({f"u{i}": i % 3 for i in range(20)} | dict.fromkeys(TASKS, 7))
-    ),
+    )
 }
 
 

@@ -33,20 +33,6 @@ def records(columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-@pytest.mark.parametrize(
-    "form", [lambda columns: pd.DataFrame(columns).to_numpy(float), records], ids=["array", "records"]
-)
-def test_any_cuts_learn_the_same(form):
-    X = form(NUMBERS)
-    whole = ct.AdaptiveSharingClassifier().partial_fit(X, Y, task=USER)
-    for size in (1, 50):
-        parts = ct.AdaptiveSharingClassifier()
-        for first in range(0, N, size):
-            part = slice(first, first + size)
-            parts.partial_fit(X[part], Y[part], USER[part], ["no", "yes"])
-        np.testing.assert_array_equal(parts.decision_function(X, USER), whole.decision_function(X, USER))
-
-
 def test_scores_are_those_of_the_definition():
     X = np.array([[1.0, 10.0], [3.0, math.nan], [5.0, 40.0]])
     model = ct.MultitaskLogistic(scale="standard").partial_fit(X, [0, 1, 1])

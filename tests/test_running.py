@@ -1,17 +1,20 @@
-"""The running mean of each task: equal to its definition, cut, late, forgotten; and in every comparison."""
+"""The running mean of each task and the constant: equal to their definitions, cut, late, forgotten; and in every comparison."""
 
 import json
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 
 import coterie as ct
 from coterie.evaluation import baselines
-from coterie.evaluation.baselines import LabelBaselines
+from coterie.evaluation.baselines import CONSTANT, LabelBaselines
+from coterie.evaluation.metrics import evaluate
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Record
+from reference import constant as constants
 from reference import running as reference
 
 RNG = np.random.default_rng(8)
@@ -62,16 +65,17 @@ def test_it_is_what_its_definition_says(delay):
 
 @pytest.mark.parametrize("delay", [0, 30])
 @pytest.mark.parametrize("place", range(3), ids=["two", "many", "numbers"])
-def test_it_is_the_same_however_the_stream_is_cut(place, delay, monkeypatch):
+def test_they_are_the_same_however_the_stream_is_cut(place, delay, monkeypatch):
     trace = traces()[place]
-    whole, resume = running(LabelBaselines(delay), trace), LabelBaselines(delay)
-    parts = [running(resume, piece) for piece in pieces(trace)]
+    whole, resume = LabelBaselines(delay).predict_next(trace), LabelBaselines(delay)
+    parts = [resume.predict_next(piece) for piece in pieces(trace)]
     monkeypatch.setattr(baselines, "_CHUNK", 11)
-    again = running(LabelBaselines(delay), trace)
-    for name in ("margin", "prediction", "mistake", "probability"):
-        if getattr(whole, name) is not None:
-            np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(whole, name))
-            np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+    again = LabelBaselines(delay).predict_next(trace)
+    for key, name in product(whole, ("margin", "prediction", "mistake", "probability")):
+        expected = getattr(whole[key], name)
+        if expected is not None:
+            np.testing.assert_array_equal(np.concatenate([getattr(part[key], name) for part in parts]), expected)
+            np.testing.assert_array_equal(getattr(again[key], name), expected)
 
 
 def test_a_forgotten_task_begins_anew():
@@ -101,3 +105,46 @@ def test_a_service_compares_with_it_forgets_and_goes_on():
     again = LabelBaselines.from_saved(saved)
     assert (again.tasks, again.total) == (live._labels_seen.tasks, live._labels_seen.total)
     np.testing.assert_array_equal(again.losses, live._labels_seen.losses)
+
+
+# -- the constant ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delay", [0, 1, 30, 500])
+def test_the_constant_is_the_more_frequent_label_or_the_mean(delay):
+    two, three, numbers = (LabelBaselines(delay).predict_next(trace)[CONSTANT] for trace in traces())
+    for t in range(N):
+        before = TWO[: max(t - delay, 0)]
+        positive = int((before == "yes").sum())
+        assert two.prediction[t] == ("yes" if 2 * positive >= len(before) else "no")
+        assert two.probability[t] == pytest.approx((positive + 0.5) / (len(before) + 1))
+        p = two.probability[t]
+        assert two.margin[t] == pytest.approx(np.log(p / (1 - p)), abs=1e-12)
+    np.testing.assert_array_equal(two.mistake, np.where(TWO == "yes", 1, -1) * two.margin <= 0)
+    assert three.prediction.tolist() == constants.constant(THREE.tolist(), delay)
+    expected = [NUMBERS[: max(t - delay, 0)].mean() if t > delay else 0.0 for t in range(N)]
+    np.testing.assert_allclose(numbers.prediction, expected, rtol=1e-12)
+
+
+def test_a_task_of_which_nothing_was_learned_is_predicted_as_the_constant():
+    comparison = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
+    alone, constant = comparison.traces["independent"], comparison.traces["constant"]
+    fresh = np.zeros(N, bool)
+    fresh[np.unique(TASK, return_index=True)[1]] = True
+    np.testing.assert_array_equal(alone.margin == 0, fresh)
+    np.testing.assert_array_equal(alone.prediction[fresh], constant.prediction[fresh])
+    np.testing.assert_array_equal(alone.probability[fresh], constant.probability[fresh])
+    raw = ct.progressive_validation(comparison.models["half"]._with_relation(ct.Independent()), X, TWO, task=TASK)
+    np.testing.assert_array_equal(alone.margin, raw.margin)
+    np.testing.assert_array_equal(alone.prediction[~fresh], raw.prediction[~fresh])
+    assert (raw.prediction[fresh] == "yes").all()
+    assert set(constant.prediction[fresh]) == {"no", "yes"}
+
+
+def test_it_has_probabilities_where_a_learner_has():
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, TWO, task=TASK)
+    assert LabelBaselines().add_to({"plain": trace})["constant"].probability is None
+    comparison = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
+    share = (TWO == "yes").mean()
+    entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    assert evaluate(comparison.traces["constant"])["log_loss"] == pytest.approx(entropy, abs=0.05)

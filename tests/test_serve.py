@@ -32,15 +32,7 @@ from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
-from coterie.serve.events import (
-    Event,
-    Observed,
-    Record,
-    decode_frame,
-    encode_events,
-    encode_frame,
-    encode_records,
-)
+from coterie.serve.events import Event, Observed, Record, decode_frame, encode_events, encode_frame, encode_records
 from coterie.serve.journal import HEAD, MARK, DamageError, Journal, write_flushed
 from coterie.serve.live import Limits, LiveComparison
 from coterie.serve.service import Service
@@ -151,19 +143,7 @@ def test_a_last_frame_that_was_cut_anywhere_is_cut_off(written):
         write_flushed(folder, sum(len(payload) + HEAD.size for payload in payloads))
     last.write_bytes(whole)
     assert reopened(folder) == payloads
-
-
-def test_a_byte_that_was_altered_elsewhere_is_refused(written):
-    folder, _ = written
-    files = sorted(folder.glob("journal-*"))
-    for path in files:
-        whole = path.read_bytes()
-        for at in range(len(whole)):
-            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x5A]) + whole[at + 1 :])
-            with pytest.raises(DamageError, match=r"damaged at offset|is not a journal of this version|are missing or"):
-                reopened(folder)
-        path.write_bytes(whole)
-    files[1].unlink()
+    sorted(folder.glob("journal-*"))[1].unlink()
     with pytest.raises(ValueError, match="ends at offset"):
         reopened(folder)
 

@@ -37,10 +37,7 @@ def literal(members):
     mixed = [MixedEffects(5.0, 0.2, logistic=True, rate=0.7)]
     if members == "cheap":
         return AdaptiveSharing(logistic(1.0, 0.0), experts=lambda f: [f[0], f[1], f[0] + f[1]])
-    learners = {
-        "default": [*default, *mixed],
-        "ensemble": [*default, *arows((3.0, 1.0)), *coins, *mixed],
-    }[members]
+    learners = {"default": [*default, *mixed], "ensemble": [*default, *arows((3.0, 1.0)), *coins, *mixed]}[members]
     factors = [2 if hasattr(learner, "rho") else 1 for learner in learners]  # of AROW, log-odds are twice the margin
     return AdaptiveSharing(
         learners, experts=lambda f: [k * factor_margin for k, factor_margin in zip(factors, f, strict=True)]
@@ -69,10 +66,7 @@ class Plain:
 
 @pytest.mark.parametrize(
     ("members", "delay"),
-    slow_where(
-        product(["default", "cheap", "ensemble"], [0, 9]),
-        lambda members, delay: members != "default",
-    ),
+    slow_where(product(["default", "cheap", "ensemble"], [0, 9]), lambda members, delay: members != "default"),
 )
 def test_named_sets_are_the_literal_algorithm(members, delay):
     X, y, task = stream(0)

@@ -181,8 +181,7 @@ def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, f
 
 
 @pytest.mark.parametrize(
-    ("name", "average"),
-    [("half", False), ("tree b", True), slow("interaction", False), slow("graph factor", True)],
+    ("name", "average"), [("half", False), ("tree b", True), slow("interaction", False), slow("graph factor", True)]
 )
 def test_sparse_tables_through_many_growths(name, average):
     """Thousands of columns, a few in each record: rows are moved and arenas compacted over and over."""

@@ -11,7 +11,6 @@ from coterie.index import Index
 from coterie.kernels import Gaussian, Polynomial
 from coterie.multiview.parallel import ParallelLearner
 from coterie.potentials import ExponentiatedGradient, PNorm
-from coterie.relations import Independent
 from reference import views as reference
 from slow import slow
 from states import digest, reloaded
@@ -322,18 +321,6 @@ def test_aggressive_updates_are_the_literal_ones(p, kernel):
 
 
 # -- degenerate cases ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "rule", [ct.rules.Perceptron(), slow(ct.rules.PassiveAggressive(0.2)), slow(ct.rules.PassiveAggressive(0.2, "II"))]
-)
-@pytest.mark.parametrize("kernel", [None, slow("linear")])
-def test_p_of_one_is_the_perceptron_of_all_views_side_by_side(kernel, rule):
-    X, y = stream(5)
-    plain = ct.progressive_validation(ct.MultitaskPerceptron(Independent(), rule=rule), np.hstack(X), y)
-    for model in (Matrix(1, kernel, rule=rule), Orthogonal(1, kernel, rule=rule)):
-        trace = ct.progressive_validation(model, X, y)
-        assert_same(trace, plain.margin, plain.updated, y)
 
 
 def test_a_large_p_neither_overflows_nor_loses_its_direction():

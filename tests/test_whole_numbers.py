@@ -63,20 +63,13 @@ def blocks(path, **options):
     return list(read(path, label="click", task="user", categorical="shop", bits=16, block_rows=7, **options))
 
 
+@pytest.mark.parametrize(("role", "name"), [("user", "tasks"), ("click", "y")])
 @pytest.mark.parametrize("case", NUMBERS)
-def test_tasks_of_files_are_the_same_python_numbers_in_each_format(case, tmp_path):
-    for path in files(tmp_path, "user", column(NUMBERS[case])):
-        tasks = [task for block in blocks(path) for task in block.tasks.tolist()]
-        assert tasks == column(NUMBERS[case]), path
-        assert {type(task) for task in tasks} == {int}, path
-
-
-@pytest.mark.parametrize("case", NUMBERS)
-def test_labels_of_files_are_the_same_python_numbers_in_each_format(case, tmp_path):
-    for path in files(tmp_path, "click", column(NUMBERS[case])):
-        labels = [label for block in blocks(path) for label in block.y.tolist()]
-        assert labels == column(NUMBERS[case]), path
-        assert {type(label) for label in labels} == {int}, path
+def test_tasks_and_labels_of_files_are_the_same_python_numbers_in_each_format(case, role, name, tmp_path):
+    for path in files(tmp_path, role, column(NUMBERS[case])):
+        numbers = [number for block in blocks(path) for number in getattr(block, name).tolist()]
+        assert numbers == column(NUMBERS[case]), path
+        assert {type(number) for number in numbers} == {int}, path
 
 
 def test_a_number_that_is_not_whole_beside_large_ones_is_a_bad_record(tmp_path):

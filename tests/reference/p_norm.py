@@ -28,13 +28,7 @@ def gradient(v: Matrix, p: float) -> Matrix:
 
 
 def literal(
-    X: Matrix,
-    y: Matrix,
-    task: Tasks,
-    M: Matrix,
-    p: float,
-    transform: str = "Ainv",
-    weights: Matrix | None = None,
+    X: Matrix, y: Matrix, task: Tasks, M: Matrix, p: float, transform: str = "Ainv", weights: Matrix | None = None
 ) -> tuple[Matrix, Matrix]:
     """Margins ∇½‖v‖_p² · z with z = (T ⊗ I)φ; a mistake adds y z, times its weight, to v. Also the z of each round."""
     K, d = len(M), X.shape[1]

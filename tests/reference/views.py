@@ -51,11 +51,6 @@ def spectral_gradient(V: Matrix, gradient: Callable[[Vector], Vector]) -> Matrix
     return np.asarray(left @ np.diag(gradient(values)) @ right)
 
 
-def transform(V: Matrix, x: Vector) -> Vector:
-    """𝔉(x) = Σ_i ⟨x, v_i⟩ v_i (FOR09 appendix A.1)."""
-    return np.asarray(sum(float(x @ V[:, i]) * V[:, i] for i in range(V.shape[1])))
-
-
 def group_norm(vs: Sequence[Vector], p: float, r: float) -> float:
     """(Σ_k ‖v_k‖_r^2p)^(1/2p)."""
     return float(sum((np.abs(v) ** r).sum() ** (2 * p / r) for v in vs) ** (1 / (2 * p)))
@@ -84,11 +79,7 @@ def passive_aggressive(C: float) -> Rule:
 
 
 def matrix_perceptron(
-    X: Sequence[Record],
-    y: Vector,
-    p: float,
-    rule: Rule = mistake,
-    gauge: Callable[[Vector], Vector] | None = None,
+    X: Sequence[Record], y: Vector, p: float, rule: Rule = mistake, gauge: Callable[[Vector], Vector] | None = None
 ) -> Batch:
     """MMP (Figure 3.1): the columns of X_t are the views; ``gauge`` is another gradient of the singular values."""
     d = next(len(x) for x in X[0] if x is not None)
