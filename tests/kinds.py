@@ -162,7 +162,6 @@ FORMS = {
     "gram": lambda d: Records(d.X @ drawn("learned").X.T, d.labels, d.tasks),
     "classes": lambda d: Records(d.X, classes(d), d.tasks),
     "sparse classes": lambda d: Records(sp.csr_array(d.X), classes(d), d.tasks),
-    "pairs and classes": lambda d: Records(d.pairs, classes(d).tolist(), d.tasks),
     "columns and classes": lambda d: Records(columns(d), classes(d).tolist(), d.tasks),
     "spaces": lambda d: Records(parts(d.X), d.labels, (d.task % 3).tolist()),
     "nested spaces": lambda d: Records(nested(d.X, range(3)), d.labels.tolist(), (d.task % 3).tolist()),

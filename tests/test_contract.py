@@ -233,7 +233,7 @@ OF_ALL_FORMS = ("p-norm auto", "numbers of all shares")
 SPARSE = ("kernel", "kernel Forgetron")
 #: These compile what others have in parts.
 SELDOM = (
-    *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing members"),
+    *("half-life AROW", "numbers forgotten", "sharing ensemble", "sharing members"),
     *("sharing cheap", "spectral primed", "log det trace", "batch optimal inverse", "every rounds", "primed auto"),
     *("batch optimal", "covariance inverse", "divergence", "primed by b", "von Neumann"),
 )
