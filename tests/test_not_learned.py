@@ -335,17 +335,3 @@ def test_labels_of_weight_0_count_in_no_scale_of_numbers():
     weighted = ct.MultitaskRegressor(scale="auto").fit(X, y, TASKS, sample_weight=WEIGHTS)
     expected = ct.MultitaskRegressor(scale="auto").fit(X[LEARNED], y[LEARNED], TASKS[LEARNED])
     np.testing.assert_allclose(weighted.predict(X, TASKS), expected.predict(X, TASKS), rtol=1e-12)
-
-
-def test_rewards_of_weight_0_change_no_choice():
-    bandits = [ct.Bandit(actions=["left", "right"]) for _ in range(3)]
-    rewards = np.where(LEARNED, np.arange(60) % 3, 1e3).tolist()
-    for t, context in enumerate(RECORDS):
-        bandits[0].learn(context, "left", rewards[t], 0.5, sample_weight=WEIGHTS[t])
-        if LEARNED[t]:
-            bandits[1].learn(context, "left", rewards[t], 0.5)
-    bandits[2].learn_many(RECORDS, ["left"] * 60, rewards, sample_weight=WEIGHTS)
-    expected = bandits[1].probabilities(RECORDS[0])
-    for bandit in bandits:
-        assert bandit.n_rewards_ == LEARNED.sum()
-        assert bandit.probabilities(RECORDS[0]) == pytest.approx(expected, rel=1e-12)

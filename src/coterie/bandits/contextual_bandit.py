@@ -7,7 +7,6 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
-from itertools import compress
 from os import PathLike
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
@@ -466,8 +465,6 @@ class Bandit(Parameters):
         reward: float,
         probability: float | None = None,
         task: Hashable = None,
-        *,
-        sample_weight: float | None = None,
     ) -> None:
         """Learn the reward of a chosen action, in any order; lost rewards may be left out.
 
@@ -485,8 +482,6 @@ class Bandit(Parameters):
             The probability of the choice; it is checked, and does not change the update.
         task : label, optional
             The task of the choice.
-        sample_weight : float, optional
-            The weight of the record, by default 1; use 1 / (1 - p) if records are dropped at random with probability p.
 
         Raises
         ------
@@ -494,7 +489,7 @@ class Bandit(Parameters):
             For a reward that is not finite, or out of ``reward_range``; a probability outside (0, 1], or other than
             that of the choice; a label that is not in ``actions``. The bandit is then unchanged.
         """
-        self._learn([({} if x is None else x, action, reward, probability, task)], sample_weight, one=True)
+        self._learn([({} if x is None else x, action, reward, probability, task)], one=True)
 
     def learn_many(
         self,
@@ -503,21 +498,19 @@ class Bandit(Parameters):
         reward: Labels,
         probability: ArrayLike | None = None,
         task: AnyTasks = None,
-        *,
-        sample_weight: ArrayLike | None = None,
     ) -> None:
         """Learn rewards in order, for each row of a frame, array or list of dictionaries: all of them or none.
 
-        ``action``, ``reward``, ``probability``, ``task`` and ``sample_weight`` have one entry per row; see
-        :meth:`learn`. ``action`` may contain the choices that :meth:`choose_many` returned.
+        ``action``, ``reward``, ``probability`` and ``task`` have one entry per row; see :meth:`learn`. ``action`` may
+        contain the choices that :meth:`choose_many` returned.
         """
         contexts = contexts_of(X)
         n = len(contexts)
         columns = [_column(name, column, n) for name, column in (("action", action), ("reward", reward))]
         columns += [_column(name, column, n) for name, column in (("probability", probability), ("task", task))]
-        self._learn(list(zip(contexts, *columns, strict=True)), sample_weight, one=False)
+        self._learn(list(zip(contexts, *columns, strict=True)), one=False)
 
-    def _learn(self, shown: list[_Shown], weights: AnyLabels, one: bool) -> None:
+    def _learn(self, shown: list[_Shown], one: bool) -> None:
         with self.lock:
             model = self._taught
             records, rewards = [], []
@@ -539,25 +532,17 @@ class Bandit(Parameters):
             # members are charged for what they said when the action was chosen, not for what they know by now
             predictions = self._predictions_before(model, [row[1] for row in shown])
             if one and model.fitted and predictions is None:
-                model.learn_one(records[0], labels[0], shown[0][4], weights)
+                model.learn_one(records[0], labels[0], shown[0][4])
                 if model.fast_path is None and model.population.recency is None:
                     source: Any = model.input
                     model.fast_path = CrossedFastPath(model.population, source.form)
             else:
                 tasks = [row[4] for row in shown]
                 named = None if all(task is None for task in tasks) else tasks
-                weights = [weights] if one and weights is not None else weights
-                model.learn(
-                    records,
-                    labels,
-                    named,
-                    classes=[0, 1] if self._rates else None,
-                    weights=weights,
-                    predictions=predictions,
-                )
-            learned = np.broadcast_to(np.asarray(1.0 if weights is None else weights, np.float64) > 0.0, len(shown))
-            self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + int(learned.sum())
-            for row, reward in compress(zip(shown, rewards, strict=True), learned.tolist()):
+                classes = [0, 1] if self._rates else None
+                model.learn(records, labels, named, classes=classes, predictions=predictions)
+            self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + len(shown)
+            for row, reward in zip(shown, rewards, strict=True):
                 self._extremes.add(tabular.ONLY_TASK if row[4] is None else row[4], reward)
             if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
                 self._extremes.keep(model.population.tasks.numbers)
