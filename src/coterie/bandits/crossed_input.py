@@ -21,7 +21,7 @@ import numpy as np
 from coterie import spec
 from coterie.inputs import tabular
 from coterie.inputs.form import InputEncoder, PreparedDictEncoder
-from coterie.inputs.input import Input, InputOptions, Records
+from coterie.inputs.input import Input, InputOptions, Purpose, Records
 from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
 from coterie.inputs.preprocessing import CONSTANT, Preparation
@@ -398,21 +398,11 @@ class CrossedInput(Input):
         """Return a context with its action, and the task."""
         return x, tabular.only_task(known) if task is None else tabular.one_task(task)
 
-    def read_batch(
-        self,
-        X: AnyRecords,
-        y: AnyLabels,
-        task: AnyTasks,
-        labels: Labels | None,
-        known: Collection[Hashable] = (),
-        learning: Learning = False,
-        first: bool = False,
-    ) -> Records:
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
         """Read records to learn and their labels."""
-        rows, width = self.form.read(X, learning)
-        values = None if labels is None else labels.values(y)
-        task = tabular.task_labels(task, rows.n_records, known)
-        return Records(rows, width, task, y=y, labels=labels, values=values)
+        rows, width = self.form.read(X, purpose.learning)
+        task = tabular.task_labels(task, rows.n_records, purpose.known)
+        return Records(rows, width, task).with_labels(y, purpose.labels)
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:
         """Return a function that restores the current form, for records with errors."""

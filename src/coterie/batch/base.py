@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from coterie import persistence, spec
 from coterie.index import Index, check_no_collisions, distinct_labels
 from coterie.inputs import tabular
-from coterie.inputs.input import Input, InputOptions
+from coterie.inputs.input import Input, InputOptions, Purpose
 from coterie.kernels import Gaussian, Kernel, KernelLike, Linear, Precomputed, as_kernel
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.points import Points, points
@@ -205,7 +205,7 @@ class BatchEstimator(_Reading):
             self.input_ = Input()
         counts_unseen = not learning and not isinstance(self._kernel(), Linear)
         self.input_.configure(InputOptions(type(self).__name__, counts_unseen=counts_unseen))
-        rows, features, *_ = self.input_.read_batch(X, None, None, None, learning=learning, first=learning)
+        rows, features, *_ = self.input_.read(X, None, None, Purpose(learning=learning, first=learning))
         if counts_unseen and isinstance(rows, Csr):
             rows = place_unseen(rows, features)
             features = max(features, rows.width)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
-from coterie.inputs.input import Input, InputOptions
+from coterie.inputs.input import Input, InputOptions, Purpose
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, square
@@ -354,7 +354,7 @@ class VectorFieldRidge(Parameters):
         if reset:
             self.input_ = Input()
         self.input_.configure(InputOptions(type(self).__name__))
-        rows = self.input_.read_batch(X, None, None, None, learning=reset, first=reset).rows
+        rows = self.input_.read(X, None, None, Purpose(learning=reset, first=reset)).rows
         if not rows.dense:
             raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to convert")
         return np.asarray(rows.values)

@@ -12,6 +12,7 @@ from coterie import spec
 from coterie.explanation import Explanation, Weights, explanation_of, largest
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
+from coterie.inputs.input import Purpose
 from coterie.models.contract import Batch
 from coterie.numeric.core.records import Csr, split_unseen
 from coterie.types import Array, Record
@@ -103,7 +104,7 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
         rows, _, task = source.read_one(x, task, model.population.tasks, learning=False)
     else:
         x = tabular.one_row(x)
-        records = source.read(x, None if task is None else [task], model.population.tasks)
+        records = source.read(x, None, None if task is None else [task], Purpose(model.population.tasks))
         rows, task = records.rows.to_csr(), records.task[0]
         record, original = tabular.record_of(x), {}
         if record is not None:

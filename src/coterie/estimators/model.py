@@ -25,7 +25,7 @@ from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concat
 from coterie.index import Index, check_no_collisions, distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.inputs.input import AnyInput, InputOptions, Records
+from coterie.inputs.input import AnyInput, InputOptions, Purpose, Records
 from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preprocessing import runs_of
 from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions
@@ -354,12 +354,11 @@ class OnlineModel:
         is_weighted = weights is not None or isinstance(self.settings.class_weight, Mapping)
         if is_weighted:
             learned = self.learned_records(y if is_validated else X, y, weights)
-        if isinstance(X, Records | Block):
-            records = X if isinstance(X, Records) else self.input.read_block(X, population.state is None)
-            records = records._replace(y=y, labels=labels, values=labels.values(y))
+        if isinstance(X, Records):
+            records = X.with_labels(y, labels)
         else:
-            first = population.state is None
-            records = self.input.read_batch(X, y, task, labels, population.tasks, learned, first)
+            purpose = Purpose(population.tasks, labels, learned, first=population.state is None)
+            records = self.input.read(X, y, task, purpose)
         if is_weighted:
             checked = sample_weights(weights, len(records.task), whole)
             check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
@@ -384,7 +383,7 @@ class OnlineModel:
         if not len(places):
             return records._replace(learned=learned)
         labels = copy.copy(self.label_encoder)
-        return records._replace(labels=labels, values=labels.values(records.y))
+        return records.with_labels(records.y, labels)
 
     def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
         """Flag the records to learn: both their own weight and their label's weight are above 0."""
@@ -570,7 +569,7 @@ class OnlineModel:
         with transaction(self):
             labels = copy.copy(self.label_encoder)
             learned = self.learned_records(X, y, weights)
-            records = self.input.read_batch(X, y, task, labels, self.population.tasks, learned, not self.fitted)
+            records = self.input.read(X, y, task, Purpose(self.population.tasks, labels, learned, not self.fitted))
             if whole:
                 labels.require_whole()
             if self.fitted and not self.population.has_room(self.input.size(records)):
@@ -594,7 +593,7 @@ class OnlineModel:
     @exclusive
     def predict(self, X: Inputs | Block, task: Tasks | None = None) -> ModelPredictions:
         """Return predictions of records or of a validated block, from which margins, labels and so on are computed."""
-        return ModelPredictions(self, self.input.read(X, task, self.population.tasks))
+        return ModelPredictions(self, self.input.read(X, None, task, Purpose(self.population.tasks)))
 
     @exclusive
     def predict_pending(self, block: Block) -> BatchResult:
@@ -633,7 +632,7 @@ class OnlineModel:
         if not self.fitted or not source.has_tasks:
             return [WaitingRow() for _ in xs]
         with transaction(self):
-            records = source.read(xs, tasks, population.tasks, learning)
+            records = source.read(xs, None, tasks, Purpose(population.tasks, learning=learning))
             distinct = distinct_labels(records.task)[0]
             unmet = self.learner.traits.tasks_independent or population.recency is not None or not learning
             coming = () if unmet else distinct

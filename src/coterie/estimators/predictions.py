@@ -45,6 +45,11 @@ class ModelPredictions:
         return batch
 
     @property
+    def tasks(self) -> Array:
+        """The task of each record."""
+        return np.asarray(self._records.task)
+
+    @property
     def predictions(self) -> Predictions:
         """The learner's predictions, from which losses are computed when labels arrive."""
         with self._model.lock:

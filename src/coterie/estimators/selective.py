@@ -21,6 +21,7 @@ from coterie.evaluation.stream_model import BatchResult, BlockPredictions, Margi
 from coterie.index import distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
+from coterie.inputs.input import Purpose
 from coterie.models.contract import Predictions
 from coterie.numeric.primal.query_decisions import decide_all
 from coterie.numeric.trees import strip_prefix
@@ -144,9 +145,12 @@ class SelectiveSampling(Parameters):
         """Flag the records to label before any of their labels is known; every record is a round."""
         with self._lock:
             model = self._model
-            tasks = model.input.read_tasks(X, task, model.population.tasks)
-            margins = model.predict(X, task).margins if model.fitted else np.zeros(len(tasks))
-            return self._ended(self._decided(tasks, margins))
+            if model.fitted:
+                predictions = model.predict(X, task)
+                return self._ended(self._decided(predictions.tasks, predictions.margins))
+            X, task = tabular.split_task(X, task, model.settings.reading.task_column)
+            tasks = tabular.task_labels(task, tabular.count(X))
+            return self._ended(self._decided(tasks, np.zeros(len(tasks))))
 
     def skip_unlabelled(self) -> None:
         """Close the open query: its label will not come."""
@@ -418,7 +422,7 @@ class _AskingModel:
             if not taught.fitted:  # the records decide on the form
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they came with the block
-                    own.read_batch(X, y, task, taught.settings.labels(None), first=True)
+                    own.read(X, y, task, Purpose(labels=taught.settings.labels(None), first=True))
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> BatchResult:

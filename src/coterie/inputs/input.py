@@ -125,11 +125,36 @@ class Records(NamedTuple):
     labels: Labels | None = None
     values: Array | None = None
 
+    def with_labels(self, y: AnyLabels, labels: Labels | None) -> Records:
+        """Return the records with these labels, encoded and added to an encoder of labels if there is one."""
+        return self._replace(y=y, labels=labels, values=None if labels is None else labels.values(y))
+
     def select(self, part: slice | Ints) -> Records:
         """Return the records at these indices, all of which are learned."""
         rows, weights = self.rows, None if self.weights is None else self.weights[part]
         rows = rows.cut(part.start, part.stop) if isinstance(part, slice) else rows.take(part)
         return Records(rows, self.width, self.task[part], self.shape, self.constant, self.y[part], weights)
+
+
+class Purpose(NamedTuple):
+    """The purpose of reading records: to predict or to learn them.
+
+    Attributes
+    ----------
+    known : collection of labels
+        The known tasks.
+    labels : Labels or None
+        The encoder of the labels to learn; None for records without labels.
+    learning : bool or ndarray of bool
+        True for records that change the encoder.
+    first : bool
+        True if these records determine the encoder.
+    """
+
+    known: Collection[Hashable] = ()
+    labels: Labels | None = None
+    learning: Learning = False
+    first: bool = False
 
 
 class Input:
@@ -173,66 +198,48 @@ class Input:
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
-    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
-        """Read records to predict, or, if ``learning``, to learn later; ``known`` are the known tasks."""
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+        """Read records of any form with their tasks, and with their labels if they are to be learned."""
+        known, labels, learning, first = purpose
         if isinstance(X, Block):
-            return self.read_block(X, first=False)
-        return Input.read_batch(self, X, None, task, None, known, learning)
-
-    def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
-        """Read only the task of each record."""
+            return self.read_block(X, first).with_labels(y, labels)
         X, task = tabular.split_task(X, task, self.options.task_column)
-        return tabular.task_labels(task, tabular.count(X))
-
-    def read_batch(
-        self,
-        X: AnyRecords,
-        y: AnyLabels,
-        task: AnyTasks,
-        labels: Labels | None,
-        known: Collection[Hashable] = (),
-        learning: Learning = False,
-        first: bool = False,
-    ) -> Records:
-        """Read records of any form with their tasks, and with their labels if there is an encoder of labels.
-
-        The ``first`` records determine the encoder. Those for which ``learning`` is False do not change it.
-        """
-        form, options = self.form, self.options
-        X, task = tabular.split_task(X, task, options.task_column)
-        if first and labels is not None:
-            tabular.warn_of_task(X, task)
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         tabular.require_records(X)
         names = tabular.distinct_names(X) if tabular.is_frame(X) else None
-        if first or type(form) is InputEncoder:
-            form = self._chosen(X)
-        by_name, values = form.read(X, learning), None
-        if by_name is not None:
-            rows, width = by_name
+        form = self._chosen(X) if first or type(self.form) is InputEncoder else self.form
+        by_name = form.read(X, learning)
+        if by_name is None:
+            records = self._read_numbers(X, y, purpose)
+        else:
             if first:
                 self._use(form).frame = Shape.of_frame(names)
-            if labels is not None:
-                y = tabular.label_column(y, rows.n_records)
-                values = labels.values(y)
-        else:
-            shape, prepared = Shape(form.width, form.names), form.of_arrays
-            gaps = (options.preprocessing if first else prepared) is not None
-            rows, y, values = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
-            width = cast(int, shape.width)
-            if first:
-                spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-                form = self._use(ArrayEncoder.for_columns(width, shape.names, rows.dense, options.preprocessing))
-                prepared = form.preparation
-            if prepared is not None:
-                rows, width = prepared.rows(rows, learning), prepared.features
+            y = y if labels is None else tabular.label_column(y, by_name[0].n_records)
+            records = Records(*by_name, None).with_labels(y, labels)
+        n = records.rows.n_records
         if first and labels is not None:
-            if task is None and options.expects_tasks and rows.n_records > 1:
-                tabular.warn_of_one_task(options.owner)
-            tabular.warn_of_columns(X, y)
-        task = tabular.task_labels(task, rows.n_records, known)
-        return Records(rows, width, task, y=y, labels=labels, values=values)
+            tabular.warn_of_task(X, task)
+            if task is None and self.options.expects_tasks and n > 1:
+                tabular.warn_of_one_task(self.options.owner)
+            tabular.warn_of_columns(X, records.y)
+        return records._replace(task=tabular.task_labels(task, n, known))
+
+    def _read_numbers(self, X: AnyRecords, y: AnyLabels, purpose: Purpose) -> Records:
+        """Read arrays and frames of numbers, and their labels, as scikit-learn validates them."""
+        options, labels, first = self.options, purpose.labels, purpose.first
+        shape, prepared = Shape(self.form.width, self.form.names), self.form.of_arrays
+        gaps = (options.preprocessing if first else prepared) is not None
+        rows, y, values = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
+        width = cast(int, shape.width)
+        if first:
+            spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
+            prepared = self._use(
+                ArrayEncoder.for_columns(width, shape.names, rows.dense, options.preprocessing)
+            ).preparation
+        if prepared is not None:
+            rows, width = prepared.rows(rows, purpose.learning), prepared.features
+        return Records(rows, width, None, y=y, labels=labels, values=values)
 
     def _chosen(self, X: AnyRecords) -> InputEncoder:
         """Choose the encoder by the first records; that of none for numeric columns, which are validated first."""
@@ -329,16 +336,12 @@ class Input:
     ) -> tuple[AnyRows, int, Hashable]:
         """Read one dictionary: its row, the width, its task."""
         x, task = self.split_one(x, task, known)
-        return *self._row(x, learning), task
-
-    def _row(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
-        """Return the row of a dictionary without its task, and the width."""
         form = self.form
         if type(form) is InputEncoder:
             form = DictEncoder.with_options(self.options.preprocessing)
             if learning:
                 self._use(form)
-        return form.read_one(x, learning)
+        return *form.read_one(x, learning), task
 
     @property
     def plain_records(self) -> PlainRecords | None:

@@ -10,12 +10,11 @@ import numpy as np
 from coterie.models.contract import InputShape
 from coterie.models.ensemble import EnsembleState
 from coterie.numeric.core.checks import require
-from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Ints, Learning, Record
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Arrays, Fields, Ints, Record
 
 from . import tabular
 from .block import Block
-from .input import Input, Records, Undo
-from .labels import Labels
+from .input import Input, Purpose, Records, Undo
 
 if TYPE_CHECKING:
     from coterie.state import State as LearnerState
@@ -55,7 +54,7 @@ class InstancesInput(Input):
     def __init__(self) -> None:
         super().__init__()
         self._spaces: Spaces | None = None  # those learned
-        self._latest = ALONE  # those of the latest rounds to learn
+        self._latest = ALONE  # those of the latest rounds
 
     @property
     def grows(self) -> bool:
@@ -67,55 +66,31 @@ class InstancesInput(Input):
         """None: the fast path does not support nested dictionaries."""
         return None
 
-    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
-        """Read rounds to predict: for the active tasks, or for all if ``task`` is None, shape (n, K); or a block."""
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+        """Read rounds for their active tasks, or for every task: with a label for each, or without tasks to predict.
+
+        Each round then counts K times, and predictions have the shape (n, K).
+        """
         if isinstance(X, Block):
-            return self.read_block(X, first=False)
-        rounds = _read(X, self._spaces)
-        column = self.options.task_column
-        if task is not None or column is not None or len(rounds.spaces.tasks) == 1:
-            return super().read(rounds.rows, _active(rounds, task, column), known, learning)
+            return super().read(X, y, task, purpose)
+        rounds, column = self._rounds(X), self.options.task_column
+        purpose = purpose._replace(learning=purpose.labels is not None or purpose.learning)
         n, K = tabular.count(rounds.rows), len(rounds.spaces.tasks)
-        rows, _, tasks = _every_task(rounds, np.zeros((n, K)), None)
-        return super().read(rows, tasks, known)._replace(shape=(n, K))
+        if K == 1 or not (np.ndim(y) == 2 or (y is None and task is None and column is None)):
+            return super().read(rounds.rows, y, _active(rounds, task, column), purpose)
+        if y is not None:
+            return super().read(*_every_task(rounds, np.asarray(y), task), purpose)
+        return super().read(*_every_task(rounds, np.zeros((n, K)), None), purpose)._replace(shape=(n, K))
 
-    def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
-        """Read the active task of each round."""
-        return np.asarray(self.read(X, task, known).task)
-
-    def read_batch(
-        self,
-        X: AnyRecords,
-        y: AnyLabels,
-        task: AnyTasks,
-        labels: Labels | None,
-        known: Collection[Hashable] = (),
-        learning: Learning = False,
-        first: bool = False,
-    ) -> Records:
-        """Read rounds and labels to learn; with one label for every task, each round counts K times."""
+    def _rounds(self, X: AnyRecords) -> InstanceRounds:
         rounds = _read(X, self._spaces)
-        if len(rounds.spaces.tasks) > 1 and np.ndim(y) == 2:
-            rows, y, task = _every_task(rounds, np.asarray(y), task)
-        else:
-            rows, task = rounds.rows, _active(rounds, task, self.options.task_column)
         self._latest = rounds.spaces
-        return super().read_batch(rows, y, task, labels, known, True, first)
+        return rounds
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
         """Split a round, a dictionary from task to features, into its row and the active task."""
-        rounds = _read([x], self._spaces)
+        rounds = self._rounds([x])
         return super().split_one(rounds.rows[0], rounds.spaces.only if task is None else task, known)
-
-    def read_one(
-        self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
-    ) -> tuple[AnyRows, int, Hashable]:
-        """Read one round: a dictionary from task to features, or the features of a single task."""
-        rounds = _read([x], self._spaces)
-        if learning:
-            self._latest = rounds.spaces
-        x, task = super().split_one(rounds.rows[0], rounds.spaces.only if task is None else task, known)
-        return *self._row(x, learning), task
 
     def snapshot(self, fitted: bool) -> Undo:
         """Return a function that restores the current state, for rounds with errors."""

@@ -16,12 +16,11 @@ from coterie.multiview import ViewRecords, Views, Vocabulary
 from coterie.multiview.view_records import views_from_json
 from coterie.numeric.core.checks import require
 from coterie.numeric.views.forms import emptied, side_by_side
-from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Flags, Json, Learning
+from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Arrays, Fields, Flags, Json
 
 from . import tabular
 from .block import Block
-from .input import Input, Records, Undo
-from .labels import Labels
+from .input import Input, Purpose, Records, Undo
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,37 +156,24 @@ class ViewInput(Input):
         self.one_space = one_space
         self.views: Views | None = None
 
-    def read(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable], learning: bool = False) -> Records:
-        """Read records to predict; ignore unknown features of dictionaries unless they count."""
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+        """Read records; the first ones to learn determine the views.
+
+        In predictions unknown features of dictionaries are ignored unless they count.
+        """
         if isinstance(X, Block):
-            return self.read_block(X, first=False)
+            return super().read(X, y, task, purpose)
         self._refuse_tasks(task)
-        names_of(X, self.options.views)
-        if tabular.is_records(X):
-            return self._records(self._views.records(X, resize=False, unseen=self.options.counts_unseen))
-        return self._records(self._read_views(X, self._views)[0])
-
-    def read_tasks(self, X: AnyRecords, task: AnyTasks, known: Collection[Hashable]) -> Array:
-        """Return the only task for each record."""
-        return np.asarray(self.read(X, task, known).task)
-
-    def read_batch(
-        self,
-        X: AnyRecords,
-        y: AnyLabels,
-        task: AnyTasks,
-        labels: Labels | None,
-        known: Collection[Hashable] = (),
-        learning: Learning = False,
-        first: bool = False,
-    ) -> Records:
-        """Read records to learn and their labels; the ``first`` ones determine the views."""
-        self._refuse_tasks(task)
-        records, views = self._read_views(X, None if first else self.views)
+        labels = purpose.labels
+        if labels is None:
+            names_of(X, self.options.views)
+            if tabular.is_records(X):
+                return self._records(self._views.records(X, resize=False, unseen=self.options.counts_unseen))
+            return self._records(self._read_views(X, self._views)[0])
+        records, views = self._read_views(X, None if purpose.first else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
             raise ValueError(f"y must have one label per record: got shape {np.shape(y)} for {len(records)} records")
-        values = None if labels is None else labels.values(y, of_arrays=True)
-        self.views = views
+        values, self.views = labels.values(y, of_arrays=True), views
         return self._records(records)._replace(y=y, labels=labels, values=values)
 
     def read_block(self, block: Block, first: bool) -> Records:
