@@ -335,7 +335,7 @@ def test_features_that_no_record_had_take_the_fast_path(model, new):
 
 
 CHANGES = {
-    "set_params": lambda model: model.set_params(rule=ct.rules.PassiveAggressive(C=0.01)),
+    "set_params": lambda model: model.set_params(class_weight={True: 0.25}),
     "fit": lambda model: model.fit(*(list(column) for column in zip(*stream(9, seed=7), strict=True))),
     "partial_fit": lambda model: model.partial_fit([{"f1": 2.0}], [True], task=["ann"]),
     "restore": lambda model: model.__restore__(*learned(records=stream(9, seed=7)).__dump__()),

@@ -121,7 +121,7 @@ def test_parts_beyond_the_span_are_the_literal_ones(p, form, tmp_path):
     assert_literal(model, prepare(X), y, run)
     again = reloaded(model, tmp_path / "model.coterie")
     assert digest(again) == digest(model)
-    with pytest.raises(ValueError, match=r"beyond_span cannot change after the first update, from 2.5 to 1.0"):
+    with pytest.raises(ValueError, match="beyond_span cannot change after the first update; fit a new model"):
         again.set_params(beyond_span=1.0).partial_fit(prepare(X), y)
 
 
@@ -199,10 +199,10 @@ def test_p_auto_is_the_log_of_the_number_of_singular_values(K, d, r, form, tmp_p
     model = Matrix("auto", kernel, average)
     assert_literal(model, prepare(X), y, run)
     assert model.p_ == p
-    again = reloaded(model, tmp_path / "model.coterie").set_params(p=p).partial_fit(prepare(X), -y)
+    again = reloaded(model, tmp_path / "model.coterie").partial_fit(prepare(X), -y)
     assert digest(again)[1] == digest(model.partial_fit(prepare(X), -y))[1]
-    with pytest.raises(ValueError, match=r"p cannot change after .* to 7\.0; fit a new model"):
-        again.set_params(p=7.0).partial_fit(prepare(X), y)
+    with pytest.raises(ValueError, match="p cannot change after the first update; fit a new model"):
+        again.set_params(p=p).partial_fit(prepare(X), y)
     assert Matrix("auto", Gaussian(2.0)).fit(X, y).p_ == max(1.0, np.log(K))
     separate = Orthogonal("auto").fit(X, y)
     assert separate.p_ == max(1.0, np.log(K))

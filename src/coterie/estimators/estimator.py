@@ -179,7 +179,7 @@ class OnlineEstimator(Parameters):
         return inner
 
     def _changed_names(self, before: Any, after: Any) -> list[str]:
-        """Return the names of the parameters that differ; none for a copy, which has no earlier parameters."""
+        """Return the names of the parameters that differ; none before the first use."""
         names = list(spec.parameters_of(type(self)))
         if before is None:
             return []
@@ -228,6 +228,7 @@ class OnlineEstimator(Parameters):
         with self._inner.lock:
             duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
             duplicate._inner = copy.deepcopy(self._inner, memo)
+            duplicate._inner.parameters = copy.deepcopy(self._inner.parameters, memo)
         return duplicate
 
     def __sklearn_tags__(self) -> Any:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import types
 from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concatenate_results, stacked
-from coterie.index import Index, check_no_collisions, distinct_labels
+from coterie.index import check_no_collisions, distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Purpose, Records
@@ -43,6 +43,9 @@ from .weighing import BALANCED, Weighing, check_class_weight_names, sample_weigh
 #: Makes a label encoder of its saved data, or of None.
 LabelKind: TypeAlias = Callable[[Any], Labels]
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: The parameters of estimators that may change after the first update; others belong to what was learned.
+CHANGEABLE = ("task_column", "new_task", "max_tasks", "class_weight")
 
 #: The error of weights for a learner that does not support them.
 _UNWEIGHED = "{} does not support {}; leave it out"
@@ -161,7 +164,7 @@ class OnlineModel:
         self.weighing = Weighing()
 
     def configure(self, parameters: tuple[Any, ...], settings: Settings, names: Sequence[str] = ()) -> None:
-        """Set the parameters, ``names`` of which changed; raise ValueError if the state cannot be continued."""
+        """Set the parameters, ``names`` of which changed; raise ValueError if they cannot change any more."""
         learner = settings.learner
         if settings.class_weight is not None and not learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
@@ -169,19 +172,12 @@ class OnlineModel:
         labels = settings.labels(None if known is None else known.inside)
         check_class_weight_names(settings.class_weight, labels, complete=False)
         population = self.__dict__.get("population", TaskRegistry(learner))
-        before = population.learner
-        if population.state is not None:
-            if names or _parts_of(before) != _parts_of(learner):
-                _require_alike(before, learner, population, names)
-            learner.rebind(population.state)
-        population.learner = learner
-        try:
-            population.limit(settings.max_tasks)
-        except ValueError:
-            population.learner = before
-            raise
+        fixed = [name for name in names if name not in CHANGEABLE]
+        if fixed and population.state is not None:
+            raise ValueError(f"{' and '.join(fixed)} cannot change after the first update; fit a new model")
+        population.limit(learner, settings.max_tasks)
         self.fast_path, self.label_encoder = None, labels
-        population.new_task = settings.new_task
+        population.learner, population.new_task = learner, settings.new_task
         self.parameters, self.settings, self.population = parameters, settings, population
         self.weighing = self.weighing.under(settings.class_weight)
         self.input.configure(replace(settings.reading, counts_unseen=learner.traits.counts_unseen))
@@ -193,7 +189,7 @@ class OnlineModel:
         with self.lock:
             skipped = ("lock", "fast_path", "parameters")
             values = {name: value for name, value in self.__dict__.items() if name not in skipped}
-            return copy.deepcopy(values) | {"parameters": None}
+            return copy.deepcopy(values) | {"parameters": self.parameters}  # told apart from others by identity
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnlineModel:
         model = memo[id(self)] = OnlineModel.__new__(OnlineModel)
@@ -842,33 +838,3 @@ _NO_TASKS = np.zeros(0)
 
 #: The number of an unseen task.
 _UNSEEN = np.array([-1])
-
-
-def _require_alike(before: BaseLearner, learner: BaseLearner, population: TaskRegistry, names: Sequence[str]) -> None:
-    """Raise ValueError, naming the parameters, if the initial model of a learner changed.
-
-    The form of the initial model and of the relation is part of the state: changed parameters would have no effect, and
-    could not be saved with it. Initial models are compared in saved form.
-    """
-    if not learner.traits.has_tasks:
-        return  # learners of several views compare the state itself
-    labels = population.tasks.labels
-    tasks = list(labels if learner.traits.fixed else labels[:2])
-    try:
-        alike = getattr(before, "relation", None) == getattr(learner, "relation", None)
-        (data, arrays), (others, theirs) = (one.dump(one.init(Index(tasks), InputShape())) for one in (before, learner))
-        alike = alike and data == others and arrays.keys() == theirs.keys()
-        alike = alike and all(np.array_equal(array, theirs[name]) for name, array in arrays.items())
-    except (AttributeError, TypeError, ValueError):  # a task that the other relation does not know
-        alike = False
-    if not alike:
-        learner.rebind(copy.deepcopy(population.state))  # may say more
-        changed = " and ".join(names) or "parameters"
-        raise ValueError(f"{changed} cannot change after the first update; fit a new model")
-
-
-def _parts_of(learner: BaseLearner) -> list[Any]:
-    """Return the parts of a learner to compare before a model is made; a copy has no earlier parameters."""
-    own = [getattr(learner, name, None) for name in ("hypothesis", "relation", "rule", "prior", "shared")]
-    inner = getattr(learner, "learners", [learner.learner] if hasattr(learner, "learner") else [])
-    return [*own, *map(_parts_of, inner)]

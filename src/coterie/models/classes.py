@@ -128,11 +128,6 @@ class OneAgainstRest(MetaLearner):
         while len(state.all) <= classes:
             state.all.append(copy.deepcopy(state.all[-1], {id(state.tasks): state.tasks}))
 
-    def rebind(self, state: ClassesState) -> None:
-        """Rebind the state of each class to the learner's current parameters."""
-        for learner, inner in self.pairs(state):
-            learner.rebind(inner)
-
     def linear_part(self, state: ClassesState, run: Batch, record: AnyRows | None = None) -> Margins:
         """Return the part of margins that is a weighted sum of features, class by class."""
         return _columns([self.learner.linear_part(inner, run, record) for inner in state.members], len(run.tasks))

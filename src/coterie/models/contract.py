@@ -316,10 +316,6 @@ class BaseLearner(ABC):
         """Raise ValueError for records that cannot be learned, and change nothing."""
         return
 
-    def rebind(self, state: LearnerState) -> None:
-        """Continue a state learned under other parameters; raise ValueError if that is not possible."""
-        return
-
     def update_query_strategy(self, state: LearnerState, query_probability: Tree) -> None:
         """Update a query probability that depends on a learned relation."""
         return

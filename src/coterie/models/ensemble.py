@@ -591,10 +591,6 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         model: MemberModels = state.model._replace(work=work, mixed=state.model.mixed.lent(), **changed)
         return model
 
-    def rebind(self, state: CompiledEnsembleState) -> None:
-        """Rebind a state to the current settings of the ensemble, which its model contains."""
-        state.model = self._joined(state, *state.model[:3])
-
     # -- files
 
     def dump(self, state: CompiledEnsembleState) -> tuple[Json, Arrays]:

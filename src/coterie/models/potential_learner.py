@@ -66,18 +66,6 @@ class PotentialLearner(BoundLearner):
         # ∇Φ couples all tasks, so a task more changes W everywhere: predictions need a model that has it
         return self.hypothesis.resized(state.model, M, state.features)
 
-    def rebind(self, state: State) -> None:
-        """Rebind the updates of a state to other parameters: O(K² d) and one gradient.
-
-        If the parameters are equal, as in a copy, the state does not change.
-        """
-        after, before = self._resized(state, True), state.model
-        pairs = ((after.values, before.values), (after.weights, before.weights))
-        if not all(
-            np.allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(one).max(initial=0.0)) for one, other in pairs
-        ):
-            state.model = after
-
     def _predict(self, model: Tree, rows: Rows, codes: Codes, margins: Margins) -> None:
         for t, i in enumerate(codes.tolist()):
             margins[t] = model.margin(i, rows, t)

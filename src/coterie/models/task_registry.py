@@ -90,14 +90,11 @@ class TaskRegistry:
         self.tasks, self.state = Index(), cast(Any, None)
         self.recency: Recency | None = None
 
-    def limit(self, max_tasks: int | None) -> None:
+    def limit(self, learner: BaseLearner, max_tasks: int | None) -> None:
         """Set the maximum number of known tasks; raise ValueError if the learner cannot drop tasks."""
-        if max_tasks is None:
-            self.recency = None
-        else:
-            if self.learner.traits.cannot_bound:
-                raise ValueError(self.learner.traits.cannot_bound)
-            self.recency = self.recency or Recency(range(len(self)))
+        if max_tasks is not None and learner.traits.cannot_bound:
+            raise ValueError(learner.traits.cannot_bound)
+        self.recency = None if max_tasks is None else self.recency or Recency(range(len(self)))
         self.max_tasks = max_tasks
 
     def __len__(self) -> int:

@@ -41,7 +41,7 @@ from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views import dual_loop as dual
 from coterie.numeric.views import rounds as primal
 from coterie.numeric.views.forms import ViewRows, as_form, cut
-from coterie.numeric.views.norm_potentials import FeatureSet, Potential, Spectral, elapse, pair
+from coterie.numeric.views.norm_potentials import FeatureSet, Spectral, elapse, pair
 from coterie.potentials import PNorm
 from coterie.rules import Rule
 from coterie.state import nbytes_of
@@ -226,10 +226,6 @@ class ViewLearner(_NormLearner):
         If the rule is another one.
     """
 
-    def rebind(self, state: ViewState) -> None:
-        """Raise ValueError if other parameters than rule and average changed."""
-        _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
-
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
         """Return the state before the first round."""
         store, potential = self.norm.start(size.widths, size.dense)
@@ -308,12 +304,6 @@ class KernelViewLearner(_NormLearner):
         """Return the kernels for the norm: one per view, or one per pair of views of one space."""
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
         return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
-
-    def rebind(self, state: ViewState) -> None:
-        """Raise ValueError if other parameters than rule and average changed."""
-        _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
-        if list(state.kernels) != self._kernels_for(state.names):
-            raise ValueError(f"kernels cannot change after the first update, from {state.kernels!r}; fit a new model")
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
         """Return the state before the first round; raise ValueError for missing kernels of views or pairs."""
@@ -500,25 +490,6 @@ def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
     ):
         raise TypeError(f"{rule!r} is not supported for views; choose Perceptron() or PassiveAggressive()")
     return compiled
-
-
-def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
-    if isinstance(norm, SpectralNorm) or isinstance(potential, Spectral):
-        both = isinstance(norm, SpectralNorm) and isinstance(potential, Spectral)
-        if not both or not _is_shaped_by(norm, potential, r):
-            raise ValueError("gauge cannot change after the first update; fit a new model")
-        return
-    learned = {"beyond_span": 0.0} | potential._asdict()
-    for name, value in spec.values_of(norm).items():
-        if learned[name] != (exponent_of(norm.p, r) if name == "p" else value):
-            raise ValueError(
-                f"{name} cannot change after the first update, from {learned[name]!r} to {value!r}; fit a new model"
-            )
-
-
-def _is_shaped_by(norm: Part, potential: Tree, r: int) -> bool:
-    """Return True if this norm computes the factor from the learned products."""
-    return np.allclose(potential.shaped(norm.gradient, r), potential.factor)
 
 
 def _same_views(views: Sequence[Hashable], names: Sequence[Hashable]) -> None:

@@ -78,11 +78,6 @@ class ParallelLearner(ViewRound, MetaLearner):
         """Return the learner of each view with its state."""
         return list(zip(self._learners(state.names), state.members, strict=True))
 
-    def rebind(self, state: ParallelState) -> None:
-        """Raise ValueError if other parameters than rule and average changed."""
-        for learner, member in self.pairs(state):
-            learner.rebind(member)
-
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ParallelState:
         """Return the state before the first round; raise ValueError unless each view has a kernel."""
         learners = zip(self._learners(size.names), size.names, size.widths, strict=True)
