@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.bounds.perceptron_bounds import mean_risk_bound
-from coterie.estimators import MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines
+from coterie.estimators import MultiviewPerceptron, OrthogonalMultiviewPerceptron, ParallelPerceptrons
 from coterie.evaluation.progressive import progressive_validation
 from coterie.kernels import Gaussian, Kernel, KernelLike, Pairwise, gram, median_distance
 from coterie.rules import PassiveAggressive
@@ -34,7 +34,7 @@ from .data.views import ETH80, MFEAT, ViewDataset, a9a_halves, eth80_pair, mfeat
 from .omcl import MultiCue
 from .results import Cell, CellTable, Item, Picture, Rerun, Result, cell
 
-Learner = MultiviewPerceptron | OrthogonalMultiviewPerceptron
+Learner = MultiviewPerceptron | OrthogonalMultiviewPerceptron | ParallelPerceptrons
 PAIRS = {"horse/pear": ("horse", "pear"), "cow/dog": ("cow", "dog")}
 PARTS = {
     "hog, gray20": ("hog", "gray20"),
@@ -148,12 +148,31 @@ def curves(
     lines: dict[str, list[list[float]]] = {}
     for seed in seeds:
         held = whole.taken(np.random.default_rng(seed).permutation(len(whole))[:n])
-        for name, (model, X) in view_baselines(held.X, kernel).items():
+        for name, (model, X) in baselines(held.X, kernel).items():
             label = f"view {name}" if name in held.X else name
             lines.setdefault(f"Perceptron, {label}", []).append([error(model, X, held.y)])
         for name, make in (("MMP", MultiviewPerceptron), ("OMMP", OrthogonalMultiviewPerceptron)):
             lines.setdefault(name, []).append([error(make(each, kernel), held.X, held.y) for each in p])
     return Curves(title, tuple(p), {name: np.array(found) for name, found in lines.items()})
+
+
+def baselines(X: Mapping[str, Any], kernel: KernelLike | None) -> dict[str, tuple[Learner, Mapping[str, Records]]]:
+    """Return the Perceptrons of each view, of all in parallel, and of all side by side, with their records."""
+    alone = {name: (OrthogonalMultiviewPerceptron(1.0, kernel), {name: block}) for name, block in X.items()}
+    whole = X if kernel is None else {"side by side": _side_by_side(list(X.values()))}
+    return {
+        **alone,
+        "in parallel": (ParallelPerceptrons(kernel), X),
+        "side by side": (OrthogonalMultiviewPerceptron(1.0, kernel), whole),
+    }
+
+
+def _side_by_side(blocks: list[Any]) -> Any:
+    if any(hasattr(block, "indptr") for block in blocks):
+        from scipy.sparse import csr_array, hstack
+
+        return csr_array(hstack([csr_array(block) for block in blocks], format="csr"))
+    return np.concatenate([np.asarray(block, np.float64) for block in blocks], axis=1)
 
 
 def error(model: Learner, X: Mapping[str, Records], y: NDArray[Any]) -> float:

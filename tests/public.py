@@ -10,7 +10,7 @@ ROOMS = (
 )
 
 #: Public names of rooms that are neither estimators nor parts.
-OTHERS = {"BanditLog", "Comparison", "PartialBlock", "Trace", "pad_views", "ridge_path", "view_baselines"}
+OTHERS = {"BanditLog", "Comparison", "PartialBlock", "Trace", "pad_views", "ridge_path"}
 
 
 def _named(room):

@@ -577,8 +577,13 @@ def test_compare_takes_views_and_gives_a_verdict():
     X = {"left": thing + rng.normal(size=thing.shape), "right": thing + rng.normal(size=thing.shape)}
     comparison = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, X, y)
     assert list(comparison.models) == ["p=3", "left alone", "right alone", "in parallel", "side by side"]
-    for name, (model, records) in ct.views.view_baselines(X).items():
-        trace = comparison.traces[f"{name} alone" if name in X else name]
+    baselines = {
+        f"{name} alone": (ct.views.OrthogonalMultiviewPerceptron(1), {name: block}) for name, block in X.items()
+    }
+    baselines["in parallel"] = ct.views.ParallelPerceptrons(), X
+    baselines["side by side"] = ct.views.OrthogonalMultiviewPerceptron(1), X
+    for name, (model, records) in baselines.items():
+        trace = comparison.traces[name]
         np.testing.assert_array_equal(trace.margin, ct.progressive_validation(model, records, y).margin)
     best = min(("left alone", "right alone"), key=lambda name: comparison.traces[name].error)
     assert comparison.reference_names == (best, "side by side")

@@ -6,7 +6,7 @@ products take one matrix product for a block of records, or an inverted index if
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -537,6 +537,13 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     if callable(kernel):
         return Function(kernel)
     raise TypeError(f"kernel must be a kernel, a name or a function of two arrays of records, got {kernel!r}")
+
+
+def kernels_of(kernels: Any) -> Any:
+    """Return kernel parts for parts, names or functions: one, a tuple for a list, or a dictionary by view or task."""
+    if isinstance(kernels, Mapping):
+        return {name: as_kernel(kernel) for name, kernel in kernels.items()}
+    return tuple(map(as_kernel, kernels)) if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
 
 
 def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix | None = None) -> Values:

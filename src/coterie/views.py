@@ -4,7 +4,6 @@ from coterie.estimators.multiview import (
     MultiviewPerceptron,
     OrthogonalMultiviewPerceptron,
     ParallelPerceptrons,
-    view_baselines,
 )
 from coterie.inputs.view_input import PartialBlock, pad_views
 
@@ -14,5 +13,4 @@ __all__ = [
     "ParallelPerceptrons",
     "PartialBlock",
     "pad_views",
-    "view_baselines",
 ]

@@ -9,7 +9,6 @@ from .mixed_effects import MultitaskMixedEffectsRegressor as MultitaskMixedEffec
 from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
 from .multiview import ParallelPerceptrons as ParallelPerceptrons
-from .multiview import view_baselines as view_baselines
 from .p_norm import PNormMultitaskPerceptron as PNormMultitaskPerceptron
 from .perceptron import MultitaskPerceptron as MultitaskPerceptron
 from .potential import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.hypotheses import Heterogeneous
 from coterie.inputs.instances import InstancesInput
-from coterie.kernels import as_kernel
+from coterie.kernels import kernels_of
 from coterie.models.contract import BaseLearner
 from coterie.models.ensemble import Ensemble, EnsembleState
 from coterie.models.heterogeneous_learner import HeterogeneousLearner
@@ -112,7 +112,8 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         return Ensemble([self._learner_for(b) for b in self.b])
 
     def _learner_for(self, b: Any) -> HeterogeneousLearner:
-        return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver), self._relation_used)
+        kernels = None if self.kernels is None else kernels_of(self.kernels)
+        return HeterogeneousLearner(Heterogeneous(b, kernels, self.solver), self._relation_used)
 
     @property
     def _relation_used(self) -> Part:
@@ -126,16 +127,6 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         if not isinstance(learner, Ensemble):
             return np.ones((len(self.tasks_), 1))
         return learner.expert_weights(self.state_)
-
-    def _kernels_of(self, tasks: Sequence[Hashable]) -> Part:
-        """Return the kernels in the form that the hypothesis expects."""
-        if self.kernels is None:
-            return None
-        if isinstance(self.kernels, Mapping):
-            return {task: as_kernel(kernel) for task, kernel in self.kernels.items()}
-        if isinstance(self.kernels, (list, tuple)):
-            return tuple(map(as_kernel, self.kernels))
-        return as_kernel(self.kernels)
 
     def _with_relation(self, relation: Part) -> Self:
         """Return an unfitted copy with this relation between tasks, as a baseline."""

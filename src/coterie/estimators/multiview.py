@@ -14,24 +14,24 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from coterie import spec, types
+from coterie import spec
 from coterie.evaluation.comparison import ALONE, SIDE_BY_SIDE
-from coterie.evaluation.stream_model import StreamModel
 from coterie.inputs.block import Block
-from coterie.inputs.input import InputOptions
+from coterie.inputs.input import InputOptions, Purpose, Records
 from coterie.inputs.tabular import is_records
 from coterie.inputs.view_input import ViewInput, names_of, present_in
-from coterie.kernels import Precomputed, as_kernel
+from coterie.kernels import Precomputed, as_kernel, kernels_of
 from coterie.models.contract import BaseLearner
 from coterie.multiview.learner import KernelViewLearner, ViewLearner, by_view
 from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
 from coterie.multiview.parallel import ParallelLearner
 from coterie.rules import Perceptron
-from coterie.types import Estimator, Estimators, Inputs, Part, Tasks
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimators, Inputs, Part
 
 from .estimator import OnlineEstimator
+from .model import OnlineModel
 
 #: The name that a comparison gives to Perceptrons of the views whose margins are added up.
 IN_PARALLEL = "in parallel"
@@ -332,13 +332,6 @@ class ParallelPerceptrons(_PerceptronsOfViews):
         return {name: model for name, model in models.items() if name != IN_PARALLEL}
 
 
-def kernels_of(kernels: Part) -> Part:
-    """Return kernel parts for parts, names or functions: one, a list, or a dictionary by view."""
-    if hasattr(kernels, "items"):
-        return {name: as_kernel(kernel) for name, kernel in kernels.items()}
-    return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
-
-
 def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **options: Any) -> dict[str, Any]:
     """Return the baselines of multi-view models: ``"NAME alone"`` for each view, ``"in parallel"``, ``"side by side"``.
 
@@ -347,123 +340,35 @@ def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **
     names = names_of(seen, views)
     there = present_in(seen, names)
     own = [None] * len(names) if kernels is None else by_view(kernels_of(kernels), names)
-    alone: dict[str, Any] = {
-        f"{name}{ALONE}": OneView(OrthogonalMultiviewPerceptron(1.0, kernel, views=[name], **options), name, names)
-        for name, kernel in zip(names, own, strict=True)
-        if name in there
-    }
+    alone: dict[str, Any] = {}
+    for name, kernel in zip(names, own, strict=True):
+        if name in there:
+            model = alone[f"{name}{ALONE}"] = OrthogonalMultiviewPerceptron(1.0, kernel, views=[name], **options)
+            model._inner = OnlineModel(OneView(name, names))
     added = {IN_PARALLEL: ParallelPerceptrons(kernels, views=views, **options)}
     # p = 1 is the Perceptron on the concatenated views, with kernels that by their sum
     return alone | added | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **options)}
 
 
-class OneView:
-    """An estimator that gets one view of each record, as a baseline for estimators that get all views.
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> alone = OneView(ct.views.OrthogonalMultiviewPerceptron(p=1, views=["a"]), "a", ["a", "b"])
-    >>> ct.progressive_validation(alone, {"a": [[1.0], [-1.0], [2.0]], "b": [[0.0], [1.0], [0.0]]}, [1, 0, 1]).mistakes
-    1
-    """
-
-    def __init__(self, model: Estimator, name: Hashable, names: list[Hashable]) -> None:
-        self.model, self.name, self.names = model, name, names
-
-    def __stream_model__(self) -> _ShownOneView:
-        """Return the inner model, restricted to the view."""
-        return _ShownOneView(self.model.__stream_model__(), self.name, self.names)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or "model" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self.model, name)
-
-    def __repr__(self) -> str:
-        return repr(self.model)
-
-
-class _ShownOneView:
-    """A stream model restricted to one view of each record."""
-
-    def __init__(self, model: StreamModel, name: Hashable, names: list[Hashable]) -> None:
-        self._model, self._name, self._names = model, name, names
-
-    def as_block(
-        self, X: Inputs, y: types.Labels, task: Tasks | None = None, weights: ArrayLike | None = None
-    ) -> Block:
-        """Validate multi-view records as a block of the one view."""
-        return self._model.as_block(self._only(X), y, task, weights)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._model, name)
-
-    def _only(self, X: Any) -> Any:
-        if is_records(X):
-            return [{self._name: record.get(self._name)} for record in X]
-        return {self._name: X[self._name] if isinstance(X, Mapping) else X[self._names.index(self._name)]}
-
-
-def view_baselines(X: Any, kernels: Part = None, joint: Part = None) -> dict[Hashable, tuple[Any, Any]]:
-    """Return the baselines of a multi-view stream (FOR09 §4.2, CCG08 §8): estimators with their records.
+class OneView(ViewInput):
+    """The input of a baseline that reads one view of each record.
 
     Parameters
     ----------
-    X : list of blocks or dictionary name -> block
-        The stream.
-    kernels : kernel, list or dictionary of them, optional
-        See :class:`coterie.views.OrthogonalMultiviewPerceptron`; by default the Perceptrons are linear.
-    joint : kernel, optional
-        The kernel of the concatenated views. By default the kernel of all views if there is only one, else the sum of
-        the kernels.
-
-    Returns
-    -------
-    dict
-        Pairs of an unfitted model and its records, by name: a Perceptron for each view and for ``"side by side"`` (all
-        views concatenated), and a :class:`coterie.views.ParallelPerceptrons` for ``"in parallel"``.
-
-    Raises
-    ------
-    ValueError
-        If there is not one kernel per view.
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> X, y = {"a": [[1.0], [-1.0], [2.0]], "b": [[1.0, 0.0], [1.0, 0.5], [0.0, 1.0]]}, [1, 0, 1]
-    >>> for name, (model, records) in ct.views.view_baselines(X).items():
-    ...     print(name, ct.progressive_validation(model, records, y).mistakes)
-    a 1
-    b 3
-    in parallel 2
-    side by side 2
+    name : label
+        The view.
+    names : list
+        The views of the records.
     """
-    names = names_of(X, None)
-    blocks = dict(X if isinstance(X, Mapping) else zip(names, X, strict=True))
-    view_kernels = None if kernels is None else kernels_of(kernels)
-    own = [None] * len(names) if view_kernels is None else by_view(view_kernels, names)
-    every = None if view_kernels is None else list(own)
-    baselines: dict[Hashable, tuple[Any, Any]] = {
-        name: (OrthogonalMultiviewPerceptron(1.0, kernel), {name: blocks[name]})
-        for name, kernel in zip(names, own, strict=True)
-    }
-    baselines[IN_PARALLEL] = ParallelPerceptrons(every), blocks
-    one = joint if joint is not None else None if isinstance(view_kernels, (Mapping, list)) else view_kernels
-    if every is None or one is None:
-        return baselines | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, every), blocks)}
-    whole = {SIDE_BY_SIDE: _side_by_side(list(blocks.values()))}
-    return baselines | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, one), whole)}
 
+    def __init__(self, name: Hashable, names: list[Hashable]) -> None:
+        super().__init__(one_space=False)
+        self._name, self._names = name, names
 
-def _side_by_side(blocks: list[Any]) -> Any:
-    if any(block is None or hasattr(block, "present") for block in blocks):
-        raise ValueError("concatenated views must all be present; an absent view is not a vector of zeros")
-    if any(hasattr(block, "indptr") for block in blocks):
-        from scipy.sparse import csr_array, hstack
-
-        return csr_array(hstack([csr_array(block) for block in blocks], format="csr"))
-    return np.concatenate([np.asarray(block, np.float64) for block in blocks], axis=1)
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+        """Read the view of records of any form."""
+        if is_records(X):
+            X = [{self._name: record.get(self._name)} for record in X]
+        elif not isinstance(X, Block):
+            X = {self._name: X[self._name] if isinstance(X, Mapping) else X[self._names.index(self._name)]}
+        return super().read(X, y, task, purpose)

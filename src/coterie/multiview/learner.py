@@ -399,10 +399,10 @@ def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
     if isinstance(kernels, Mapping):
         _same_views(list(kernels), names)
         return [kernels[name] for name in names]
-    if isinstance(kernels, list):
+    if isinstance(kernels, tuple):
         if len(kernels) != len(names):
             raise ValueError(f"kernels must have one kernel per view: got {len(kernels)} for {len(names)} views")
-        return kernels
+        return list(kernels)
     return [kernels] * len(names)
 
 
