@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from coterie.types import AnyLabels, Json
 
@@ -19,16 +19,6 @@ from .wording import nearest
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-
-class RecordForm(Protocol):
-    """The input of a fitted model: see :class:`coterie.inputs.input.Input`."""
-
-    encoder: Any
-
-    @property
-    def seen(self) -> Any:
-        """The number of training columns, ``width``, and their ``names``; None if there are none."""
 
 
 class _Request:
@@ -146,8 +136,8 @@ class Parameters:
         return self._fitted
 
     @property
-    def _source(self) -> RecordForm | None:
-        """The input of the fitted model; None before the first record."""
+    def _source(self) -> Any:
+        """The :class:`coterie.inputs.input.Input` of the fitted model; None before the first record."""
         return None
 
     @property

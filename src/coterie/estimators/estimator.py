@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Literal, Self
@@ -204,31 +204,12 @@ class OnlineEstimator(Parameters):
         self._model.restore(data, arrays)
         return self
 
-    def __getstate__(self) -> Json:
-        """Return the parameters and the inner model, for :mod:`pickle`."""
-        parameters = spec.values_of(self)
-        return {"parameters": parameters, "inner": self._inner, "passed_on": dict(self._passed_on)}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._inner = state["inner"]
-        if state.get("passed_on"):
-            self._passed_on = state["passed_on"]
-        self.__dict__.update(state["parameters"])
-
     def __copy__(self) -> Self:
         """Return a copy with the same parameters and its own inner model."""
         duplicate = type(self).__new__(type(self))
         with self._inner.lock:
             duplicate.__dict__.update(self.__dict__)
             duplicate._inner = copy.deepcopy(self._inner)
-        return duplicate
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        duplicate = memo[id(self)] = type(self).__new__(type(self))
-        with self._inner.lock:
-            duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
-            duplicate._inner = copy.deepcopy(self._inner, memo)
-            duplicate._inner.parameters = copy.deepcopy(self._inner.parameters, memo)
         return duplicate
 
     def __sklearn_tags__(self) -> Any:

@@ -189,11 +189,12 @@ class OnlineModel:
         with self.lock:
             skipped = ("lock", "fast_path", "parameters")
             values = {name: value for name, value in self.__dict__.items() if name not in skipped}
-            return copy.deepcopy(values) | {"parameters": self.parameters}  # told apart from others by identity
+            return copy.deepcopy(values) | {"parameters": self.parameters}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnlineModel:
         model = memo[id(self)] = OnlineModel.__new__(OnlineModel)
         model.__setstate__(self.__getstate__())
+        model.parameters = copy.deepcopy(self.parameters, memo)  # of a copied estimator they are the same objects
         return model
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -203,7 +204,7 @@ class OnlineModel:
     @changing
     def replace(self, other: OnlineModel) -> None:
         """Replace the state by that of another model."""
-        self.parameters, self.settings = other.parameters, other.settings
+        self.parameters, self.settings = None, other.settings
         self.population, self.input, self.label_encoder = other.population, other.input, other.label_encoder
         self.weighing = other.weighing
 

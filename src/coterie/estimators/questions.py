@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index, distinct_labels
@@ -93,24 +92,14 @@ class Questions:
     ) -> QueryStrategy:
         """Return the query strategy for a batch of these tasks; the first queries may already be decided."""
         distinct, places = distinct_labels(tasks)
-        return self.asker_of(query_probability, self._numbers(distinct)[places], asked)
-
-    def asker_of_one(self, query_probability: Tree, task: Hashable) -> QueryStrategy:
-        """Return the query strategy for one record."""
-        return self.asker_of(query_probability, self._numbers([task]))
-
-    def asker_of(self, query_probability: Tree, owner: NDArray[np.int64], asked: Any = None) -> QueryStrategy:
-        """Return the query strategy for a batch, by task numbers in ``tasks``."""
+        spec.check_labels(self.tasks.new_among(distinct))
+        self.tasks.add(distinct)
+        owner = np.array([self.tasks.numbers[task] for task in distinct], np.int64)[places]
         self.limits = _make_room(self.limits, len(self.tasks), len(owner))
         answer = np.full(len(owner), -1, np.int8)
         if asked is not None:
             answer[: len(asked)] = asked
         return QueryStrategy(query_probability, self.limits, self.seed, self.clock, owner, answer)
-
-    def _numbers(self, distinct: Sequence[Hashable]) -> NDArray[np.int64]:
-        spec.check_labels(self.tasks.new_among(distinct))
-        self.tasks.add(distinct)
-        return np.array([self.tasks.numbers[task] for task in distinct], np.int64)
 
     def forget(self, task: Hashable) -> None:
         """Forget a task and its number of queries; the total number stays."""

@@ -165,9 +165,7 @@ class SelectiveSampling(Parameters):
     def _answer(self, x: Record, task: Hashable) -> bool:
         margin = np.array([self.model.decision_function_one(x, task)])
         whose = self._task_of(x, task)
-        query_strategy = self._questions().asker_of_one(self._chance(), whose)
-        decide_all(query_strategy, self._codes([whose]), margin, 0, 1)
-        return bool(self._ended(query_strategy.answer > 0)[0])
+        return bool(self._ended(self._decided(tabular.objects([whose]), margin))[0])
 
     def _task_of(self, x: Record, task: Hashable) -> Hashable:
         return self._model.input.split_one(x, task, self._model.population.tasks)[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
@@ -66,7 +66,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     constant: bool
     scale: str
     source: str
-    indicators: bool = False
+    indicators: Literal[True] = True
     missing: list[str] = []
     names: bool = True
     log: list[str] = []
@@ -119,8 +119,6 @@ class Encoder:
     scale : {"none", "standard", "unit", "auto"}, default="none"
     source : {"columns", "svmlight", "vw"}, default="columns"
         The form of records: named columns, or rows of a format that names features itself.
-    indicators : bool, default=True
-        False to give missing values no feature.
     names : bool, default=True
         True to store names of hashed features for explanations, the first one of each column, for 65,536 columns at
         most. (The features of svmlight are numbers, and named columns have names anyhow.)
@@ -160,7 +158,6 @@ class Encoder:
         constant: bool = True,
         scale: str = "none",
         source: str = "columns",
-        indicators: bool = True,
         names: bool = True,
         log: Iterable[str] = (),
         absences: bool = False,
@@ -173,7 +170,7 @@ class Encoder:
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
         logs = [self._numeric[name] for name in self.log]
-        self.preparation = Preparation(constant, scale, len(self._numeric), logs, indicators, absences)
+        self.preparation = Preparation(constant, scale, len(self._numeric), logs, absences)
         self._fitting: pa.Schema | None = None
         self._stores_names = names
         self.names = Names(bits, self._names_hashed)
@@ -266,7 +263,6 @@ class Encoder:
         """Return the state for `from_state`: JSON data and named arrays."""
         columns = [list(column) for column in self.columns]
         spec = {"columns": columns, **self._arguments, "names": self._stores_names}
-        gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
         logs = {"log": list(self.log)} if self.log else {}
         arrays: Arrays = {"moments": self.moments.copy()} | self.names.to_arrays()
         absences: Json = {}
@@ -274,7 +270,7 @@ class Encoder:
             places = {self.columns[~j][0]: k for k, j in enumerate(self.preparation.missing) if j < 0}
             arrays["columns"] = self.preparation.absence_counts
             absences = {"absences": True, "presences": places, "records": self.preparation.records}
-        return {**spec, **gaps, **logs, **absences}, arrays
+        return {**spec, "indicators": True, "missing": self.missing, **logs, **absences}, arrays
 
     @classmethod
     def from_state(cls, spec: Fields, arrays: Mapping[str, Array]) -> Encoder:
@@ -286,11 +282,11 @@ class Encoder:
             If the data do not fit an encoder, or the moments or names do not fit its columns.
         """
         arguments = msgspec.structs.asdict(msgspec.convert(spec, _State))
+        del arguments["indicators"]
         missing, presences, records = (arguments.pop(name) for name in ("missing", "presences", "records"))
         encoder = cls(**arguments)
         kinds = dict(encoder.columns)
-        fits = all(kinds.get(name) in _MARKED for name in missing) and encoder.preparation.indicators
-        if missing and not (fits and len(set(missing)) == len(missing)):
+        if not all(kinds.get(name) in _MARKED for name in missing) or len(set(missing)) < len(missing):
             raise ValueError("unknown columns with missing values")
         encoder.preparation.missing = [list(kinds).index(name) for name in missing]
         moments = from_saved(arrays["moments"], len(encoder.moments))
@@ -415,8 +411,6 @@ class Encoder:
 
     def _marked(self, gaps: Collection[str]) -> list[str]:
         """Return the names with an indicator among columns with gaps; a first gap adds one."""
-        if not self.preparation.indicators:
-            return []
         known = self.missing
         new = [name for name, kind in self.columns if kind in _MARKED and name not in known]
         return [name for name in [*known, *new] if name in gaps]

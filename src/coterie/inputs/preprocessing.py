@@ -70,8 +70,6 @@ class Preparation:
         The number of columns of tables; None for dictionaries.
     log : iterable
         The features to take the logarithm of: columns of tables, names of dictionaries.
-    indicators : bool
-        False to add no indicators.
     absences : bool
         True if numbers of tables may be absent, given as infinity.
 
@@ -95,12 +93,11 @@ class Preparation:
         scale: str,
         width: int | None = None,
         log: Iterable[Hashable] = (),
-        indicators: bool = True,
         absences: bool = False,
     ) -> None:
         self.standardised, self.unit = _STEPS[scale]
         self.absences = absences
-        self.constant, self.width, self.log, self.indicators = constant, width, tuple(log), indicators
+        self.constant, self.width, self.log = constant, width, tuple(log)
         self.missing: list[int] = []
         self.counts_unseen = False
         self.constant_column = (width or 0) if constant else None
@@ -193,7 +190,7 @@ class Preparation:
 
     def _unseen_gaps(self, values: Floats, presences: Floats | None) -> list[int]:
         """Return the columns that have gaps for the first time, or as ``~j`` are present after absences."""
-        if not self.indicators or (presences is None and not np.isnan(values.sum())):
+        if presences is None and not np.isnan(values.sum()):
             return []
         gaps = [] if presences is None else [~j for j in np.flatnonzero((presences > 0.0).any(0)).tolist()]
         return [j for j in [*np.flatnonzero(np.isnan(values).any(0)).tolist(), *gaps] if j not in self.missing]
@@ -213,8 +210,7 @@ class Preparation:
 
     def note_missing(self, first: Mapping[int, int]) -> None:
         """Add columns with missing values, in the order of their first records with one (``first``)."""
-        if self.indicators:
-            self.missing += sorted(first.keys() - set(self.missing), key=lambda j: (first[j], j))
+        self.missing += sorted(first.keys() - set(self.missing), key=lambda j: (first[j], j))
 
     def _sparse(self, rows: Csr) -> Csr:
         """Preprocess sparse rows, with 0 for absent entries: add the constant, and scale to unit length."""
