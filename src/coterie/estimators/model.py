@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import groupby
 from threading import RLock
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,6 +133,16 @@ class Settings:
     new_task: str
     max_tasks: int | None = None
     class_weight: Any = None
+
+
+class LearnOptions(NamedTuple):
+    """The options of learning records, see :meth:`OnlineModel.learn`."""
+
+    tasks: Sequence[Hashable] = ()
+    late: int = 0
+    length: int | None = None
+    asking: Asking | None = None
+    predictions: Predictions | None = None
 
 
 class OnlineModel:
@@ -316,7 +326,6 @@ class OnlineModel:
         """
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
-        tasks = () if tasks is None else tasks
         with transaction(self) as undo_reading:
             records = self._read(X, y, task, classes, weights, whole)
             n = len(records.task)
@@ -324,13 +333,13 @@ class OnlineModel:
                 undo_reading()
                 return BatchResult(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
             length = passes * n if whole else length
+            options = LearnOptions(() if tasks is None else tasks, late, length, asking, predictions)
             if records.learned is None or asking is not None:  # every round of a query strategy counts
-                return self._learn(records, tasks, late, length, asking, predictions)
+                return self._learn(records, options)
             for check in self.population.checks():  # all are refused or none
                 check(distinct_labels(records.task)[0])
             # records of weight 0 are predicted in their turn, and must not move scales, clocks or the relation
-            learn = self._learn_some_late if late else self._learn_some
-            return learn(records, tasks, late, length, predictions)
+            return self._learn_some_late(records, options) if late else self._learn_some(records, options)
 
     def _read(
         self,
@@ -396,20 +405,12 @@ class OnlineModel:
         labels.values(y)
         self.label_encoder = labels
 
-    def _learn(
-        self,
-        records: Records,
-        tasks: Sequence[Hashable],
-        late: int,
-        length: int | None,
-        asking: Asking | None,
-        predictions: Predictions | None,
-    ) -> BatchResult:
+    def _learn(self, records: Records, options: LearnOptions) -> BatchResult:
         """Learn all records of a batch: number the tasks, weight the records, encode the labels, update."""
-        labels, values, n, population = records.labels, records.values, len(records.task), self.population
-        if labels is None or values is None:
-            labels = copy.copy(self.label_encoder)
-            values = labels.values(records.y)
+        tasks, late, length, asking, predictions = options
+        if records.labels is None:
+            records = records.with_labels(records.y, copy.copy(self.label_encoder))
+        labels, values, n, population = cast(Labels, records.labels), records.values, len(records.task), self.population
         last, weighing, weights = max(n - late, 0), self.weighing, records.weights
         if self.settings.class_weight is not None:
             weighing = weighing.under(self.settings.class_weight)
@@ -444,35 +445,22 @@ class OnlineModel:
             labels.predictions(update.own, encoded) if len(update.own) == n else None,
         )
 
-    def _learn_some(
-        self,
-        records: Records,
-        tasks: Sequence[Hashable],
-        late: int,
-        length: int | None,
-        predictions: Predictions | None,
-    ) -> BatchResult:
+    def _learn_some(self, records: Records, options: LearnOptions) -> BatchResult:
         """Learn some of the records and only predict the others, in order."""
-        pieces = []
+        pieces, predictions = [], options.predictions
         for first, last, learning in runs_of(cast("NDArray[np.bool_]", records.learned), len(records.task)):
             piece = records.select(slice(first, last))
             earlier = None if predictions is None else predictions.cut(first, last)
             if learning:
-                pieces.append(self._learn(piece, tasks, 0, length, None, earlier))
-                tasks = ()
+                pieces.append(self._learn(piece, options._replace(predictions=earlier)))
+                options = options._replace(tasks=())
             else:
                 pieces.append(self._predict_unlearned(piece, earlier))
         return concatenate_results(pieces)
 
-    def _learn_some_late(
-        self,
-        records: Records,
-        tasks: Sequence[Hashable],
-        late: int,
-        length: int | None,
-        predictions: Predictions | None,
-    ) -> BatchResult:
+    def _learn_some_late(self, records: Records, options: LearnOptions) -> BatchResult:
         """Learn as :meth:`_learn_some` does, with labels delayed by ``late`` rounds."""
+        tasks, late, length, _, predictions = options
         n, learned = len(records.task), cast("NDArray[np.bool_]", records.learned)
         if learned.any():
             self._number(tasks, records.select(np.flatnonzero(learned)), length)
@@ -488,7 +476,7 @@ class OnlineModel:
             s = t - late
             if s >= 0 and learned[s]:
                 piece = records.select(slice(s, s + 1))
-                updates.append(self._learn(piece, (), 0, length, None, predicted[s].predictions))
+                updates.append(self._learn(piece, LearnOptions(length=length, predictions=predicted[s].predictions)))
             elif s >= 0:
                 updates.append(predicted[s])
         update = concatenate_results([*updates, *predicted[len(updates) :]])
