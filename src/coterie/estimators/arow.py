@@ -16,7 +16,6 @@ from coterie.rules import AROW
 from coterie.types import Part
 from coterie.wrappers import with_half_life
 
-from .logistic import logistic_with_intercepts
 from .parameter_fields import LinearEstimator
 from .second_order import margin_variance
 
@@ -82,7 +81,6 @@ class MultitaskAROW(LinearEstimator):
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     margin_variance = margin_variance
-    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> BaseLearner:
         relation = self._relation_used

@@ -21,7 +21,7 @@ from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.labels import TwoLabels
 from coterie.models.contract import BaseLearner, LearnerState
 from coterie.parameters import Parameters
-from coterie.relations import HalfUpdate, Independent, Pooled
+from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.settings import check_fields
 from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Part, Record, Tasks
 
@@ -30,14 +30,13 @@ from .model import LabelKind, OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
 from .weighing import check_class_weight
 
+#: The parameters that a model has in common with its baselines.
+_IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_task", "half_life", "class_weight")
 
-def baselines_of(model: Estimator) -> Estimators:
-    """Return the baselines of a comparison with a multitask model, by name."""
-    baselines = {"independent": model._with_relation(Independent()), "pooled": model._with_relation(Pooled())}
-    intercepts = model._with_intercepts()
-    if intercepts is None:
-        return baselines
-    return baselines | {"intercepts": intercepts, "mixed model": model._mixed_model()}
+
+def in_common(model: Estimator) -> Json:
+    """Return the parameters of a model that its baselines take over."""
+    return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
 
 
 class _Available:
@@ -643,7 +642,13 @@ class OnlineEstimator(Parameters):
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """Return the baselines: one model per task, one for all tasks, and one for all with an intercept per task."""
-        return baselines_of(self)
+        baselines = {"independent": self._with_relation(Independent()), "pooled": self._with_relation(Pooled())}
+        intercepts = self._with_intercepts()
+        return (
+            baselines
+            if intercepts is None
+            else baselines | {"intercepts": intercepts, "mixed model": self._mixed_model()}
+        )
 
     def _with_intercepts(self) -> Estimator:
         """Return an unfitted model for all tasks with an intercept per task, by adaptive gradients, as a baseline.
@@ -651,11 +656,15 @@ class OnlineEstimator(Parameters):
         It reads records as this model does. None for a kernel, and for tasks with separate features, because tasks then
         have no weights to share.
         """
-        return None
+        from coterie import estimators  # by its name there: the modules of estimators import this one
+
+        kind = "MultitaskRegressor" if self._kind == "regressor" else "MultitaskLogistic"
+        has_kernel = getattr(self, "kernel", None) is not None
+        return None if has_kernel else getattr(estimators, kind)(Intercepts(), **in_common(self))
 
     def _mixed_model(self) -> Estimator:
         """Return an unfitted mixed model with random intercepts and the input of this model, as a baseline."""
-        from coterie import estimators  # by its name there: the modules of estimators import this one
+        from coterie import estimators
 
         kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"
         return getattr(estimators, kind)._as_baseline(self)

@@ -85,6 +85,9 @@ class MultitaskKernelPerceptron(TaskEstimator):
             raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
         return KernelLearner(Dual(kernel, budget), self._relation_used)
 
+    def _with_intercepts(self) -> None:
+        """Return None: tasks have no weights to share."""
+
     @property
     def n_support_(self) -> int:
         """The number of support vectors."""

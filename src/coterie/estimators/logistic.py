@@ -11,27 +11,10 @@ from coterie.hypotheses import AdaptiveGradient, CoinBetting
 from coterie.models.linear import LinearLearner
 from coterie.relations import Intercepts
 from coterie.rules import Logistic
-from coterie.types import Estimator, Part
+from coterie.types import Part
 from coterie.wrappers import with_half_life
 
 from .parameter_fields import LinearEstimator
-
-#: The parameters of a linear classifier that its baselines share.
-_IN_COMMON = (
-    *("fit_intercept", "scale", "storage"),
-    *("task_column", "new_task", "half_life", "class_weight"),
-)
-
-
-def logistic_with_intercepts(model: Estimator) -> MultitaskLogistic | None:
-    """Return an unfitted logistic regression for all tasks with intercepts per task, with the input of ``model``.
-
-    None for a model with a kernel.
-    """
-    parameters = model.get_params(deep=False)
-    if parameters.get("kernel") is not None:
-        return None
-    return MultitaskLogistic(Intercepts(), **{name: parameters[name] for name in _IN_COMMON if name in parameters})
 
 
 @spec.estimator

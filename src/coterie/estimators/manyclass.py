@@ -10,7 +10,7 @@ from coterie.inputs.input import InputOptions
 from coterie.inputs.labels import ManyLabels
 from coterie.models.classes import OneAgainstRest
 from coterie.models.contract import BaseLearner
-from coterie.types import Estimator, Part
+from coterie.types import Estimator, Estimators, Inputs
 
 from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic
@@ -94,18 +94,9 @@ class OneVsRest(OnlineEstimator):
         reading: InputOptions = self._within._reading()
         return replace(reading, owner=type(self).__name__)
 
-    def _with_relation(self, relation: Part) -> Self:
-        """Return an unfitted copy with this relation between tasks."""
-        return self._with_model(self._within._with_relation(relation))
-
-    def _with_intercepts(self) -> Self | None:
-        """Return an unfitted copy of one model for all tasks with an intercept per task; None if not possible."""
-        model = self._within._with_intercepts()
-        return model and self._with_model(model)
-
-    def _mixed_model(self) -> Self:
-        """Return an unfitted copy around a mixed model."""
-        return self._with_model(self._within._mixed_model())
+    def __baselines__(self, seen: Inputs | None = None) -> Estimators:
+        """Return the baselines of the binary model, for any number of classes."""
+        return {name: self._with_model(model) for name, model in self._within.__baselines__(seen).items()}
 
     def _with_model(self, model: Estimator) -> Self:
         return type(self)(**{**self.get_params(deep=False), "model": model})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from coterie import spec
 from coterie.hypotheses import AdaptiveGradient
@@ -15,9 +15,10 @@ from coterie.models.linear import LinearLearner
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior, SuccessionLearner
 from coterie.relations import Intercepts
 from coterie.rules import Logistic, Squared
-from coterie.types import Estimator, Part
+from coterie.types import Estimator, Json, Part
 from coterie.wrappers import half_lives, with_half_life
 
+from .estimator import in_common
 from .intervals import PredictsIntervals
 from .logistic import MultitaskLogistic
 from .model import LabelKind
@@ -27,13 +28,6 @@ from .second_order import margin_variance
 
 #: The steps of the gradient model beyond the limit of features.
 STEPS = {"regressor": 0.3, "classifier": 0.7}
-
-#: The parameters that a baseline has in common with a mixed model.
-_IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_task", "half_life", "class_weight")
-
-
-def _in_common(model: Estimator) -> dict[str, Any]:
-    return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
 
 
 @spec.with_constructor
@@ -69,13 +63,16 @@ class MixedEffectsEstimator(LinearEstimator):
 
     margin_variance = margin_variance
 
+    def _with_intercepts(self) -> None:
+        """Return None: this model has intercepts per task itself."""
+
     @classmethod
     def _as_baseline(cls, model: Estimator) -> Self:
         """Return an unfitted mixed model with random intercepts that reads records as ``model`` does.
 
         Beyond the limit of features it continues with gradients.
         """
-        reading = {"scale": None} | _in_common(model) | {"fit_intercept": True}
+        reading: Json = {"scale": None} | in_common(model) | {"fit_intercept": True}
         baseline = cls(random_slope_variance=0.0, many_features="gradient", **reading)
         baseline._expects_tasks = False  # records without a task are the compared model's to warn of
         return baseline
@@ -183,7 +180,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
 
     def _with_relation(self, relation: Part) -> MultitaskRegressor:
         """Return an unfitted gradient learner with this relation, as a baseline."""
-        return MultitaskRegressor(relation, **_in_common(self))
+        return MultitaskRegressor(relation, **in_common(self))
 
     def _label_kind(self) -> LabelKind:
         return partial(Targets, tolerance=Squared().tolerance)
@@ -264,4 +261,4 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
 
     def _with_relation(self, relation: Part) -> MultitaskLogistic:
         """Return an unfitted logistic regression with this relation, as a baseline."""
-        return MultitaskLogistic(relation, **_in_common(self))
+        return MultitaskLogistic(relation, **in_common(self))

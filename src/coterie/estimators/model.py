@@ -410,7 +410,8 @@ class OnlineModel:
         tasks, late, length, asking, predictions = options
         if records.labels is None:
             records = records.with_labels(records.y, copy.copy(self.label_encoder))
-        labels, values, n, population = cast(Labels, records.labels), records.values, len(records.task), self.population
+        n, population = len(records.task), self.population
+        labels, values = cast(Labels, records.labels), cast(Array, records.values)
         last, weighing, weights = max(n - late, 0), self.weighing, records.weights
         if self.settings.class_weight is not None:
             weighing = weighing.under(self.settings.class_weight)

@@ -11,7 +11,6 @@ from coterie.models.potential_learner import PotentialLearner
 from coterie.potentials import PNorm
 from coterie.types import Part
 
-from .logistic import logistic_with_intercepts
 from .parameter_fields import TaskEstimator
 
 
@@ -65,8 +64,6 @@ class PNormMultitaskPerceptron(TaskEstimator):
     relation: Part = None
     p: float | Literal["auto"] = "auto"
     transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
-
-    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> BaseLearner:
         return PotentialLearner(PotentialWeights(PNorm(self.p), self.transformation), self._relation_used)

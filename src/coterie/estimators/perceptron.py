@@ -13,7 +13,6 @@ from coterie.rules import Perceptron
 from coterie.types import Part
 from coterie.wrappers import Averaged, with_half_life
 
-from .logistic import logistic_with_intercepts
 from .parameter_fields import LinearEstimator
 
 
@@ -94,8 +93,6 @@ class MultitaskPerceptron(LinearEstimator):
     fit_intercept: bool = False
     half_life: float | tuple[float, float] | None = None
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
-
-    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> LinearLearner:
         hypothesis = with_half_life(LinearWeights(storage=self.storage), self.half_life)

@@ -12,7 +12,6 @@ from coterie.models.potential_learner import PotentialLearner
 from coterie.potentials import PNorm
 from coterie.types import Part
 
-from .logistic import logistic_with_intercepts
 from .parameter_fields import TaskEstimator
 
 
@@ -71,8 +70,6 @@ class PotentialMultitaskPerceptron(TaskEstimator):
     transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
     rate: float = 1.0
     _: KW_ONLY
-
-    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> BaseLearner:
         potential = PNorm() if self.potential is None else self.potential

@@ -15,14 +15,11 @@ from coterie.inputs.labels import Targets
 from coterie.kernels import LinearKernel, as_kernel
 from coterie.models.contract import BaseLearner
 from coterie.models.second_order_learner import SecondOrderLearner
-from coterie.relations import Intercepts
 from coterie.rules import SecondOrder, Squared
 from coterie.types import Inputs, Part, Tasks
 
-from .logistic import logistic_with_intercepts
 from .model import LabelKind
 from .parameter_fields import TaskEstimator
-from .regression import MultitaskRegressor
 
 
 def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
@@ -125,8 +122,6 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
 
     _rule: ClassVar[Part] = SecondOrder()
 
-    _with_intercepts = logistic_with_intercepts
-
     def _make_decider(self, learner: Any) -> BaseLearner:
         """Return the learner that predicts by the sign of f: O(m) kernel values or O(nnz) per record."""
         return learner.deciding()  # type: ignore[no-any-return]
@@ -207,9 +202,3 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
 
     def _label_kind(self) -> LabelKind:
         return partial(Targets, standardised=False)
-
-    def _with_intercepts(self) -> MultitaskRegressor | None:
-        """Return an unfitted gradient learner for all tasks with an intercept per task; None with a kernel."""
-        if self.kernel is not None:
-            return None
-        return MultitaskRegressor(Intercepts(), task_column=self.task_column, new_task=self.new_task)
