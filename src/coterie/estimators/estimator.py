@@ -39,6 +39,11 @@ def in_common(model: Estimator) -> Json:
     return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
 
 
+def _are_alike(one: Any, other: Any) -> bool:
+    """Return True for estimators with equal parameters."""
+    return isinstance(one, Parameters) and type(one) is type(other) and spec.to_json(one) == spec.to_json(other)
+
+
 class _Available:
     """A method that is available only if a condition holds, as with scikit-learn's ``available_if``.
 
@@ -183,7 +188,7 @@ class OnlineEstimator(Parameters):
         if before is None:
             return []
         pairs = zip(names, before, after, strict=True) if len(names) > 1 else [(names[0], before, after)]
-        return [name for name, old, new in pairs if old is not new and old != new]
+        return [name for name, old, new in pairs if old is not new and old != new and not _are_alike(old, new)]
 
     def __stream_model__(self) -> OnlineModel:
         """Return the inner model, for progressive validation, comparisons and commands."""
