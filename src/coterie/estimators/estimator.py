@@ -275,7 +275,7 @@ class OnlineEstimator(Parameters):
             # later passes are not "whole" streams: the number of rounds was told to the first
             for _ in range(passes - 1):
                 model.learn(X, y, task, weights=sample_weight)
-        self._inner.replace(model)
+        self._inner.replace(model, fresh._inner.parameters)
         return self
 
     def partial_fit(

@@ -212,9 +212,9 @@ class OnlineModel:
         self.lock, self.fast_path = RLock(), None
 
     @changing
-    def replace(self, other: OnlineModel) -> None:
-        """Replace the state by that of another model."""
-        self.parameters, self.settings = None, other.settings
+    def replace(self, other: OnlineModel, parameters: tuple[Any, ...] | None) -> None:
+        """Replace the state by that of another model with these parameters."""
+        self.parameters, self.settings = parameters, other.settings
         self.population, self.input, self.label_encoder = other.population, other.input, other.label_encoder
         self.weighing = other.weighing
 
