@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
-from coterie.inputs.form import DictEncoder, Preprocessing
+from coterie.inputs.form import DictEncoder, InputOptions
 from coterie.inputs.preprocessing import Preparation
 from coterie.io.readers import read
 from reference.absent_names import scaled
@@ -76,7 +76,7 @@ def with_zeros(X):
 
 def rows(records, learned=True, form=None):
     """By record the nonzero features by their names, of a form that prepares dictionaries as the default does."""
-    form = DictEncoder.with_options(Preprocessing(False, "standard", ())) if form is None else form
+    form = DictEncoder.with_options(InputOptions("", scale="standard")) if form is None else form
     records_made = []
     for record in records:
         row, _ = form.read_one(record, learned)

@@ -42,8 +42,6 @@ VALUES = [
     (Regressor(targets="log"), "targets must be 'standardise' or"),
     (Sharing("all"), "one of default, cheap, ensemble or"),
     (Sharing([]), "one or more models"),
-    (Sharing([raw.MultitaskLogistic(), AROW(), raw.MultitaskLogistic()]), r"\[2\] duplicates .*\[0\]"),
-    (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic(ct.HalfUpdate(), max_tasks=3)]), r"duplicates members\[0\]"),
     (Sharing(delay=-1), "delay must be a whole number, at least 0, got -1"),
     (ct.MultitaskPerceptron(SPECTRAL, average=True, max_tasks=3), "averaged weights cannot have max_tasks"),
     (ct.MultitaskPerceptron(SPECTRAL, storage="sparse"), "is not supported for a learned relation"),

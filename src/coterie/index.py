@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat
-from typing import overload
+from typing import Any
 
 import numpy as np
 
@@ -39,11 +39,7 @@ class WholeNumbers(Sequence[int]):
     def __iter__(self) -> Iterator[int]:
         return iter(self.array.tolist())
 
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-    @overload
-    def __getitem__(self, place: slice) -> WholeNumbers: ...
-    def __getitem__(self, place: int | slice) -> int | WholeNumbers:
+    def __getitem__(self, place: int | slice) -> Any:
         return WholeNumbers(self.array[place]) if isinstance(place, slice) else int(self.array[place])
 
 

@@ -219,7 +219,7 @@ class OnlineEstimator(Parameters):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags; NaN is allowed as a missing value if records are preprocessed."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._reading().preprocessing is not None
+        tags.input_tags.allow_nan = self._reading().preprocesses
         return tags
 
     # -- arrays ---------------------------------------------------------------------------------------------------

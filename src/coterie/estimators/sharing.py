@@ -19,7 +19,7 @@ from coterie.rules import AROW, Logistic
 from coterie.types import Estimator, Part
 from coterie.wording import nearest
 
-from .estimator import OnlineEstimator
+from .estimator import OnlineEstimator, in_common
 from .logistic import MultitaskLogistic
 from .parameter_fields import SCALE, LinearEstimator
 
@@ -34,13 +34,6 @@ LATE, SLOW_STEP = 1000, 0.05
 LEARNED = Prior(5.0, 0.2, rate=0.7)
 #: What a coin better has to bet in the beginning for its rows together, so that each of two has as much as one alone.
 COINS = 2.0
-#: The parameters that a mixture has in common with one logistic model.
-_SHARED = (
-    *("step", "fit_intercept", "scale", "log", "storage"),
-    *("task_column", "new_task", "class_weight"),
-)
-#: Parameters of a member that the mixture's own take the place of.
-_OF_READING = ("fit_intercept", "scale", "log", "task_column", "new_task", "max_tasks", "class_weight")
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
@@ -168,7 +161,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_relation(relation))
-        return MultitaskLogistic(relation, **{name: getattr(self, name) for name in _SHARED})
+        return MultitaskLogistic(relation, step=self.step, **in_common(self))
 
     def _with_intercepts(self) -> Estimator:
         """Return one model for all tasks with an intercept per task, like the first member; logistic for named sets."""
@@ -216,12 +209,6 @@ class AdaptiveSharingClassifier(LinearEstimator):
                 raise ValueError(
                     f"class_weight of a member has no effect; set it on the ensemble instead of {member!r}"
                 )
-        described = [_learner_described(member) for member in self.members]
-        for n, description in enumerate(described):
-            if description in described[:n]:
-                raise ValueError(
-                    f"members[{n}] duplicates members[{described.index(description)}]: {self.members[n]!r}"
-                )
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
 
     def _with_slow_member(self, members: Mapping[str, Any]) -> Members:
@@ -243,16 +230,6 @@ def _learner_of(member: Estimator) -> BaseLearner:
     if isinstance(member, Member):
         return member.learner()
     return member._make_learner() if isinstance(member, OnlineEstimator) else member
-
-
-def _learner_described(member: Estimator) -> Any:
-    """Return the parameters of a member's learner as comparable data, without its preprocessing."""
-    if isinstance(member, Member):
-        return spec.to_json(member)
-    parameters = {name: value for name, value in member.get_params(deep=False).items() if name not in _OF_READING}
-    if "relation" in parameters:
-        parameters["relation"] = member._relation_used
-    return [type(member).__name__, spec.to_json(parameters)]
 
 
 def relation_at(share: float) -> Part:

@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -44,12 +45,48 @@ from .keys import CONSTANT_KEY, is_missing, missing_key, presence_name, spell
 from .preprocessing import CONSTANT, Preparation, sparse_scale
 
 
-class Preprocessing(NamedTuple):
-    """Preprocessing options: intercept, scaling, log-transformed columns."""
+@dataclass(frozen=True)
+class InputOptions:
+    """The parameters of an estimator for reading records.
 
-    intercept: bool
-    scale: str
-    log: Sequence[Hashable]
+    Equal options read records equally; fields used only in messages are not compared.
+
+    Attributes
+    ----------
+    owner : str
+        The estimator's name, for error messages.
+    task_column : label, optional
+        The column or key of the tasks.
+    views : sequence of labels, optional
+        The names of the views of a record.
+    any_sizes : bool
+        True if views that are arrays may have different sizes, even in one space.
+    intercept : bool
+        True to give each record a constant.
+    scale : str or None
+        See :class:`coterie.inputs.encoding.Encoder`; None does not preprocess records, nor convert frames with text.
+    log : tuple
+        The features to take the logarithm of.
+    expects_tasks : bool
+        True to warn of records without a task.
+    counts_unseen : bool
+        True if predictions depend on features that no record had.
+    """
+
+    owner: str = field(compare=False)
+    task_column: Hashable | None = None
+    views: Sequence[Hashable] | None = None
+    any_sizes: bool = False
+    intercept: bool = False
+    scale: str | None = "none"
+    log: tuple[Hashable, ...] = ()
+    expects_tasks: bool = field(default=False, compare=False)
+    counts_unseen: bool = field(default=False, compare=False)
+
+    @property
+    def preprocesses(self) -> bool:
+        """True if records get a constant, or numbers are scaled or replaced by logarithms."""
+        return self.intercept or bool(self.log) or self.scale not in (None, "none")
 
 
 #: Values and features of a record, the number of those to prepare, and of those behind the constant.
@@ -203,15 +240,12 @@ class ArrayEncoder(InputEncoder):
         self.width, self.names, self.preparation = width, names, preparation
 
     @classmethod
-    def for_columns(cls, width: int, names: Array | None, dense: bool, options: Preprocessing | None) -> ArrayEncoder:
-        """Make the encoder of arrays or numeric frames, with preprocessing if there are options."""
-        if options is None:
+    def for_columns(cls, width: int, names: Array | None, dense: bool, options: InputOptions) -> ArrayEncoder:
+        """Make the encoder of arrays or numeric frames."""
+        if not options.preprocesses:
             return cls(width, names)
-        scale, logs = (
-            options.scale if dense else sparse_scale(options.scale),
-            tabular.column_indices(options.log, width, names),
-        )
-        return cls(width, names, Preparation(options.intercept, scale, width, logs))
+        scale, logs = options.scale or "none", tabular.column_indices(options.log, width, names)
+        return cls(width, names, Preparation(options.intercept, scale if dense else sparse_scale(scale), width, logs))
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
         """Return rows and width of dictionaries; None for numeric records, for which others are refused."""
@@ -270,11 +304,12 @@ class DictEncoder(InputEncoder):
         self.vocabulary: Vocabulary = vocabulary
 
     @classmethod
-    def with_options(cls, options: Preprocessing | None) -> DictEncoder:
-        """Make the encoder of dictionaries, with preprocessing if there are options."""
-        if options is None:
+    def with_options(cls, options: InputOptions) -> DictEncoder:
+        """Make the encoder of dictionaries."""
+        if not options.preprocesses:
             return cls(Vocabulary())
-        return PreparedDictEncoder(Vocabulary(), Preparation(options.intercept, options.scale, log=options.log))
+        prepared = Preparation(options.intercept, options.scale or "none", log=options.log)
+        return PreparedDictEncoder(Vocabulary(), prepared)
 
     @property
     def feature_names(self) -> list[Label] | None:
@@ -536,7 +571,7 @@ class TableEncoder(InputEncoder):
         self.bits = encoder.bits if encoder.kind == "hashed" else None
 
     @classmethod
-    def for_table(cls, table: AnyRecords, options: Preprocessing) -> TableEncoder:
+    def for_table(cls, table: AnyRecords, options: InputOptions) -> TableEncoder:
         """Choose the encoder of an Arrow table as for a file; warn of columns that cannot be features.
 
         Raises
@@ -555,7 +590,7 @@ class TableEncoder(InputEncoder):
         if not columns:
             raise InputError("no columns are left for features")
         logs = list(map(str, options.log))
-        return cls(Encoder(columns, constant=options.intercept, scale=options.scale, log=logs))
+        return cls(Encoder(columns, constant=options.intercept, scale=options.scale or "none", log=logs))
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Convert a frame to an Arrow table, or to dictionaries if no file had columns; return others unchanged."""

@@ -8,7 +8,6 @@ chosen at the first record; :class:`coterie.inputs.view_input.ViewInput` for rec
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import msgspec
@@ -37,7 +36,8 @@ from coterie.types import (
 
 from . import tabular
 from .block import Block, RawRecords
-from .form import ArrayEncoder, DictEncoder, InputEncoder, PlainRecords, Preprocessing, TableEncoder, restore_encoder
+from .form import ArrayEncoder, DictEncoder, InputEncoder, PlainRecords, TableEncoder, restore_encoder
+from .form import InputOptions as InputOptions
 from .keys import refuse_masked
 from .labels import Labels
 from .tabular import Shape
@@ -46,51 +46,6 @@ if TYPE_CHECKING:
     from coterie.inputs.encoding import Encoder
 
 Undo = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class InputOptions:
-    """The parameters of an estimator for reading records.
-
-    Equal options read records equally; fields used only in messages are not compared.
-
-    Attributes
-    ----------
-    owner : str
-        The estimator's name, for error messages.
-    task_column : label, optional
-        The column or key of the tasks.
-    views : sequence of labels, optional
-        The names of the views of a record.
-    any_sizes : bool
-        True if views that are arrays may have different sizes, even in one space.
-    intercept : bool
-        True to give each record a constant.
-    scale : str or None
-        See :class:`coterie.inputs.encoding.Encoder`; None does not preprocess records, nor convert frames with text.
-    log : tuple
-        The features to take the logarithm of.
-    expects_tasks : bool
-        True to warn of records without a task.
-    counts_unseen : bool
-        True if predictions depend on features that no record had.
-    """
-
-    owner: str = field(compare=False)
-    task_column: Hashable | None = None
-    views: Sequence[Hashable] | None = None
-    any_sizes: bool = False
-    intercept: bool = False
-    scale: str | None = "none"
-    log: tuple[Hashable, ...] = ()
-    expects_tasks: bool = field(default=False, compare=False)
-    counts_unseen: bool = field(default=False, compare=False)
-
-    @property
-    def preprocessing(self) -> Preprocessing | None:
-        """The preprocessing options; None without preprocessing."""
-        options = Preprocessing(self.intercept, self.scale or "none", self.log)
-        return None if options == Preprocessing(False, "none", ()) else options
 
 
 class Records(NamedTuple):
@@ -229,27 +184,25 @@ class Input:
         """Read arrays and frames of numbers, and their labels, as scikit-learn validates them."""
         options, labels, first = self.options, purpose.labels, purpose.first
         shape, prepared = Shape(self.form.width, self.form.names), self.form.of_arrays
-        gaps = (options.preprocessing if first else prepared) is not None
+        gaps = options.preprocesses if first else prepared is not None
         rows, y, values = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
         width = cast(int, shape.width)
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-            prepared = self._use(
-                ArrayEncoder.for_columns(width, shape.names, rows.dense, options.preprocessing)
-            ).preparation
+            prepared = self._use(ArrayEncoder.for_columns(width, shape.names, rows.dense, options)).preparation
         if prepared is not None:
             rows, width = prepared.rows(rows, purpose.learning), prepared.features
         return Records(rows, width, None, y=y, labels=labels, values=values)
 
     def _chosen(self, X: AnyRecords) -> InputEncoder:
         """Choose the encoder by the first records; that of none for numeric columns, which are validated first."""
-        preprocessing, frame, records = self.options.preprocessing, tabular.is_frame(X), tabular.is_records(X)
+        options, frame, records = self.options, tabular.is_frame(X), tabular.is_records(X)
         if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
             return self.form
-        raw = preprocessing is None or self.options.scale is None
-        if preprocessing is not None and not raw and frame and not tabular.has_numbers_only(X):
-            return TableEncoder.for_table(tabular.arrow_table(X), preprocessing)
-        return DictEncoder.with_options(preprocessing) if records or tabular.has_words(X) else InputEncoder()
+        as_table = options.preprocesses and options.scale is not None and frame
+        if as_table and not tabular.has_numbers_only(X):
+            return TableEncoder.for_table(tabular.arrow_table(X), options)
+        return DictEncoder.with_options(options) if records or tabular.has_words(X) else InputEncoder()
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
@@ -338,7 +291,7 @@ class Input:
         x, task = self.split_one(x, task, known)
         form = self.form
         if type(form) is InputEncoder:
-            form = DictEncoder.with_options(self.options.preprocessing)
+            form = DictEncoder.with_options(self.options)
             if learning:
                 self._use(form)
         return *form.read_one(x, learning), task
