@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeGuard
 
@@ -178,7 +177,7 @@ def settings_of(cls: type) -> Mapping[str, Setting]:
     return MappingProxyType({field.name: field.metadata[_KEY] for field in fields(cls) if _KEY in field.metadata})
 
 
-def check_fields(self: Any) -> None:
+def check_fields(self: object) -> None:
     """Raise ValueError, naming the field, for a dataclass with a value out of range."""
     for name, label, optional, setting in _checks(type(self)):
         value = getattr(self, name)
@@ -186,15 +185,19 @@ def check_fields(self: Any) -> None:
             setting.check(label, value)
 
 
-@cache
 def _checks(cls: type) -> list[tuple[str, str, bool, Setting]]:
     """Return the name, the name in errors, None as a value, and the setting of each field with a range."""
-    optional = {field.name: field.default is None for field in fields(cls)}
-    return [
-        (name, f"{name} of {cls.__name__}" if setting.qualify_name else name, optional[name], setting)
-        for name, setting in settings_of(cls).items()
-        if setting.bounded
-    ]
+    if cls not in _CHECKS:
+        optional = {field.name: field.default is None for field in fields(cls)}
+        _CHECKS[cls] = [
+            (name, f"{name} of {cls.__name__}" if setting.qualify_name else name, optional[name], setting)
+            for name, setting in settings_of(cls).items()
+            if setting.bounded
+        ]
+    return _CHECKS[cls]
+
+
+_CHECKS: dict[type, list[tuple[str, str, bool, Setting]]] = {}
 
 
 def check_positive(name: str, value: object) -> None:
