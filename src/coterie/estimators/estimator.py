@@ -142,10 +142,6 @@ class OnlineEstimator(Parameters):
         """Return the input encoder before the first record; one vector per record by default."""
         return Input()
 
-    def _make_decider(self, learner: BaseLearner) -> BaseLearner:
-        """Return a learner that predicts labels at a lower cost than margins; by default the learner itself."""
-        return learner
-
     def _check_parameters(self) -> None:
         """Check the parameters that no part checks."""
         check_fields(self)
@@ -169,16 +165,9 @@ class OnlineEstimator(Parameters):
         if inner.parameters is None or inner.parameters != parameters:
             with inner.lock:
                 self._check_parameters()
-                learner = self._make_learner()
-                settings = Settings(
-                    learner,
-                    self._make_decider(learner),
-                    self._label_kind(),
-                    self._reading(),
-                    self.new_task,
-                    self.max_tasks,
-                    self.class_weight,
-                )
+                reading, kind = self._reading(), self._label_kind()
+                options = self.new_task, self.max_tasks, self.class_weight
+                settings = Settings(self._make_learner(), kind, reading, *options)
                 inner.configure(parameters, settings, self._changed_names(inner.parameters, parameters))
         return inner
 

@@ -112,8 +112,6 @@ class Settings:
     ----------
     learner : BaseLearner
         Learns, and predicts margins.
-    decider : BaseLearner
-        Predicts margins of which only the sign is exact, if that is cheaper; otherwise the learner itself.
     labels : callable
         Makes a label encoder of its saved data, or of None.
     reading : InputOptions
@@ -127,7 +125,6 @@ class Settings:
     """
 
     learner: BaseLearner
-    decider: BaseLearner
     labels: LabelKind
     reading: InputOptions
     new_task: str
@@ -781,18 +778,17 @@ class OnlineModel:
                     return labels.label(labels.shift + labels.factor * margin)
             if self.state is None:
                 return self.label_encoder.unlearned
-            return self.label_encoder.label(self._decide_one(x, task, self.settings.decider))
+            return self.label_encoder.label(self.decide_one(x, task))
         finally:
             lock.release()
 
     @exclusive
     def decide_one(self, x: Record, task: Hashable = None) -> Any:
-        """Return the margin of one dictionary on the scale of the labels; the model is fitted."""
-        return self._decide_one(x, task, self.learner)
+        """Return the margin of one dictionary on the scale of the labels; the model is fitted.
 
-    def _decide_one(self, x: Record, task: Hashable, learner: BaseLearner) -> Any:
-        """Return the margin of one dictionary on the scale of the labels; its task and features may be new."""
-        path, labels, population = self.fast_path, self.label_encoder, self.population
+        The record's task and features may be new.
+        """
+        path, labels, population, learner = self.fast_path, self.label_encoder, self.population, self.learner
         margin = math.nan if path is None else path.score(x, task)
         if margin != margin:
             row, _, task = self.input.read_one(x, task, population.tasks, learning=False)
@@ -801,7 +797,7 @@ class OnlineModel:
                 population.refuse_unseen([task])
                 check_no_collisions([task], population.tasks.numbers)
                 margin = learner.predict(self.state, Batch(row, _UNSEEN, [task])).margins[0]
-            elif learner is population.learner and not (isinstance(row, Csr) and row.width > self.state.features):
+            elif not (isinstance(row, Csr) and row.width > self.state.features):
                 self._open_fast_path()
                 margin = learner.predict_one(self.state, row, number)
             else:

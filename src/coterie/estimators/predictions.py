@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
-from coterie.models.contract import BaseLearner, Batch, Predictions
+from coterie.models.contract import Batch, Predictions
 from coterie.types import Array, Estimator
 
 #: The labels' own variance in the probability of a label, measured for AROW with r from 3 to 30.
@@ -36,10 +36,6 @@ class ModelPredictions:
         shape = self._records.shape
         return margins if shape is None else margins.reshape(shape)
 
-    def _predict(self, learner: BaseLearner) -> Predictions:
-        """Return a learner's predictions; the caller holds the lock."""
-        return learner.predict(self._model.state, self._batch())
-
     def _batch(self) -> Batch:
         batch: Batch = self._model.population.make_batch(self._records.rows, self._records.task)
         return batch
@@ -53,13 +49,14 @@ class ModelPredictions:
     def predictions(self) -> Predictions:
         """The learner's predictions, from which losses are computed when labels arrive."""
         with self._model.lock:
-            return self._predict(self._model.learner)
+            predictions: Predictions = self._model.learner.predict(self._model.state, self._batch())
+            return predictions
 
     @property
     def margins(self) -> Margins:
         """The margin of each record on the scale of the labels, shape (n,) or (n, classes)."""
         with self._model.lock:
-            return self.decode(self._predict(self._model.learner).margins)
+            return self.decode(self.predictions.margins)
 
     @property
     def decision(self) -> Margins:
@@ -71,7 +68,7 @@ class ModelPredictions:
     def labels(self) -> Array:
         """The predicted label of each record; only the signs of margins are computed if possible."""
         with self._model.lock:
-            margins = self.decode(self._predict(self._model.settings.decider).margins)
+            margins = self.decode(self._model.learner.decide(self._model.state, self._batch()))
             return np.asarray(self._model.label_encoder.labels(margins))
 
     @property

@@ -122,10 +122,6 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
 
     _rule: ClassVar[Part] = SecondOrder()
 
-    def _make_decider(self, learner: Any) -> BaseLearner:
-        """Return the learner that predicts by the sign of f: O(m) kernel values or O(nnz) per record."""
-        return learner.deciding()  # type: ignore[no-any-return]
-
     @property
     def n_mistakes_(self) -> int:
         """The number of mistakes."""

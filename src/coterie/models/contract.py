@@ -288,6 +288,10 @@ class BaseLearner(ABC):
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
         """Predict records without changing the state."""
 
+    def decide(self, state: LearnerState, run: Batch) -> Margins:
+        """Return margins of which only the signs are exact, if that is cheaper."""
+        return self.predict(state, run).margins  # type: ignore[no-any-return]
+
     @abstractmethod
     def learn(self, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
         """Predict and learn: of n records and m labels, learn record s after predicting record s + n - m.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
@@ -89,13 +89,6 @@ class SecondOrderLearner(BoundLearner):
             can_refuse=not hypothesis.kernel.trusted,
         )
 
-    def deciding(self) -> Self:
-        """A learner of margins with the right sign but not the right size, computed without covariances."""
-        decider = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
-        # signs need f alone: no variance, which costs a square of the number of rows
-        decider.shrinks = False
-        return decider
-
     def _resized(self, state: State, changed: bool) -> Tree:
         if state.model.solver == "primal":
             _require_room(max(state.known, 1), state.features)  # also before the first task
@@ -127,7 +120,15 @@ class SecondOrderLearner(BoundLearner):
         """Return the means of margins, which are weighted sums of features for a linear kernel."""
         if not self.hypothesis.linear:
             return np.zeros(len(run.tasks))
-        return np.asarray(self.deciding().predict(state, run).margins)
+        return self.decide(state, run)
+
+    def decide(self, state: State, run: Batch) -> Margins:
+        """Return the means of margins, which have the right sign but not the right size, without any covariance."""
+        return score_known_and_unseen(
+            run,
+            lambda rows, codes: self.moments(state, rows, codes, with_variances=False)[0],
+            lambda rows, tasks: self.moments_unseen(state, rows, tasks, with_variances=False)[0],
+        )
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
