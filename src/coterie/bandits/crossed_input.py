@@ -202,7 +202,7 @@ class CrossedForm(InputEncoder):
         if entries is None or len(entries[0]) < n:
             return None
         undo = scales.snapshot()
-        left = scales.entries(*with_space(*entries, n, scales.constant), n, 0, learning=True)
+        left = scales.entries((*with_space(*entries, n, scales.constant), n, 0), learning=True)
         if left is None:
             return None
         n = len(left.values)

@@ -13,11 +13,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.multiview import Vocabulary
@@ -34,7 +33,7 @@ from coterie.numeric.core.logs import signed_log
 from coterie.numeric.core.records import UNSEEN, Csr, Dense, split_unseen
 from coterie.numeric.primal.preparation import SECOND, UNPREPARED, Preparing
 from coterie.numeric.trees import strip_prefix
-from coterie.types import AnyRecords, Array, Arrays, Fields, Floats, Json, Label, Learning, Record
+from coterie.types import AnyRecords, Array, Arrays, Fields, Json, Label, Learning, Record
 from coterie.wording import stack_level
 
 from . import tabular
@@ -42,7 +41,7 @@ from .dates import expand_dates, is_date
 from .encoding import Encoder
 from .errors import InputError
 from .keys import CONSTANT_KEY, is_missing, missing_key, presence_name, spell
-from .preprocessing import CONSTANT, Preparation, sparse_scale
+from .preprocessing import CONSTANT, Entries, Preparation, sparse_scale
 
 
 @dataclass(frozen=True)
@@ -88,9 +87,6 @@ class InputOptions:
         """True if records get a constant, or numbers are scaled or replaced by logarithms."""
         return self.intercept or bool(self.log) or self.scale not in (None, "none")
 
-
-#: Values and features of a record, the number of those to prepare, and of those behind the constant.
-Entries: TypeAlias = tuple[Floats, NDArray[np.int32], int, int]
 
 _NAMELESS = "the model learned from arrays without names: give an array, or fit it to a frame or to dictionaries"
 
@@ -411,7 +407,7 @@ class PreparedDictEncoder(DictEncoder):
                 record = self._expand_dates(record, learning)
             missing = [numbers[name] for name, value in record.items() if is_missing(value) and name in numbers]
             entries = self._read(record, learning)
-        while (row := self.preparation.entries(*entries, learning, missing)) is None:
+        while (row := self.preparation.entries(entries, learning, missing)) is None:
             values, features, n, _ = entries
             for feature in self.preparation.without_second_column(values[:n], features[:n]):
                 column: Hashable = SecondColumn(feature)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -42,6 +42,10 @@ from .keys import missing_key, presence_name
 _STEPS = {"none": (False, False), "standard": (True, False), "unit": (False, True), "auto": (True, True)}
 SCALES = tuple(_STEPS)
 CONSTANT = "constant"
+
+
+#: Values and features of a record, the number of those to prepare, which come first, and of those behind the constant.
+Entries: TypeAlias = tuple[Floats, NDArray[np.int32], int, int]
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
@@ -232,21 +236,14 @@ class Preparation:
 
     # -- dictionaries ---------------------------------------------------------------------------------------------
 
-    def entries(
-        self,
-        values: Floats,
-        features: NDArray[np.int32],
-        n: int,
-        behind: int,
-        learning: bool,
-        missing: Sequence[int] = (),
-    ) -> Csr | None:
-        """Preprocess the n entries of a record in place, followed by space for the constant and ``behind`` others.
+    def entries(self, entries: Entries, learning: bool, missing: Sequence[int] = ()) -> Csr | None:
+        """Preprocess the entries of a record in place.
 
         There must be space for n more, those of second columns. The record counts neither as present nor as absent for
         the features whose values are ``missing``. Returns None, and changes nothing, if :meth:`without_second_column`
         lists any.
         """
+        values, features, n, behind = entries
         if self.standardised:
             self._enlarge(n)  # a list may repeat an item
         m = _compiled(prepare_entries)(self.compiled, values, features, n, behind, learning)

@@ -252,6 +252,30 @@ class Capabilities:
     beyond_features: str = ""
 
 
+_UNLIKE = (
+    "an ensemble cannot forget tasks if the relation of one member names all its tasks, as a graph does, and that of "
+    "another does not"
+)
+
+
+def combine_traits(members: Sequence[Capabilities]) -> Capabilities:
+    """Return the capabilities of an ensemble of these members: what concerns any of them, and what all of them can."""
+    of_any = ("task_changes_all", "feature_changes_all", "can_refuse", "limits_features", "counts_unseen")
+    flags = {name: any(getattr(member, name) for member in members) for name in of_any}
+    flags |= {name: all(getattr(member, name) for member in members) for name in ("weighs", "tasks_independent")}
+    alike = len({member.fixed for member in members}) == 1
+    return Capabilities(
+        log_odds=None if None in [member.log_odds for member in members] else 1.0,
+        named=tuple(dict.fromkeys(task for member in members for task in member.named)),
+        fixed=members[0].fixed,
+        cannot_drop=next(filter(None, (member.cannot_drop for member in members)), "" if alike else _UNLIKE),
+        cannot_bound=next(filter(None, (member.cannot_bound for member in members)), ""),
+        mixes=True,
+        beyond_features=" and ".join(dict.fromkeys(filter(None, (member.beyond_features for member in members)))),
+        **flags,
+    )
+
+
 class BaseLearner(ABC):
     """Base of learners; a learner has parameters only, and its state is an argument of every method.
 

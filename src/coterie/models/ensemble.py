@@ -64,7 +64,6 @@ from .contract import (
     AnyRows,
     BaseLearner,
     Batch,
-    Capabilities,
     Codes,
     InputShape,
     LearnerState,
@@ -73,6 +72,7 @@ from .contract import (
     MembersState,
     Predictions,
     UpdateResult,
+    combine_traits,
     count_entries,
     learn_in_pieces,
     without_nan,
@@ -154,7 +154,7 @@ class Ensemble(MemberLearner):
             raise ValueError("an ensemble needs at least one member, got none")
         spec.check_not_negative("local", local)
         self.learners, self.local = list(learners), float(local)
-        self.traits = _combine_traits([learner.traits for learner in learners])
+        self.traits = combine_traits([learner.traits for learner in learners])
         self.unsure = 0.0 if self.traits.log_odds is None else UNSURE
         self.experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         # margins become log-odds before they are averaged: only then do members share a scale
@@ -313,37 +313,6 @@ class Ensemble(MemberLearner):
         layer = require_held(_rebuild_tuple(self._first_layer(), strip_prefix(arrays, "layer.")), "layer.")
         layer.check(S)
         return EnsembleState(**vars(state), losses=losses, layer=layer)
-
-
-_UNLIKE = (
-    "an ensemble cannot forget tasks if the relation of one member names all its tasks, as a graph does, and that of "
-    "another does not"
-)
-
-
-def _combine_traits(members: Sequence[Capabilities]) -> Capabilities:
-    """Return the capabilities of an ensemble of these members."""
-    alike = len({member.fixed for member in members}) == 1
-    reasons = [
-        next(filter(None, reasons), "")
-        for reasons in zip(*((member.cannot_drop, member.cannot_bound) for member in members), strict=True)
-    ]
-    return Capabilities(
-        log_odds=None if None in [member.log_odds for member in members] else 1.0,
-        weighs=all(member.weighs for member in members),
-        task_changes_all=any(member.task_changes_all for member in members),
-        feature_changes_all=any(member.feature_changes_all for member in members),
-        tasks_independent=all(member.tasks_independent for member in members),
-        named=tuple(dict.fromkeys(task for member in members for task in member.named)),
-        fixed=members[0].fixed,
-        cannot_drop=reasons[0] or ("" if alike else _UNLIKE),
-        cannot_bound=reasons[1],
-        can_refuse=any(member.can_refuse for member in members),
-        limits_features=any(member.limits_features for member in members),
-        mixes=True,
-        counts_unseen=any(member.counts_unseen for member in members),
-        beyond_features=" and ".join(dict.fromkeys(filter(None, (member.beyond_features for member in members)))),
-    )
 
 
 N = TypeVar("N", bound=tuple[Any, ...])

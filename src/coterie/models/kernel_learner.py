@@ -156,25 +156,16 @@ class KernelLearner(BoundLearner):
         return Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
 
     def _learn(self, state: State, run: Batch, y: Margins, moves: Turns) -> None:
-        points, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)
-        values = BlockValues(self.hypothesis, state.dense)
+        first, m = 0, len(y)
+        values = BlockValues(self.hypothesis, self._points(state, run.rows), weights_of(run.rows), state.dense)
         while first < m:
             span = Span(first, min(first + values.most, m), len(run.tasks) - m)
-            first = self._learn_span(state, points, run.tasks, y, weights, span, moves, values)
+            first = self._learn_span(state, run.tasks, y, span, moves, values)
 
-    def _learn_span(
-        self,
-        state: State,
-        points: Points,
-        codes: Codes,
-        y: Margins,
-        weights: Margins,
-        span: Span,
-        turns: Turns,
-        values: BlockValues,
-    ) -> int:
+    def _learn_span(self, state: State, codes: Codes, y: Margins, span: Span, turns: Turns, values: BlockValues) -> int:
         """Learn the first records of a span; return the index of the first unlearned one."""
         first, delay, n = span.first, span.delay, len(span)
+        points, weights = values.points, values.weights
         paths, budget = self.adapter.paths(state.model.sharing), self.hypothesis.budget
         state.model = self.hypothesis.with_room(state.model, n, paths, state.known)
         block, pending = piece(points, first, first + n), piece(points, first + delay, first + delay + n)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.hypotheses.dual import Dual
 from coterie.numeric.core.points import Kernel, Points
 from coterie.numeric.dual.expansion import CHANGES, SIZE, Expansion, KernelWork
+from coterie.types import Floats
 
 #: The relative rounding that is allowed beyond the inequality of Cauchy and Schwarz.
 SLACK = 1e-6
@@ -27,11 +27,14 @@ class BlockValues:
     ----------
     hypothesis : Dual
         Kernel and budget.
+    points, weights
+        The records and their weights.
     dense : bool
         Whether records are dense.
     """
 
-    def __init__(self, hypothesis: Dual, dense: bool) -> None:
+    def __init__(self, hypothesis: Dual, points: Points, weights: Floats, dense: bool) -> None:
+        self.points, self.weights = points, weights
         self.hypothesis, self.most = hypothesis, DENSE_BLOCK if dense else SPARSE_BLOCK
         self.memory, self.rows = np.zeros(0), NONE
 
@@ -51,7 +54,7 @@ class BlockValues:
             self.rows = np.zeros((3, width))
         return work_with(own, later, self.rows, n)
 
-    def _room(self, n: int, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _room(self, n: int, m: int) -> tuple[Floats, Floats]:
         """Return uninitialised (n, m) and (n, n) arrays; every entry is written before it is read."""
         first, both = n * m, n * (m + n)
         if self.memory.size < both:
@@ -66,10 +69,10 @@ def with_block_records(model: Expansion, block: Points, work: KernelWork) -> Exp
     return model._replace(store=model.store.with_records(work.holder, block, work.among.diagonal()))
 
 
-Values = tuple[NDArray[np.float64], NDArray[np.float64]]
+Values = tuple[Floats, Floats]
 
 
-def work_with(own: Values, pending: Values, rows: NDArray[np.float64], n: int) -> KernelWork:
+def work_with(own: Values, pending: Values, rows: Floats, n: int) -> KernelWork:
     """Make the working arrays for a loop over up to n records."""
     (values, among), (later, later_among), (shares, weights, along) = own, pending, rows
     holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
@@ -83,9 +86,7 @@ def _pending(records: Points, n: int, width: int) -> Values:
     return np.zeros((rows, width)), np.zeros((rows, n))
 
 
-def check_values(
-    kernel: Kernel, model: Expansion, values: NDArray[np.float64], among: NDArray[np.float64], block: Points
-) -> None:
+def check_values(kernel: Kernel, model: Expansion, values: Floats, among: Floats, block: Points) -> None:
     """Raise ValueError, naming two rounds, for values that violate the properties of a kernel.
 
     ``values`` holds those of a block of records with the support vectors, ``among`` those with each other.
@@ -109,6 +110,6 @@ def check_values(
             raise ValueError(f"the kernel {kernel!r} {what} for the records of {pair}")
 
 
-def _most(own: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+def _most(own: Floats, lengths: Floats) -> Floats:
     """Return the bound k(x, x) k(z, z) on k(x, z)²."""
     return np.asarray(own[:, None] * lengths * (1.0 + SLACK) + SLACK**2)

@@ -33,6 +33,7 @@ from .contract import (
     MembersState,
     Predictions,
     UpdateResult,
+    combine_traits,
     without_nan,
 )
 
@@ -70,18 +71,9 @@ class RegressionLearner(MemberLearner):
 
     def __init__(self, learners: Sequence[BaseLearner]) -> None:
         self.learners = list(learners)
-        self.traits = replace(
-            learners[0].traits,
-            log_odds=None,
-            weighs=True,
-            asks=False,
-            tasks_independent=all(learner.traits.tasks_independent for learner in learners),
-            has_intervals=True,
-            can_refuse=any(learner.traits.can_refuse for learner in learners),
-            limits_features=any(learner.traits.limits_features for learner in learners),
-            mixes=True,
-            beyond_features="kept within the labels so far",  # members' predictions
-        )
+        traits = combine_traits([learner.traits for learner in learners])
+        beyond = "kept within the labels so far"  # members' predictions
+        self.traits = replace(traits, has_intervals=True, counts_unseen=False, beyond_features=beyond)
 
     # -- tasks and features ---------------------------------------------------------------------------------------
 
