@@ -161,10 +161,11 @@ class Input:
         X, task = tabular.split_task(X, task, self.options.task_column)
         refuse_masked(X, "X")
         refuse_masked(y, "y")
-        tabular.require_records(X)
         names = tabular.distinct_names(X) if tabular.is_frame(X) else None
+        if is_records := tabular.is_records(X):
+            tabular.require_records(X)
         form = self._chosen(X) if first or type(self.form) is InputEncoder else self.form
-        by_name = form.read(X, learning)
+        by_name = form.read(X, learning) if is_records or names is not None else None
         if by_name is None:
             records = self._read_numbers(X, y, purpose)
         else:

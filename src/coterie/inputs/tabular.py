@@ -103,7 +103,7 @@ def is_records(X: AnyRecords) -> bool:
 
 def require_records(X: AnyRecords) -> None:
     """Raise ValueError for an item of a list that is no dictionary, unlike the first one."""
-    for t, x in enumerate(X if is_records(X) else ()):
+    for t, x in enumerate(X):
         if type(x) is not dict and not isinstance(x, Mapping):
             raise ValueError(f"record {t} (from 0) must be a dictionary of features as the first is, got {x!r}")
 
