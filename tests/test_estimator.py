@@ -63,6 +63,9 @@ def test_pipelines():
     pipeline = make_pipeline(StandardScaler(), ct.MultitaskPerceptron())
     pipeline.fit(STREAM.X, STREAM.y, multitaskperceptron__task=STREAM.task)
     pipeline.set_params(multitaskperceptron__rule=ct.rules.PassiveAggressive())
+    with pytest.raises(ValueError, match="rule cannot change after the first update"):
+        pipeline.predict(STREAM.X)
+    pipeline.fit(STREAM.X, STREAM.y, multitaskperceptron__task=STREAM.task)
     assert pipeline[-1].rule == ct.rules.PassiveAggressive()
     assert pipeline[-1].tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
     assert ct.MultitaskPerceptron(task_column=column).fit(X, STREAM.y).score(X, STREAM.y) > 0.6
