@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,11 @@ from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.types import Part
 
 from .parameter_fields import TaskEstimator
+
+
+def _count(place: int, meaning: str) -> Any:
+    """Return a property with one of the counts of support vectors."""
+    return property(lambda self: int(self.state_.model.support.counts[place]), doc=meaning)
 
 
 @spec.estimator
@@ -88,25 +93,10 @@ class MultitaskKernelPerceptron(TaskEstimator):
     def _with_intercepts(self) -> None:
         """Return None: tasks have no weights to share."""
 
-    @property
-    def n_support_(self) -> int:
-        """The number of support vectors."""
-        return self._count(SIZE)
-
-    @property
-    def evictions_(self) -> int:
-        """The number of evicted support vectors."""
-        return self._count(EVICTED)
-
-    @property
-    def projections_(self) -> int:
-        """The number of mistakes projected on the support vectors."""
-        return self._count(PROJECTED)
-
-    @property
-    def repairs_(self) -> int:
-        """The number of times an inverse Gram matrix had to be regularised."""
-        return self._count(REPAIRED)
+    n_support_ = _count(SIZE, "The number of support vectors.")
+    evictions_ = _count(EVICTED, "The number of evicted support vectors.")
+    projections_ = _count(PROJECTED, "The number of mistakes projected on the support vectors.")
+    repairs_ = _count(REPAIRED, "The number of times an inverse Gram matrix had to be regularised.")
 
     @property
     def support_tasks_(self) -> list[Hashable]:
@@ -118,9 +108,6 @@ class MultitaskKernelPerceptron(TaskEstimator):
     def support_rounds_(self) -> NDArray[np.int64]:
         """The round, from 0, in which each support vector was added, the oldest first."""
         return np.asarray(self.state_.model.support.births[self._by_age()])
-
-    def _count(self, place: int) -> int:
-        return int(self.state_.model.support.counts[place])
 
     def _by_age(self) -> NDArray[np.int64]:
         return np.argsort(self.state_.model.support.births[: self.n_support_], kind="stable")

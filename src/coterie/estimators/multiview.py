@@ -70,15 +70,28 @@ class _PerceptronsOfViews(_OfViews):
             return {name: factor * weights for name, weights in zip(model.state.names, lengths, strict=True)}
 
 
-def _count_supports(model: OnlineEstimator) -> int:
-    supports = getattr(model._fitted_model().state.model, "supports", None)
-    if supports is None:
-        raise AttributeError("a model without kernels has weights, not support vectors")
-    return len(supports.coefficients)
+class _WithExponent(_PerceptronsOfViews):
+    """Base of the multi-view Perceptrons with an exponent p."""
+
+    @property
+    def p_(self) -> float:
+        """The exponent in use; ``p="auto"`` depends on the views. Raises AttributeError for a gauge."""
+        gauge = getattr(self, "gauge", None)
+        if gauge is not None:
+            raise AttributeError(f"the gauge {gauge!r} replaces p")
+        return float(self._fitted_model().state.model.potential.p)
+
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors."""
+        supports = getattr(self._fitted_model().state.model, "supports", None)
+        if supports is None:
+            raise AttributeError("a model without kernels has weights, not support vectors")
+        return len(supports.coefficients)
 
 
 @spec.estimator
-class MultiviewPerceptron(_PerceptronsOfViews):
+class MultiviewPerceptron(_WithExponent):
     """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
 
     V is the sum of the mistakes, V += y X if y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
@@ -174,21 +187,9 @@ class MultiviewPerceptron(_PerceptronsOfViews):
             kernels = {key[0]: kernel for key, kernel in kernels.items() if key[0] == key[-1]}
         return _baselines_of(seen, self.views, kernels, average=self.average, rule=self.rule)
 
-    @property
-    def p_(self) -> float:
-        """The exponent in use; ``p="auto"`` depends on the views. Raises AttributeError for a gauge."""
-        if self.gauge is not None:
-            raise AttributeError(f"the gauge {self.gauge!r} replaces p")
-        return float(self._fitted_model().state.model.potential.p)
-
-    @property
-    def n_support_(self) -> int:
-        """The number of support vectors."""
-        return _count_supports(self)
-
 
 @spec.estimator
-class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
+class OrthogonalMultiviewPerceptron(_WithExponent):
     """The Perceptron of views that lie in spaces of their own (FOR09 ch. 4, Figure 4.1).
 
     v_k is the sum of view k of the mistakes, v_k += y x_k for all k together if y·margin <= 0, and
@@ -266,16 +267,6 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernels and rule."""
         return _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
-
-    @property
-    def p_(self) -> float:
-        """The exponent in use; ``p="auto"`` depends on the views."""
-        return float(self._fitted_model().state.model.potential.p)
-
-    @property
-    def n_support_(self) -> int:
-        """The number of support vectors."""
-        return _count_supports(self)
 
 
 @spec.estimator
