@@ -165,9 +165,8 @@ class OnlineEstimator(Parameters):
         if inner.parameters is None or inner.parameters != parameters:
             with inner.lock:
                 self._check_parameters()
-                reading, kind = self._reading(), self._label_kind()
                 options = self.new_task, self.max_tasks, self.class_weight
-                settings = Settings(self._make_learner(), kind, reading, *options)
+                settings = Settings(self._make_learner(), self._label_kind(), self._reading(), *options)
                 inner.configure(parameters, settings, self._changed_names(inner.parameters, parameters))
         return inner
 
