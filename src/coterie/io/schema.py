@@ -144,15 +144,12 @@ class ReadOptions:
 
     def require_for_rows(self, kind: str) -> None:
         """Raise FieldError for options that do not apply to a format without columns."""
-        for name in ("label", "features", "ignore", "text", "categorical", "time", "log"):
+        named = ("label", "features", "ignore", "text", "categorical", "time", "log")
+        weights = "have no weights" if kind == "svmlight" else "name their importances"
+        reasons = dict.fromkeys(named, "name their label and features") | {"keep": "have no columns", "weight": weights}
+        for name, rows in reasons.items():
             if getattr(self, name):
-                message = "{} does not apply to {kind}, whose rows name their label and features"
-                raise FieldError(message, name, kind=kind)
-        if self.keep:
-            raise FieldError("{} does not apply to {kind}, whose rows have no columns", "keep", kind=kind)
-        if self.weight is not None:
-            rows = "have no weights" if kind == "svmlight" else "name their importances"
-            raise FieldError("{} does not apply to {kind}, whose rows {rows}", "weight", kind=kind, rows=rows)
+                raise FieldError("{} does not apply to {kind}, whose rows {rows}", name, kind=kind, rows=rows)
         if kind == "svmlight" and self.task not in (None, QUERY):
             message = "{}={task!r} does not apply to svmlight, whose rows name their task as {query!r}"
             raise FieldError(message, "task", task=self.task, query=QUERY)
