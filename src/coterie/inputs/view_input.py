@@ -154,7 +154,7 @@ class ViewInput(Input):
     def __init__(self, one_space: bool) -> None:
         super().__init__()
         self.one_space = one_space
-        self.views: Views | None = None
+        self.views: Any = None
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
         """Read records; the first ones to learn determine the views.
@@ -168,8 +168,8 @@ class ViewInput(Input):
         if labels is None:
             names_of(X, self.options.views)
             if tabular.is_records(X):
-                return self._records(self._views.records(X, resize=False, unseen=self.options.counts_unseen))
-            return self._records(self._read_views(X, self._views)[0])
+                return self._records(self.views.records(X, resize=False, unseen=self.options.counts_unseen))
+            return self._records(self._read_views(X, self.views)[0])
         records, views = self._read_views(X, None if purpose.first else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
             raise ValueError(f"y must have one label per record: got shape {np.shape(y)} for {len(records)} records")
@@ -202,18 +202,12 @@ class ViewInput(Input):
         """Read one record, a dictionary from view to features, without absent views."""
         x, task = self.split_one(x, task, known)
         if not learning:
-            return self._views.records([x], resize=False, unseen=self.options.counts_unseen), 0, task
+            return self.views.records([x], resize=False, unseen=self.options.counts_unseen), 0, task
         records, self.views = self._read_views([x], self.views)
         return records, 0, task
 
     def _read_views(self, X: AnyRecords, views: Views | None) -> tuple[ViewRecords, Views]:
         return read_views(X, views, self.options.views, self.one_space, self.options.any_sizes)
-
-    @property
-    def _views(self) -> Views:
-        """The views of a fitted model."""
-        assert self.views is not None  # noqa: S101 - a model that is fitted has views
-        return self.views
 
     def _refuse_tasks(self, task: AnyTasks) -> None:
         if task is not None:
@@ -238,14 +232,14 @@ class ViewInput(Input):
 
     def size(self, records: Records) -> InputShape:
         """Return the shape that a state needs for the views."""
-        names, widths = self._views.names, tuple(self._views.widths)
+        names, widths = self.views.names, tuple(self.views.widths)
         return InputShape(sum(widths), records.rows.rows.dense, names, widths)
 
     # -- files ----------------------------------------------------------------------------------------------------
 
     def to_saved(self) -> tuple[Json, Arrays]:
         """Return the state of the input as JSON data and named arrays."""
-        return {"view": self._views.to_json()}, {}
+        return {"view": self.views.to_json()}, {}
 
     def index_of(self, data: Fields) -> Index:
         """Return the index of the views in saved data."""
