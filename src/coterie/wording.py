@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import sys
+import warnings
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -155,9 +156,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
-def stack_level() -> int:
-    """Return the ``stacklevel`` of a warning that names the calling line outside the package."""
-    level, frame = 0, sys._getframe()
+def warn(message: Warning | str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the calling line outside the package."""
+    level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
-    return level
+    warnings.warn(message, category, stacklevel=level)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from coterie.inputs.block import Block
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimator, Floats, Json
-from coterie.wording import stack_level, table
+from coterie.wording import table, warn
 
 from .baselines import CONSTANT, RUNNING_MEAN, RUNNING_RATE, LabelBaselines
 from .metrics import evaluate, format_measures, measures_with_values
@@ -358,7 +358,7 @@ def _rounds(
     for message, category in dict.fromkeys(
         (str(warning.message), warning.category) for warning in caught
     ):  # once, not by learner
-        warnings.warn(message, category, stacklevel=stack_level())
+        warn(message, category)
     return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
 
 

@@ -6,7 +6,6 @@ Its :class:`~coterie.inputs.preprocessing.Preparation` then scales the numbers.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
 from contextlib import nullcontext
@@ -34,7 +33,7 @@ from coterie.numeric.core.records import UNSEEN, Csr, Dense, split_unseen
 from coterie.numeric.primal.preparation import SECOND, UNPREPARED, Preparing
 from coterie.numeric.trees import strip_prefix
 from coterie.types import AnyRecords, Array, Arrays, Fields, Json, Label, Learning, Record
-from coterie.wording import stack_level
+from coterie.wording import warn
 
 from . import tabular
 from .dates import expand_dates, is_date
@@ -581,8 +580,7 @@ class TableEncoder(InputEncoder):
         columns = [(name, kind) for name, (kind, _) in kinds.items() if kind is not None]
         for name, (kind, reason) in kinds.items():
             if kind is None:
-                message = f"column {name!r} is left out: {reason}"
-                warnings.warn(message, UserWarning, stacklevel=stack_level())
+                warn(f"column {name!r} is left out: {reason}")
         if not columns:
             raise InputError("no columns are left for features")
         logs = list(map(str, options.log))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from coterie.numeric.core.checks import MOST_FEATURES
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.core.text_fields import LARGEST_VALUE
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Record
-from coterie.wording import stack_level
+from coterie.wording import warn
 
 from .block import Block
 from .dates import is_date
@@ -78,21 +77,17 @@ def warn_of_task(X: AnyRecords, task: AnyTasks) -> None:
     """Warn if the task column is also a feature of a frame; in files it is not."""
     name = getattr(task, "name", None)
     if isinstance(name, Hashable) and name is not None and name in list(getattr(X, "columns", ())):
-        warnings.warn(
+        warn(
             f"column {name!r} names the tasks and is a feature as well: give task_column={name!r} instead of task=, or "
-            "leave it out of X",
-            UserWarning,
-            stacklevel=stack_level(),
+            "leave it out of X"
         )
 
 
 def warn_of_one_task(owner: str) -> None:
     """Warn of records without a task, which may have been forgotten."""
-    warnings.warn(
+    warn(
         f"records without a task are learned as one task, and {owner} learns how much tasks share: name each record's "
-        "task with task=, or its column in X with task_column=; task=np.zeros(len(X)) says that there is one task",
-        UserWarning,
-        stacklevel=stack_level(),
+        "task with task=, or its column in X with task_column=; task=np.zeros(len(X)) says that there is one task"
     )
 
 
@@ -222,7 +217,7 @@ def warn_of_columns(X: AnyRecords, y: AnyLabels) -> None:
             advice = "leave it out if it is known only after the label" if "label" in hint.seen else _OF_NO_USE
             advice = "leave it out, unless it is a time" if "time" in hint.options else advice
             advice = "leave it out" if hint.of_one_value else advice
-            warnings.warn(f"column {hint.column!r} has {hint.seen}: {advice}", UserWarning, stacklevel=stack_level())
+            warn(f"column {hint.column!r} has {hint.seen}: {advice}")
 
 
 _OF_NO_USE = "it tells nothing of later ones, leave it out"

@@ -8,7 +8,6 @@ A state has the index of all tasks and room for the first ``known`` of them.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -28,7 +27,7 @@ from coterie.relations.learned import matrix_of
 from coterie.relations.levels import Pooled
 from coterie.state import State
 from coterie.types import Codes, Floats, Matrix, Part, Tree
-from coterie.wording import stack_level
+from coterie.wording import warn
 
 from .contract import InputShape
 
@@ -333,10 +332,9 @@ class LearnedAdapter(RelationAdapter):
         status, relation = state.model.sharing.status, self.relation
         if status[0] == 1:
             status[0] = 2
-            warnings.warn(
+            warn(
                 f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
                 RuntimeWarning,
-                stacklevel=stack_level(),
             )
 
     def begin(self, tasks: Index, features: int, length: int | None) -> tuple[None, Tree]:

@@ -12,7 +12,6 @@ update, and never a weight. A later task is treated as one that was known from t
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from coterie.numeric.primal import learned_relations as compiled
 from coterie.numeric.primal import relation_updates as updates
 from coterie.numeric.views.tasks import SpectralRelation, SpectralUpdate
 from coterie.types import Matrix
-from coterie.wording import stack_level
+from coterie.wording import warn
 
 if TYPE_CHECKING:
     pass
@@ -92,12 +91,10 @@ class LearnedRelation(ABC):
         if n_tasks > MOST_TASKS:
             raise TooManyTasksError(self, n_tasks)
         if before is not None and before < MANY_TASKS <= n_tasks:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} revises a matrix of all pairs of tasks at each mistake, {n_tasks**2:,} numbers "
                 f"for the {n_tasks:,} tasks there are now, and refuses more than {MOST_TASKS:,}: a relation of groups "
-                "(MeanRegularized, Clusters, Hierarchy) costs the same for any number of tasks",
-                UserWarning,
-                stacklevel=stack_level(),
+                "(MeanRegularized, Clusters, Hierarchy) costs the same for any number of tasks"
             )
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:

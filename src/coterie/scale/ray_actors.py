@@ -14,7 +14,6 @@ import socket
 import sys
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from coterie.types import Json
-from coterie.wording import stack_level
+from coterie.wording import warn
 
 from .shard import Shard
 
@@ -148,9 +147,7 @@ def _connected(ray: ModuleType, shards: int, address: str | None) -> Iterator[No
         stack.callback(ray.shutdown)
         if here:
             needs = "each call needs a token" if _prepare_environment() else "to protect it, set RAY_AUTH_MODE=token"
-            warnings.warn(
-                f"Ray listens on all networks of this machine while it learns; {needs}", UserWarning, stack_level()
-            )
+            warn(f"Ray listens on all networks of this machine while it learns; {needs}")
         yield
 
 
