@@ -144,7 +144,10 @@ def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampl
     try:
         selective.__stream_model__()  # checks the parameters
     except (TypeError, ValueError) as error:
-        raise FieldError.from_error(error, {name: name for name in limits}) from None
+        name = next(filter(str(error).startswith, limits), None)  # messages begin with the parameter
+        if name is None:
+            raise ValueError(str(error)) from None
+        raise FieldError("{}{rest}", name, rest=str(error).removeprefix(name)) from None
     return selective
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 
 class FieldError(ValueError):
@@ -30,20 +29,6 @@ class FieldError(ValueError):
     def __init__(self, message: str, *fields: str, **values: object) -> None:
         self.message, self.fields, self.values = message, fields, values
         super().__init__(self.worded(str))
-
-    @classmethod
-    def from_error(cls, error: Exception, names: Mapping[str, str]) -> ValueError:
-        """Convert an error that begins with an argument's name to one about the field that it came from.
-
-        >>> FieldError.from_error(ValueError("bits must lie between 1 and 40, got 0"), {"bits": "storage_bits"}).fields
-        ('storage_bits',)
-        """
-        if isinstance(error, cls):
-            return error
-        match = re.match(r"(\w+)\b(.*)", str(error), re.DOTALL)
-        if match is None or match[1] not in names:
-            return ValueError(str(error))
-        return cls("{}{rest}", names[match[1]], rest=match[2])
 
     def worded(self, word: Callable[[str], str]) -> str:
         """Return the message with each argument name replaced by ``word(name)``."""
