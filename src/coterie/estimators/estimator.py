@@ -196,6 +196,10 @@ class OnlineEstimator(Parameters):
         self._model.restore(data, arrays)
         return self
 
+    def __getstate__(self) -> tuple[Json, Json]:
+        """Return the attributes and the inner model, which every protocol of pickle then takes."""
+        return self.__dict__, {"_inner": self._inner}
+
     def __copy__(self) -> Self:
         """Return a copy with the same parameters and its own inner model."""
         duplicate = type(self).__new__(type(self))
