@@ -7,11 +7,10 @@ import sys
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
-from coterie.types import AnyLabels, Array, Ints
+from coterie.types import AnyLabels, Array, Ints, Label
 
 from .numeric.core.arrays import Dropped
 from .numeric.core.whole_numbers import Integers, NumberTable
@@ -39,7 +38,7 @@ class WholeNumbers(Sequence[int]):
     def __iter__(self) -> Iterator[int]:
         return iter(self.array.tolist())
 
-    def __getitem__(self, place: int | slice) -> Any:
+    def __getitem__(self, place: int | slice) -> Label:
         return WholeNumbers(self.array[place]) if isinstance(place, slice) else int(self.array[place])
 
 

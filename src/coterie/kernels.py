@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.types import AnyRecords, Json
+from coterie.types import AnyRecords, Json, Part
 
 from . import spec
 from .numeric.core.points import Kernel as Kernel
@@ -539,7 +539,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     raise TypeError(f"kernel must be a kernel, a name or a function of two arrays of records, got {kernel!r}")
 
 
-def kernels_of(kernels: Any) -> Any:
+def kernels_of(kernels: Part) -> Part:
     """Return kernel parts for parts, names or functions: one, a tuple for a list, or a dictionary by view or task."""
     if isinstance(kernels, Mapping):
         return {name: as_kernel(kernel) for name, kernel in kernels.items()}

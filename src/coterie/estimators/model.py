@@ -132,7 +132,7 @@ class Settings:
     class_weight: Any = None
 
 
-class LearnOptions(NamedTuple):
+class LearnSettings(NamedTuple):
     """The options of learning records, see :meth:`OnlineModel.learn`."""
 
     tasks: Sequence[Hashable] = ()
@@ -330,7 +330,7 @@ class OnlineModel:
                 undo_reading()
                 return BatchResult(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
             length = passes * n if whole else length
-            options = LearnOptions(() if tasks is None else tasks, late, length, asking, predictions)
+            options = LearnSettings(() if tasks is None else tasks, late, length, asking, predictions)
             if records.learned is None or asking is not None:  # every round of a query strategy counts
                 return self._learn(records, options)
             for check in self.population.checks():  # all are refused or none
@@ -402,7 +402,7 @@ class OnlineModel:
         labels.values(y)
         self.label_encoder = labels
 
-    def _learn(self, records: Records, options: LearnOptions) -> BatchResult:
+    def _learn(self, records: Records, options: LearnSettings) -> BatchResult:
         """Learn all records of a batch: number the tasks, weight the records, encode the labels, update."""
         tasks, late, length, asking, predictions = options
         if records.labels is None:
@@ -443,7 +443,7 @@ class OnlineModel:
             labels.predictions(update.own, encoded) if len(update.own) == n else None,
         )
 
-    def _learn_some(self, records: Records, options: LearnOptions) -> BatchResult:
+    def _learn_some(self, records: Records, options: LearnSettings) -> BatchResult:
         """Learn some of the records and only predict the others, in order."""
         pieces, predictions = [], options.predictions
         for first, last, learning in runs_of(cast("NDArray[np.bool_]", records.learned), len(records.task)):
@@ -456,7 +456,7 @@ class OnlineModel:
                 pieces.append(self._predict_unlearned(piece, earlier))
         return concatenate_results(pieces)
 
-    def _learn_some_late(self, records: Records, options: LearnOptions) -> BatchResult:
+    def _learn_some_late(self, records: Records, options: LearnSettings) -> BatchResult:
         """Learn as :meth:`_learn_some` does, with labels delayed by ``late`` rounds."""
         tasks, late, length, _, predictions = options
         n, learned = len(records.task), cast("NDArray[np.bool_]", records.learned)
@@ -474,7 +474,7 @@ class OnlineModel:
             s = t - late
             if s >= 0 and learned[s]:
                 piece = records.select(slice(s, s + 1))
-                updates.append(self._learn(piece, LearnOptions(length=length, predictions=predicted[s].predictions)))
+                updates.append(self._learn(piece, LearnSettings(length=length, predictions=predicted[s].predictions)))
             elif s >= 0:
                 updates.append(predicted[s])
         update = concatenate_results([*updates, *predicted[len(updates) :]])

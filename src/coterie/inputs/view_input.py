@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -154,7 +154,7 @@ class ViewInput(Input):
     def __init__(self, one_space: bool) -> None:
         super().__init__()
         self.one_space = one_space
-        self.views: Any = None
+        self.views = cast(Views, None)
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
         """Read records; the first ones to learn determine the views.
@@ -220,7 +220,7 @@ class ViewInput(Input):
 
     def snapshot(self, fitted: bool) -> Undo:
         """Return a function that restores the current state, for records with errors."""
-        before = self.views if fitted else None
+        before = cast("Views | Any", self.views if fitted else None)
         sizes = [] if before is None else before.sizes()
 
         def undo() -> None:

@@ -259,7 +259,7 @@ _UNLIKE = (
 
 
 def combine_traits(members: Sequence[Capabilities]) -> Capabilities:
-    """Return the capabilities of an ensemble of these members: what concerns any of them, and what all of them can."""
+    """Return the capabilities of an ensemble of these members."""
     of_any = ("task_changes_all", "feature_changes_all", "can_refuse", "limits_features", "counts_unseen")
     flags = {name: any(getattr(member, name) for member in members) for name in of_any}
     flags |= {name: all(getattr(member, name) for member in members) for name in ("weighs", "tasks_independent")}
