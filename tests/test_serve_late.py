@@ -213,7 +213,7 @@ def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_pat
     X, task, y = stream(numbers=name != "rates")
     rewards = [float(label) for label in y]
     expected = digest(late_bandit(BANDITS[name](), delay, rewards))
-    engine, events = BanditEngine(BANDITS[name](), compared=False), []
+    engine, events = BanditEngine(BANDITS[name]()), []
     for kind, t in choices_and_rewards(delay):
         record = JournalRecord(f"e{t}", task[t], X[t])
         records = engine.choose([record]) if kind == "chosen" else [JournalRecord(f"e{t}", reward=rewards[t])]
@@ -223,7 +223,7 @@ def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_pat
             engine = reloaded(engine, tmp_path / "engine")
     assert digest(engine.model) == expected
     for size in (len(events), 7):
-        engine = BanditEngine(BANDITS[name](), compared=False)
+        engine = BanditEngine(BANDITS[name]())
         for first in range(0, len(events), size):
             engine.apply_frame(events[first : first + size], first + size)
         assert digest(engine.model) == expected, size

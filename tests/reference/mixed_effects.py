@@ -33,7 +33,7 @@ class MixedEffects:
     With a ``rate``, the logarithms of the prior variances of q are learned, by AdaGrad on the log likelihood of each label
     before it is learned: one for each weight, and all slopes by a common step, too. What is known of a task is its
     information, v / q and 1 / q - 1 / q(0), from which v and q follow by the prior of the moment. A label that comes late,
-    to a margin that is no longer the one predicted, does not move the prior.
+    to a margin that is no longer the one predicted, does not move the prior, unless that was 0, as before the first label.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class MixedEffects:
         predicted = self.predicted.pop(t, None)
         if self.has_left() or weight == 0.0:
             return
-        learns_prior = self.rate > 0.0 and predicted in (None, self.margin(x, task))
+        learns_prior = self.rate > 0.0 and predicted in (None, 0.0, self.margin(x, task))
         self.meet(x)
         if self.has_left():
             return

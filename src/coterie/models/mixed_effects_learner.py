@@ -23,6 +23,7 @@ from coterie.numeric.primal.kalman_filter import (
     FilterWork,
     MixedEffects,
     SeenFeatures,
+    is_in_time,
     margin_variances,
 )
 from coterie.numeric.primal.stream import predict
@@ -190,7 +191,7 @@ class MixedEffectsLearner(CompiledLearner):
     def _learn_late(self, state: State, run: Batch, y: Floats) -> UpdateResult:
         """Learn the first record, from a label in time or late."""
         predicted = 0.0 if run.predictions is None else run.predictions.margins[0]
-        rule = FilterStep(predicted == self.predict(state, run.cut(0, 1)).margins[0])
+        rule = FilterStep(bool(is_in_time(predicted, self.predict(state, run.cut(0, 1)).margins[0])))
         return result_of(self.learn_compiled(state, run, y, rule=rule), run, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:

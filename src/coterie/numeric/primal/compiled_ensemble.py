@@ -32,6 +32,7 @@ from . import kalman_filter as mixed_effects
 from .adaptive import descend
 from .coin import GAINED, REWARD, SUM, bet, measure
 from .confidence import label_variance, row_variance, sharpen
+from .kalman_filter import is_in_time
 from .mixture import Work, allocate_work, charge, correct, finite, stack_inputs
 from .query_decisions import decide, skip_unlabelled, wanted
 from .round import add, prefetch_record, prefetch_task, ready, score, score_with_unseen
@@ -357,7 +358,7 @@ def _score_late(model, i, rows, s, predictions):
     margin, experts, known = score_members(model, i, rows, s, rows), model.work.mixing.experts, False
     for a in range(experts.size):
         known = known or predictions[a, s] != 0.0
-    in_time = experts[experts.size - 1] == predictions[experts.size - 1, s]
+    in_time = is_in_time(predictions[experts.size - 1, s], experts[experts.size - 1])
     if not known:
         return margin, in_time
     for a in range(experts.size):

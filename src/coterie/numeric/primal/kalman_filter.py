@@ -362,6 +362,12 @@ def _note_shared_variance(model):
     work.notes[SHARED_VARIANCE] = variance + model.priors[1] * work.notes[UNSEEN]
 
 
+@no_refcount
+def is_in_time(predicted, margin):
+    """Return True if the margin is still the predicted one, or that was 0, as before the first label."""
+    return predicted == margin or predicted == 0.0
+
+
 # called at several places: inlined, it would be compiled at each
 @no_refcount_noinline
 def predict_margin(model, i, rows, t):
