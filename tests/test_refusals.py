@@ -59,6 +59,19 @@ VALUES = [
         )
         for make in BY_KERNEL
     ),
+    *(
+        (ct.SelectiveSampling(raw.MultitaskLogistic(), **limits), message)
+        for limits, message in (
+            ({"budget": 0}, "budget must be a whole number of 1 or more, or None, got 0"),
+            ({"budget": 2.5}, "budget must be a whole number of 1 or more, or None, got 2.5"),
+            ({"budget": 5, "window": 0}, "window must be a whole number of 1 or more, or None, got 0"),
+            ({"window": 5}, "window=5 needs a limit; set budget or per_task"),
+            ({"per_task": 0}, "per_task must be a whole number of 1 or more, or a share of the budget between 0 and 1"),
+            ({"per_task": 0.5}, "per_task=0.5 is a share of the budget; set budget"),
+            ({"budget": 9, "per_task": 1.5}, r"per_task must be .* a share of the budget in \(0, 1\], got 1.5"),
+            *(({"seed": bad}, "seed must be a whole number from 0 to") for bad in (-1, None)),
+        )
+    ),
     (ct.batch.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
     (ct.batch.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
 ]
@@ -86,7 +99,18 @@ KINDS = [
     (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.rules.AROW())]), "AdaptiveGradient"),
     (ct.OneVsRest(Regressor()), "model must be an online binary classifier"),
     (ct.OneVsRest(raw.OneVsRest()), "model must be an online binary classifier"),
-    (ct.SelectiveSampling(raw.OneVsRest()), "model must be an online classifier"),
+    *(
+        (ct.SelectiveSampling(model, ct.asking.RelationRow()), "learned relation .* has none: use Margin")
+        for model in (ct.MultitaskPerceptron(), Sharing())
+    ),
+    *(
+        (ct.SelectiveSampling(model), "model must be an online classifier")
+        for model in (raw.OneVsRest(), ct.SelectiveSampling(ct.MultitaskPerceptron()))
+    ),
+    (
+        ct.SelectiveSampling(ct.MultitaskPerceptron(), 0.3),
+        r"ask must be a query strategy such as Margin\(c=0.3\), got 0.3",
+    ),
     (ct.SelectiveSampling(ct.views.MultiviewPerceptron()), "model must be an online classifier such as"),
 ]
 
