@@ -61,6 +61,7 @@ TABLES = {
     "logarithms": Table({"amount": SKEWED, "age": AGE}, options={"log": ["amount"]}),
     "values that are wrong by far": Table({"x0": FAR[:, 0].tolist(), "x1": FAR[:, 1].tolist()}),
     "dates": Table({"age": AGE, "when": with_gaps(WHEN), "shop": RNG.choice(SHOP, N).tolist()}),
+    "lists": Table({"age": AGE, "tags": [["u", "u", "v"], ["v"], [], ["u"]] * (N // 4)}),
     "times of several offsets": Table(
         {"age": AGE, "when": [at.replace(tzinfo=zone) for at, zone in zip(WHEN, ZONES, strict=True)]}
     ),
@@ -103,12 +104,13 @@ FILES = {
     "parquet": lambda columns, path: parquet.write_table(pa.table(columns), path),
     "arrow": write_views,
 }
-#: Arrays have numbers only, and columns of tables one offset.
+#: Arrays have numbers only, few forms have lists, and columns of tables one offset.
 CASES = [
     (name, form)
     for name in TABLES
     for form in (*FORMS, *FILES, "one by one", "in pieces")
     if form != "array" or name in ("numbers", "logarithms", "values that are wrong by far")
+    if name != "lists" or form in ("Arrow", "jsonl", "parquet", "one by one")
     if name != "times of several offsets" or form not in ("polars", "Arrow", "views", "parquet", "arrow")
 ]
 

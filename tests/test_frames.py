@@ -1,7 +1,6 @@
 """Frames with strings: pandas, Polars and Arrow, read as dictionaries of the same rows are."""
 
 import copy
-import json
 
 import numpy as np
 import pandas as pd
@@ -161,19 +160,3 @@ def test_columns_are_those_of_the_frame_however_it_is_learned(tmp_path):
     ct.progressive_validation(models[1], frame, y, task=task)
     assert [model.feature_names_in_.tolist() for model in models] == [["a", "b"]] * 2
     assert content(models[0], tmp_path / "one") == content(models[1], tmp_path / "other")
-
-
-def test_an_item_counts_as_often_as_it_occurs_in_every_form(tmp_path):
-    records = [{"a": float(t % 5), "tags": [["u", "u", "v"], ["v"], [], ["u"]][t % 4]} for t in range(40)]
-    y, task = [("no", "yes")[t % 3 == 0] for t in range(40)], ["ann", "bob"] * 20
-    lines = (
-        json.dumps(record | {"y": label, "user": user}) for record, label, user in zip(records, y, task, strict=True)
-    )
-    (tmp_path / "x.jsonl").write_text("\n".join(lines))
-    margins = [
-        ct.progressive_validation(ct.AdaptiveSharingClassifier(), read(tmp_path / "x.jsonl", label="y", task="user")),
-        ct.progressive_validation(ct.AdaptiveSharingClassifier(), pa.Table.from_pylist(records), y, task=task),
-        ct.progressive_validation(ct.AdaptiveSharingClassifier(), records, y, task=task),
-    ]
-    for trace in margins[1:]:
-        np.testing.assert_allclose(trace.margin, margins[0].margin, rtol=1e-9, atol=1e-12)
