@@ -84,15 +84,8 @@ def test_intervals_of_dr_star_are_those_of_the_definition(rewards, ranged, seed)
     assert unknown == 0 if ranged else unknown > 0 or rewards not in ("amounts", "normal")
 
 
-def test_extremes_of_forgotten_tasks_go():
+def test_extremes_of_sixteen_tasks_are_kept():
     extremes = Extremes()
-    for task, number in (("ann", 3.0), ("bob", -50.0), ("cid", 1.0), ("ann", 70.0), ("bob", 5.0)):
-        extremes.add(task, number)
-    assert (extremes.low, extremes.high) == (-50.0, 70.0)
-    extremes.keep(["bob", "cid"])
-    assert (extremes.low, extremes.high) == (-50.0, 5.0)
-    extremes.keep([])
-    assert (extremes.low, extremes.high) == (math.inf, -math.inf)
     for k in range(100):
         extremes.add(k, float(k))
     assert (len(extremes.lowest), len(extremes.highest), extremes.low, extremes.high) == (16, 16, 0.0, 99.0)

@@ -16,7 +16,7 @@ from coterie.numeric.text.eight_bytes import append_digits, digits_in, name_in
 from coterie.numeric.text.names import NO_NAMES
 from coterie.numeric.text.numbers import parse_number
 from coterie.numeric.text.parsed import ParsedRows
-from coterie.numeric.text.rows import merge_repeats, standardise, unit_rows
+from coterie.numeric.text.rows import merge_repeats, standardise
 from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
 from coterie.numeric.text.vowpal import parse_vowpal
 from coterie.numeric.text.words import hash_texts, token_bound
@@ -188,15 +188,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("line", "word", "code"), [(*case, code) for code, cases in FAULTS.items() for case in cases])
-def test_svmlight_faults(line, word, code):
-    data, start, stop = lines(["1 1:1", line, "1 2:1"])
-    rows = parse_svmlight(data, start, stop, 32)
-    assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
-    assert data[slice(*rows.token[1])].tobytes().decode() == word
-    assert rows.indptr.tolist() == [0, 1, 1, 2], "a faulty row has no entries"
-
-
 @given(st.lists(st.text("a \t|:1", max_size=12), max_size=4))
 def test_no_rows_hold_more_words_than_there_is_room_for(texts):
     _, start, stop = lines(texts)
@@ -253,15 +244,23 @@ VOWPAL_FAULTS = {
 }
 
 
+PARSERS = {
+    "svmlight": ("1 1:1", lambda *where: parse_svmlight(*where, 32), FAULTS),
+    "vw": ("1 |a b", lambda *where: parse_vowpal(*where, as_bytes(b""), bit_mask(18)), VOWPAL_FAULTS),
+}
+
+
 @pytest.mark.parametrize(
-    ("line", "word", "code"), [(*case, code) for code, cases in VOWPAL_FAULTS.items() for case in cases]
+    ("kind", "code", "line", "word"),
+    [(kind, code, *case) for kind, (*_, faults) in PARSERS.items() for code, cases in faults.items() for case in cases],
 )
-def test_vowpal_faults(line, word, code):
-    data, start, stop = lines(["1 |a b", line, "1 |a b"])
-    rows = parse_vowpal(data, start, stop, as_bytes(b""), bit_mask(18))
+def test_faults(kind, code, line, word):
+    good, parse, _ = PARSERS[kind]
+    data, start, stop = lines([good, line, good])
+    rows = parse(data, start, stop)
     assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
     assert data[slice(*rows.token[1])].tobytes().decode() == word
-    assert rows.indptr.tolist() == [0, 1, 1, 2]
+    assert rows.indptr.tolist() == [0, 1, 1, 2], "a faulty row has no entries"
 
 
 @pytest.mark.parametrize("word", ["info", "informal", "inferior", "infinite", "infinit", "nano", "in"])
@@ -348,12 +347,6 @@ def test_running_scores(column):
     before = numbers.copy()
     standardise(values, present, numbers, 0, False, again)
     assert (numbers == before).all()
-
-
-def test_unit_rows():
-    indptr, values = np.array([0, 2, 2, 3]), np.array([3.0, 4.0, 0.0])
-    unit_rows(indptr, values)
-    assert values.tolist() == [0.6, 0.8, 0.0]
 
 
 # -- eight bytes at a time ---------------------------------------------------------------------------------------------
