@@ -1,6 +1,7 @@
 """Forgetting against its definition, what it is good for, and the bound for comparators that move."""
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -9,14 +10,15 @@ import pytest
 import coterie as ct
 import raw
 from coterie.bounds.perceptron_bounds import shifting_bound
-from reference import forgetting
+from reference import adalog, forgetting
+from reference.sharing import run
 from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, RULES, K, linear_stream, spiteful
+from test_adaptive import as_records
 
 STREAM = linear_stream(81, zeros=0.3)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
-SHARE, SHARED, OWN = 0.25, 30.0, 7.0
-HALF_LIVES = (SHARED, OWN)
+SHARE, HALF_LIVES = 0.25, (30.0, 7.0)
 RELATION = ct.MeanRegularized(share=SHARE)
 MODELS = {
     "Perceptron": ct.MultitaskPerceptron(RELATION, half_life=HALF_LIVES),
@@ -27,13 +29,12 @@ MODELS = {
 }
 
 
-def literal(name, half_lives=HALF_LIVES):
-    rows = forgetting.Rows(K, X.shape[1], SHARE, *half_lives)
-    return {
-        "Perceptron": lambda: forgetting.linear(X, Y, TASK, rows),
-        "logistic": lambda: forgetting.logistic(X, Y, TASK, rows, 0.7),
-        "AROW": lambda: forgetting.arow(X, Y, TASK, rows, 3.0),
-    }[name]()
+LITERAL = {"Perceptron": adalog.Perceptron, "logistic": adalog.AdaLog, "AROW": partial(adalog.AROW, rho=3.0)}
+
+
+def literal(name):
+    learner = forgetting.Fading(LITERAL[name](adalog.share(SHARE)), HALF_LIVES)
+    return np.array(run(learner, as_records(X), TASK.tolist(), Y))
 
 
 def make_model(name, **changed):
@@ -66,15 +67,6 @@ def test_one_half_life_under_every_relation(name, rule):
     margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, C)
     assert_same(rounds.margin, margins)
     np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)
-
-
-def test_each_part_has_its_own_half_life():
-    """Only the own part forgets, and at once: what is left is one model for all."""
-    model = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=(math.inf, 1e-3)).fit(X, Y, TASK)
-    assert np.allclose(model.coef_, model.coef_[0])
-    other = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=(1e-3, math.inf)).fit(X, Y, TASK)
-    assert np.allclose(other.predict(X[:1], ["new"]), 1.0)
-    assert not other.coef_[0].any() or not np.allclose(other.coef_[0], other.coef_[1])
 
 
 # -- what it is good for -----------------------------------------------------------------------------------------------

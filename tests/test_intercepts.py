@@ -6,6 +6,7 @@ import pytest
 import coterie as ct
 import raw
 from reference import adalog
+from reference.forgetting import Fading
 from reference.sharing import run
 from streams import FORMS, linear_stream
 from test_adaptive import as_records
@@ -50,14 +51,8 @@ def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
 def test_constants_fade_as_what_is_a_tasks_own():
     fading = raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=40.0)
     close(predictions(fading), predictions(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
-    literal, expected, rows = pool(), [], as_records(widened(X, TASK))
-    for t, i in enumerate(TASK.tolist()):
-        expected.append(literal.margin(rows[t], i, t))
-        literal.learn(rows[t], i, Y[t], t)
-        for row, j in literal.w:
-            left = 2.0 ** (-1.0 / (7.0 if j >= X.shape[1] else 60.0))
-            literal.w[row, j] *= left
-            literal.Q[row, j] = literal.start + left * (literal.Q[row, j] - literal.start)
+    literal = Fading(pool(), (60.0, 7.0), lambda row, j: j >= X.shape[1])
+    expected = run(literal, as_records(widened(X, TASK)), TASK.tolist(), Y)
     close(predictions(raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=(60.0, 7.0))), expected)
 
 

@@ -18,6 +18,25 @@ def margin_of(w: Mapping[Hashable, float], x: Record, rows: Sequence[tuple[Hasha
     return sum(w.get((row, j), 0.0) * value for row, _ in rows for j, value in x.items())
 
 
+class Perceptron:
+    """f = Σ_rows weight · w_row · x; where y f <= 0, w_row += y x."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.w: dict[Hashable, float] = {}
+
+    def margin(self, x: Record, task: Hashable, t: int) -> float:
+        """The margin in round t."""
+        return sum(weight * margin_of(self.w, x, [(row, weight)]) for row, weight in self.rows(task, t))
+
+    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
+        """Add the record to all rows if its margin is wrong."""
+        if y * self.margin(x, task, t) <= 0:
+            for row, _ in self.rows(task, t):
+                for j, value in x.items():
+                    self.w[row, j] = self.w.get((row, j), 0.0) + y * value
+
+
 class AdaLog:
     """f = Σ_rows w_row · x; g = -y / (1 + e^{y f}); Q += (g x_j)²; w -= step · weight · g x_j / sqrt(Q)."""
 

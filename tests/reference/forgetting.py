@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reference.perceptron import step
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -19,64 +21,32 @@ def perceptron(
     margins = np.zeros(len(y))
     for t, (x, i) in enumerate(zip(X, task, strict=True)):
         margins[t] = W[i] @ x
-        signed_margin, length = y[t] * margins[t], M[i, i] * (x @ x)
-        tau = float(signed_margin <= 0)
-        if C is not None:
-            tau = min(C, max(0.0, 1.0 - signed_margin) / length) if length > 0 else 0.0
+        tau = step("perceptron" if C is None else "PA-I", C or 0.0, y[t] * margins[t], M[i, i] * (x @ x))
         W = 2.0 ** (-1.0 / half_life) * (W + tau * y[t] * np.outer(M[:, i], x))
     return margins, W
 
 
-class Rows:
-    """What all share, row 0, and a row a task; ``decay`` holds what is left of each after a round."""
+class Fading:
+    """A learner of :mod:`reference.adalog` whose numbers go back to where they began, by a half-life, after every round.
 
-    def __init__(self, n_tasks: int, d: int, share: float, shared: float, own: float) -> None:
-        self.first, self.second = np.zeros((n_tasks + 1, d)), np.zeros((n_tasks + 1, d))
-        self.weight = np.r_[share, np.full(n_tasks, 1.0 - share)]
-        self.decay = np.r_[2.0 ** (-1.0 / shared), np.full(n_tasks, 2.0 ** (-1.0 / own))][:, None]
+    ``own`` says which numbers fade as a task's own, by their row and feature; the others fade as what all share.
+    """
 
-    def fade(self) -> None:
-        """The end of a round."""
-        self.first, self.second = self.decay * self.first, self.decay * self.second
+    def __init__(
+        self, learner: Any, half_lives: tuple[float, float], own: Any = lambda row, j: row[0] == "own"
+    ) -> None:
+        self.learner, self.own, self.margin = learner, own, learner.margin
+        self.left = [2.0 ** (-1.0 / half_life) for half_life in half_lives]
 
-
-def linear(X: Matrix, y: Vector, task: NDArray[np.int64], rows: Rows) -> Vector:
-    """The Perceptron by raw sums, with half-lives of their own for what is shared and what is a task's own."""
-    margins = np.zeros(len(y))
-    for t, x in enumerate(X):
-        mine = [0, task[t] + 1]
-        margins[t] = (rows.weight[mine] @ rows.first[mine]) @ x
-        if y[t] * margins[t] <= 0:
-            rows.first[mine] += y[t] * x
-        rows.fade()
-    return margins
-
-
-def logistic(X: Matrix, y: Vector, task: NDArray[np.int64], rows: Rows, step: float, start: float = 1e-6) -> Vector:
-    """Adaptive gradients of the logistic loss; ``second`` holds the sums of squared gradients."""
-    margins = np.zeros(len(y))
-    for t, x in enumerate(X):
-        mine = [0, task[t] + 1]
-        margins[t] = rows.first[mine].sum(axis=0) @ x
-        c = y[t] / (1.0 + math.exp(y[t] * margins[t]))
-        rows.second[mine] += (c * x) ** 2
-        rows.first[mine] += step * rows.weight[mine, None] * c * x / np.sqrt(start + rows.second[mine])
-        rows.fade()
-    return margins
-
-
-def arow(X: Matrix, y: Vector, task: NDArray[np.int64], rows: Rows, noise: float) -> Vector:
-    """Diagonal AROW; ``second`` holds the precision gained, the variance being 1 / (1/weight + precision)."""
-    margins = np.zeros(len(y))
-    for t, x in enumerate(X):
-        mine = [0, task[t] + 1]
-        margins[t] = rows.first[mine].sum(axis=0) @ x
-        entries = np.count_nonzero(x)
-        if y[t] * margins[t] < 1.0 and entries:
-            r = noise * (x @ x) / entries
-            variance = 1.0 / (1.0 / rows.weight[mine, None] + rows.second[mine])
-            alpha = (1.0 - y[t] * margins[t]) / ((variance * x**2).sum() + r)
-            rows.first[mine] += alpha * y[t] * variance * x
-            rows.second[mine] += x**2 / r
-        rows.fade()
-    return margins
+    def learn(self, x: Any, task: Any, y: float, t: int) -> None:
+        """A round of the learner, and its end."""
+        self.learner.learn(x, task, y, t)
+        weights = {row[0] == "own": weight for row, weight in self.learner.rows(task, t)}
+        squares, variances = getattr(self.learner, "Q", {}), getattr(self.learner, "S", {})
+        for row, j in self.learner.w:
+            left, prior = self.left[self.own(row, j)], 1.0 / weights[row[0] == "own"]
+            self.learner.w[row, j] *= left
+            if squares:
+                squares[row, j] = self.learner.start + left * (squares[row, j] - self.learner.start)
+            if variances:
+                variances[row, j] = 1.0 / (prior + left * (1.0 / variances[row, j] - prior))
