@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,13 @@ def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None
     mistake = np.where(positive, margin, -margin) <= 0
     all_rounds = np.ones_like(mistake)
     return Trace(margin, prediction, mistake, mistake, all_rounds, label, task, tuple(tasks), classes, probability)
+
+
+def cut(trace, rounds):
+    """Some of the rounds of a trace."""
+    names = ("margin", "prediction", "mistake", "updated", "queried", "label", "task", "probability")
+    columns = {name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None}
+    return replace(trace, **columns)
 
 
 def from_mistakes(mistake, task=None, tasks=None):

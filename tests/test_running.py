@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import coterie as ct
+import samples
 from coterie.evaluation import baselines
 from coterie.evaluation.baselines import CONSTANT, LabelBaselines
 from coterie.evaluation.metrics import evaluate
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Record
-from reference import constant as constants
 from reference import running as reference
 
 RNG = np.random.default_rng(8)
@@ -40,12 +40,10 @@ def running(model, trace):
 
 def pieces(trace, size=17):
     """The trace in stretches that name their tasks themselves."""
-    names = ("margin", "prediction", "mistake", "updated", "queried", "label", "probability")
     for first in range(0, trace.n, size):
-        span = slice(first, first + size)
-        tasks, codes = np.unique(np.array(trace.tasks)[trace.task[span]], return_inverse=True)
-        columns = {name: getattr(trace, name)[span] for name in names if getattr(trace, name) is not None}
-        yield replace(trace, **columns, task=codes, tasks=tuple(tasks.tolist()))
+        piece = samples.cut(trace, slice(first, first + size))
+        tasks, codes = np.unique(np.array(trace.tasks)[piece.task], return_inverse=True)
+        yield replace(piece, task=codes, tasks=tuple(tasks.tolist()))
 
 
 @pytest.mark.parametrize("delay", [0, 1, 20, 500])
@@ -121,7 +119,7 @@ def test_the_constant_is_the_more_frequent_label_or_the_mean(delay):
         p = two.probability[t]
         assert two.margin[t] == pytest.approx(np.log(p / (1 - p)), abs=1e-12)
     np.testing.assert_array_equal(two.mistake, np.where(TWO == "yes", 1, -1) * two.margin <= 0)
-    assert three.prediction.tolist() == constants.constant(THREE.tolist(), delay)
+    assert three.prediction.tolist() == [reference.leader(THREE[: max(t - delay, 0)].tolist()) for t in range(N)]
     expected = [NUMBERS[: max(t - delay, 0)].mean() if t > delay else 0.0 for t in range(N)]
     np.testing.assert_allclose(numbers.prediction, expected, rtol=1e-12)
 

@@ -62,6 +62,7 @@ def likelier(y: Sequence[Any], task: Sequence[Hashable], delay: int) -> list[Any
 
 
 def leader(labels: Sequence[Any]) -> Any:
+    """The most frequent label, of equally frequent ones the first to be so."""
     counts: dict[Any, int] = {}
     best = None
     for label in labels:
