@@ -191,13 +191,8 @@ def test_thompson_sampling_explores_where_little_is_known():
     bandit = ct.Bandit(model, explore="thompson", floor=0.0, actions=["a", "b"])
     for _ in range(40):
         bandit.learn({}, "a", 0.5)
-    mean, before = 0.5 * 40 / 41, bandit.probabilities()[1]
-    for _ in range(40):
-        bandit.learn({}, "b", 0.0)
-    after = bandit.probabilities()[1]
-    # of both the weight has the variance 1 / (1 + n)
-    np.testing.assert_allclose(before, norm.cdf(-mean / math.sqrt(1 + 1 / 41)), rtol=1e-3)
-    np.testing.assert_allclose(after, norm.cdf(-mean / math.sqrt(2 / 41)), rtol=1e-3)
+    mean = 0.5 * 40 / 41  # of both the weight has the variance 1 / (1 + n)
+    np.testing.assert_allclose(bandit.probabilities()[1], norm.cdf(-mean / math.sqrt(1 + 1 / 41)), rtol=1e-3)
 
 
 # -- many at a time, late, forgotten -----------------------------------------------------------------------------------
@@ -400,18 +395,15 @@ def test_bad_parameters_are_refused_at_the_first_choice(make, message):
         make().choose({"a": 1.0})
 
 
-def test_labels_and_dictionaries_are_not_learned_together():
-    bandit = ct.Bandit()
-    bandit.learn({"a": 1.0}, "hats", 1.0)
+def test_what_contradicts_the_actions_so_far_or_the_range_is_refused():
+    bandit = ct.Bandit(reward_range=(0, 1))
+    bandit.learn(X, "hats", 1.0)
     with pytest.raises(ValueError, match="actions so far were labels, but these are dictionaries of features"):
-        bandit.learn({"a": 1.0}, {"kind": "hats"}, 1.0)
+        bandit.learn(X, {"kind": "hats"}, 1.0)
     with pytest.raises(ValueError, match="but these are dictionaries of features"):
-        bandit.choose({"a": 1.0}, [{"kind": "hats"}])
-
-
-def test_a_reward_out_of_the_range_that_was_told_is_refused():
+        bandit.choose(X, [{"kind": "hats"}])
     with pytest.raises(ValueError, match="must lie within reward_range"):
-        ct.Bandit(reward_range=(0, 1), actions=ACTIONS).learn({}, "hats", 2.0)
+        bandit.learn(X, "hats", 2.0)
 
 
 def test_a_choice_unpacks_to_its_action_and_probability():
