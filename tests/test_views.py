@@ -11,6 +11,7 @@ from coterie.index import Index
 from coterie.kernels import Gaussian, Polynomial
 from coterie.multiview.parallel import ParallelLearner
 from coterie.potentials import ExponentiatedGradient, PNorm
+from forms import INPUTS
 from reference import views as reference
 from slow import slow
 from states import digest, reloaded
@@ -32,8 +33,10 @@ def records(X, present=None):
     return [[X[k][t] if present is None or present[t, k] else None for k in range(len(X))] for t in range(len(X[0]))]
 
 
-def partial(X, present):
-    return [ct.views.PartialBlock(block, present[:, k]) for k, block in enumerate(X)]
+def partial(X, present, form=np.asarray):
+    """Blocks in which absent rows are NaN, which does not matter."""
+    spoilt = [np.where(present[:, [k]], block, np.nan) for k, block in enumerate(X)]
+    return [ct.views.PartialBlock(form(block), present[:, k]) for k, block in enumerate(spoilt)]
 
 
 def assert_same(trace, margins, step_sizes, y):
@@ -362,20 +365,9 @@ def test_an_absent_view_adds_nothing_and_learns_nothing(p):
     for model in (Matrix(p), Matrix(p, "linear")):
         assert_literal(model, partial(X, here), y, run)
     run = reference.orthogonal_perceptron(records(X, here), y, p)
-    for blocks in (X, as_csr(X)):
+    for form in (np.asarray, csr_array):
         for kernels in (None, "linear"):
-            assert_literal(Orthogonal(p, kernels), partial(blocks, here), y, run)
-
-
-@pytest.mark.parametrize("kernel", [slow(None), Gaussian(2.0)])
-def test_what_absent_rows_hold_does_not_matter(kernel):
-    X, y = stream(12)
-    here = np.random.default_rng(0).random((200, 3)) < 0.7
-    spoilt = [np.where(here[:, k : k + 1], block, np.nan) for k, block in enumerate(X)]
-    for prepare, average in ((list, False), (as_csr, kernel is None)):
-        one, other = (Matrix(2, kernel, average).fit(partial(prepare(views), here), y) for views in (X, spoilt))
-        predictions = one.decision_function(prepare(X))
-        np.testing.assert_allclose(other.decision_function(prepare(X)), predictions, rtol=1e-12, atol=1e-12)
+            assert_literal(Orthogonal(p, kernels), partial(X, here, form), y, run)
 
 
 def test_a_view_may_be_absent_from_the_start():
@@ -419,14 +411,14 @@ def test_one_record_at_a_time_is_the_same(name):
     X, y = stream(14, 80)
     here = np.random.default_rng(0).random((80, 3)) < 0.8
     whole = MODELS[name]()
-    trace = ct.progressive_validation(whole, dict(zip(VIEWS, partial(as_csr(X), here), strict=True)), y)
+    trace = ct.progressive_validation(whole, dict(zip(VIEWS, partial(X, here, csr_array), strict=True)), y)
     single, margins = MODELS[name](), []
     for record, label in zip(dictionaries(X, here), y, strict=True):
         margins.append(single.decision_function_one(record))
         single.learn_one(record, label)
     np.testing.assert_allclose(np.array(margins)[2:], trace.margin[2:], rtol=1e-9, atol=1e-9)
     predictions = single.decision_function(dictionaries(X, here))
-    np.testing.assert_allclose(predictions, whole.decision_function(partial(as_csr(X), here)), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(predictions, whole.decision_function(partial(X, here, csr_array)), rtol=1e-9, atol=1e-9)
     assert single.predict_one(dictionaries(X, here)[0]) == single.predict([dictionaries(X, here)[0]])[0]
 
 
@@ -436,7 +428,11 @@ def test_one_record_at_a_time_is_the_same(name):
 @pytest.mark.parametrize("absent", [False, True])
 @pytest.mark.parametrize(
     ("rule", "average", "form"),
-    [(None, False, list), slow(None, True, as_csr), slow(ct.rules.PassiveAggressive(C=0.3), False, list)],
+    [
+        (None, False, np.asarray),
+        slow(None, True, csr_array),
+        slow(ct.rules.PassiveAggressive(C=0.3), False, np.asarray),
+    ],
     ids=["last", "mean, sparse", "aggressive"],
 )
 def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absent):
@@ -448,7 +444,7 @@ def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absen
     for own_kernels, products in ((None, [np.dot] * 3), (kernels, functions)):
         run = reference.in_parallel(records(X, here), y, products, stepped)
         model = ct.views.ParallelPerceptrons(own_kernels, average, rule=rule)
-        assert_literal(model, partial(form(X), here), y, run)
+        assert_literal(model, partial(X, here, form), y, run)
     late = ct.progressive_validation(ct.views.ParallelPerceptrons(), X, y, delay=11).margin
     alone = [ct.progressive_validation(Orthogonal(1), [x], y, delay=11).margin for x in X]
     np.testing.assert_allclose(late, np.sum(alone, axis=0), rtol=1e-9, atol=1e-12)
@@ -549,22 +545,12 @@ def test_a_record_without_any_view():
         np.testing.assert_allclose(trace.margin[rest], without.margin, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-def test_frames():
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-
+@pytest.mark.parametrize("form", ["list", "pandas", "polars", "arrow"])
+def test_views_in_frames_and_lists_are_those_in_arrays(form):
     X, y = stream(27, 50)
+    blocks = [INPUTS[form](block) for block in X]
     expected = Matrix().fit(X, y).decision_function(X)
-    names = [f"f{j}" for j in range(4)]
-    for frame in (
-        lambda block: pd.DataFrame(block, columns=names),
-        lambda block: pl.DataFrame(block, schema=names),
-        lambda block: pa.table(dict(zip(names, block.T, strict=True))),
-        lambda block: block.tolist(),
-    ):
-        model = Matrix().fit([frame(block) for block in X], y)
-        assert np.array_equal(model.decision_function([frame(block) for block in X]), expected)
+    np.testing.assert_array_equal(Matrix().fit(blocks, y).decision_function(blocks), expected)
 
 
 # -- comparisons
@@ -592,7 +578,3 @@ def test_compare_takes_views_and_gives_a_verdict():
     assert summary.verdict.against == f"the view {best.removesuffix(' alone')} by itself"
     assert summary.sentences[0].endswith(f"against {summary.against[summary.best].against}.")
     assert summary.best in comparison.reference_names
-    as_records = [{name: dict(enumerate(block[t])) for name, block in X.items()} for t in range(60)]
-    named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in views.items()} for views in as_records]
-    again = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
-    np.testing.assert_allclose(again.traces["p=3"].margin, comparison.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)

