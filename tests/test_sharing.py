@@ -44,23 +44,6 @@ def literal(members):
     )
 
 
-class Plain:
-    """A Perceptron over nested groups, for mixtures of margins that are not log-odds."""
-
-    def __init__(self, rows):
-        self.rows, self.w = rows, {}
-
-    def margin(self, x, task, t):
-        weighted = [(row, j, weight * value) for row, weight in self.rows(task, t) for j, value in x.items()]
-        return sum(self.w.get((row, j), 0.0) * value for row, j, value in weighted)
-
-    def learn(self, x, task, y, t):
-        if y * self.margin(x, task, t) <= 0:
-            for row, _ in self.rows(task, t):
-                for j, value in x.items():
-                    self.w[row, j] = self.w.get((row, j), 0.0) + y * value
-
-
 # -- equality with the definition --------------------------------------------------------------------------------------
 
 
@@ -100,7 +83,7 @@ def test_any_members_by_their_margins(local):
     model = raw.AdaptiveSharingClassifier(members, local=local)
     trace = ct.progressive_validation(model, X, y, task=task)
     result = run(
-        AdaptiveSharing([Plain(adalog.share(0.5)), Plain(adalog.share(1.0))], local=local, log_odds=False),
+        AdaptiveSharing([adalog.Perceptron(adalog.share(s)) for s in (0.5, 1.0)], local=local, log_odds=False),
         as_records(X),
         task.tolist(),
         y,

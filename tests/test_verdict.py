@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 import coterie as ct
 import known
@@ -15,9 +14,6 @@ from coterie.evaluation.confidence_intervals import paired_interval
 from coterie.evaluation.costs import RATES
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import Sums, conclusion, verdict
-from coterie.serve.app import make_app
-from coterie.serve.engine import Engine
-from coterie.serve.service import Service
 from coterie.wording import SPOKEN
 from terminal import run, run_json
 
@@ -279,28 +275,11 @@ def compare_largest(folder):
     comparison = ct.compare({"together": ct.MultitaskRegressor()}, X, LARGEST, task=task)
     sums = Sums("together")
     for half in (slice(100), slice(100, 200)):
-        names = ("margin", "prediction", "mistake", "label", "task", "updated", "queried")
-        parts = {
-            name: replace(trace, **{field: getattr(trace, field)[half] for field in names})
-            for name, trace in comparison.traces.items()
-        }
-        sums.add(parts)
+        sums.add({name: samples.cut(trace, half) for name, trace in comparison.traces.items()})
     for result in (comparison.verdict(), comparison.verdict(against="best"), sums.verdict("independent")):
         numbers = [getattr(result, name) for name in ("gain", "low", "high", "average", "overall", "constant")]
         assert np.isfinite(np.concatenate(numbers)).all()
     return [str(comparison.verdict())]
-
-
-def serve_largest(folder):
-    with Service(folder, lambda: Engine(ct.MultitaskRegressor())) as service:
-        client = TestClient(make_app(service), base_url="http://127.0.0.1")
-        records = [{"task": k % 12, "x": {"a": k % 7}, "y": y} for k, y in enumerate(LARGEST)]
-        assert client.post("/observe", json={"records": records}).json()["learned"] == 200
-        service.engine.live.catch_up(service.engine.at)
-        answer = client.get("/verdict")
-        assert answer.status_code == 200
-        assert None not in answer.json()["verdict"]["average"].values()
-        return [answer.json()["sentence"]]
 
 
 def learn_largest(folder):
@@ -312,7 +291,7 @@ def learn_largest(folder):
     return [run(*command, "--verbose", "--report", folder / "page.html").stdout]
 
 
-@pytest.mark.parametrize("judge", [compare_largest, serve_largest, learn_largest])
+@pytest.mark.parametrize("judge", [compare_largest, learn_largest])
 def test_the_largest_numbers_have_a_verdict(judge, tmp_path):
     """Their squares are finite, the squares of these are not."""
     for text in judge(tmp_path):
