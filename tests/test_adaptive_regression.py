@@ -116,10 +116,11 @@ def test_a_member_says_no_more_than_the_labels_so_far():
 
 
 @pytest.mark.parametrize("large", [1e100, -1e100])
-def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
+@pytest.mark.parametrize("make", [MODEL, raw.MultitaskRegressor])
+def test_the_largest_number_that_is_taken_leaves_predictions_finite(make, large):
     rng = np.random.default_rng(0)
     plain = rng.standard_normal((200, 3))
-    model = MODEL().fit(plain, plain[:, 0], np.zeros(200))
+    model = make().fit(plain, plain[:, 0], np.zeros(200))
     model.partial_fit([[large, 0.0, 0.0]], [1.0]).partial_fit([[1.0, large, large]], [0.5])
     model.partial_fit([[large, 1.0, -large]], [2.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
     model.partial_fit(plain, plain[:, 0])
@@ -130,56 +131,23 @@ def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
 # -- intervals ---------------------------------------------------------------------------------------------------------
 
 
-def covered(features, y, task, level, start, model=None, delay=0):
-    """The share of labels from ``start`` on that lie in the intervals told before them, in pieces of 50."""
-    model, inside = model or MODEL(), []
-    for first in range(0, len(y), 50):
-        rows = slice(first, first + 50)
-        if first >= start:
-            low, high = model.predict_interval(features[rows], task[rows], level).T
-            inside.append((low <= y[rows]) & (y[rows] <= high))
-        model.partial_fit(features[rows], y[rows], task[rows])
-    return np.concatenate(inside)
-
-
 NOISES = {
     "normal": lambda rng, task: rng.standard_normal(len(task)),
-    "heavy": lambda rng, task: rng.standard_t(3, len(task)),
-    "skewed": lambda rng, task: rng.exponential(1.0, len(task)),
-    "of the task": lambda rng, task: np.where(task % 2, 0.3, 2.0) * rng.standard_normal(len(task)),
-}
-
-
-@pytest.mark.parametrize(("noise", "level"), list(zip(NOISES, (0.5, 0.9, 0.9, 0.5), strict=True)))
-def test_intervals_hold_what_they_promise(noise, level):
-    rng = np.random.default_rng(4)
-    n = 6000
-    task = rng.integers(20, size=n)
-    features = np.c_[rng.standard_normal((n, 4)), np.ones(n)] / 2
-    y = 50 + 10 * (features[:, 0] + rng.standard_normal(20)[task] + NOISES[noise](rng, task))
-    inside = covered(features, y, task, level, 1000)
-    assert inside.mean() == pytest.approx(level, abs=0.045 if noise == "skewed" else 0.025)
-    if noise == "of the task":  # each kind of task, too
-        for part in (0, 1):
-            assert inside[task[1000:] % 2 == part].mean() == pytest.approx(level, abs=0.1)
-
-
-SPREADS = {
-    "normal": lambda rng, task: rng.standard_normal(len(task)),
     "Student of 4 degrees": lambda rng, task: rng.standard_t(4, len(task)),
+    "skewed": lambda rng, task: rng.exponential(1.0, len(task)) - 1.0,
     "of the task": lambda rng, task: np.where(task % 2, 0.4, 1.6) * rng.standard_normal(len(task)),
 }
 
 
-@pytest.mark.parametrize("noise", SPREADS)
+@pytest.mark.parametrize("noise", NOISES)
 def test_intervals_hold_on_mixed_models_also_before_ten_labels_of_a_task(noise):
-    """90 % within 2, 99 % at least .98, but for chance: 2,800 intervals a stream, 2 streams."""
-    inside, known = {0.9: [], 0.99: []}, []
+    """90 % within 2, 99 % at least .98, but for chance: 2,800 intervals a stream, 2 streams; of all 50 % within 3."""
+    inside, known = {0.5: [], 0.9: [], 0.99: []}, []
     for seed in range(2):
         rng = np.random.default_rng(seed)
         task, Z = rng.integers(300, size=3000), rng.standard_normal((3000, 5))
         weights = 0.5 * rng.standard_normal(5) + 0.3 * rng.standard_normal((300, 5))
-        y = 50 + 7 * ((Z * weights[task]).sum(1) + rng.standard_normal(300)[task] + SPREADS[noise](rng, task))
+        y = 50 + 7 * ((Z * weights[task]).sum(1) + rng.standard_normal(300)[task] + NOISES[noise](rng, task))
         X = 3 + Z * rng.lognormal(size=5)
         model, labels = ct.AdaptiveSharingRegressor(), np.zeros(300, int)
         for first in range(0, 3000, 50):
@@ -192,6 +160,7 @@ def test_intervals_hold_on_mixed_models_also_before_ten_labels_of_a_task(noise):
             model.partial_fit(X[rows], y[rows], task[rows])
             np.add.at(labels, task[rows], 1)
     few = np.array(known) < 10
+    assert np.mean(inside[0.5]) == pytest.approx(0.5, abs=0.03)
     for part in (few, ~few):
         assert np.array(inside[0.9])[part].mean() == pytest.approx(0.9, abs=0.02)
         assert np.array(inside[0.99])[part].mean() > 0.978
@@ -216,23 +185,6 @@ def test_intervals_of_tasks_never_seen_are_wider_and_hold():
     for interval in (first, later):
         assert np.mean([covered for covered, _ in interval]) == pytest.approx(0.9, abs=0.05)
     assert np.mean([wide for _, wide in first]) > 2 * np.mean([wide for _, wide in later])
-
-
-def test_intervals_with_late_labels_are_of_what_was_told():
-    """Where tasks come and go within the delay, residuals are those of strangers."""
-    rng = np.random.default_rng(6)
-    n, task = 4000, np.arange(4000) // 5
-    features = np.ones((n, 1))
-    y = 3 * rng.standard_normal(800)[task] + 0.1 * rng.standard_normal(n)
-    wide = {}
-    for delay in (0, 50):
-        model = MODEL()
-        ct.progressive_validation(model, features, y, task=task, delay=delay)
-        low, high = model.predict_interval(features[:1], task=["new"])[0]
-        wide[delay] = high - low
-        assert high - low == pytest.approx(2 * 1.645 * 3, rel=0.2)
-    bins = model.state_.model.spread.ages
-    assert bins[0, 0] > 0.9 * n  # all but those whose label came before the next record
 
 
 def test_before_there_are_residuals_intervals_are_those_of_the_labels():
@@ -338,18 +290,6 @@ def test_what_is_refused(estimator, kind, message):
 # -- the command line --------------------------------------------------------------------------------------------------
 
 PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regression")
-
-
-@pytest.mark.parametrize(
-    ("options", "model"),
-    [
-        ((), ct.AdaptiveSharingRegressor()),
-        (("--learner", "AdaptiveSharingRegressor(0.5, max_tasks=3)"), ct.AdaptiveSharingRegressor(0.5, max_tasks=3)),
-    ],
-)
-def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture
-    command(*PRICES, *options, "--alone", "--quiet", "--output", "m")
-    assert repr(ct.load("m")) == repr(model)
 
 
 def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - the fixture

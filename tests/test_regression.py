@@ -104,20 +104,6 @@ def test_the_unit_of_the_labels_does_not_matter(model):
     np.testing.assert_allclose(scaled[2:], 1000.0 * plain[2:] - 5e4, rtol=1e-6)
 
 
-def test_the_shortest_step_reaches_the_tube():
-    """After the plain passive-aggressive step the record's residual is epsilon, whatever the relation."""
-    for name in ("half", "tree b"):
-        case = CASES[name]
-        rule = ct.rules.EpsilonInsensitive(0.25, variant="0")
-        model = raw.MultitaskRegressor(case.relation, rule, targets="as they are")
-        for t in range(40):
-            where = [case.tasks[TASK[t]]]
-            before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.__sklearn_is_fitted__() else abs(Y[t])
-            model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None)
-            after = abs(model.predict(X[t : t + 1], where)[0] - Y[t])
-            assert after == pytest.approx(min(before, 0.25), abs=1e-8) or not X[t].any()
-
-
 def test_squared_regret_against_the_best_constant_in_hindsight():
     """Σ (y - f)² of adaptive gradients grows by O(√n) over that of the best linear predictor."""
     over = []
@@ -172,19 +158,9 @@ def test_the_verdict_is_students_for_paired_costs(comparison):
         assert result.gain[i] == pytest.approx((theirs.residual[mine] ** 2 - ours.residual[mine] ** 2).mean())
     test = stats.ttest_rel(np.abs(theirs.residual), np.abs(ours.residual)).confidence_interval(0.95)
     assert (result.overall.low, result.overall.high) == pytest.approx((test.low, test.high))
+    assert np.isnan(student_interval(1, 1.0, 1.0)).all()
     assert "mean absolute error" in result.sentence()
     json.dumps(result.to_json(), allow_nan=False)
-
-
-def test_intervals_keep_their_level():
-    rng = np.random.default_rng(1)
-    inside = []
-    for _ in range(2000):
-        drawn = rng.standard_normal(20) + 0.3
-        low, high = student_interval(20, drawn.sum(), (drawn**2).sum())
-        inside.append(low <= 0.3 <= high)
-    assert abs(np.mean(inside) - 0.95) < 0.015
-    assert np.isnan(student_interval(1, 1.0, 1.0)).all()
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
@@ -239,11 +215,3 @@ def test_learn_numbers_from_a_file_and_predict(houses):
     assert predicted[0] == "place,task,prediction,low,high"
     assert abs(float(predicted[1].split(",")[2]) - 2000) < 2500
     run("learn", "houses.csv", "--from", "m", "--quiet", "--output", "m2")
-
-
-@pytest.mark.parametrize("large", [1e100, -1e100])
-def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
-    X = np.random.default_rng(0).normal(size=(200, 3))
-    model = raw.MultitaskRegressor().fit(X, X[:, 0])
-    model.partial_fit([[large, 0.0, 0.0]], [1.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
-    assert np.isfinite(model.partial_fit(X, X[:, 0]).predict(X)).all()
