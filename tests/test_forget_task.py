@@ -239,6 +239,22 @@ LEARNERS = {
     ),
     "logistic": lambda relation, most: raw.MultitaskLogistic(relation, max_tasks=most),
 }
+#: Those that learn by other relations only, or take longer.
+OTHERS = {
+    "sharing": lambda relation, most: raw.AdaptiveSharingClassifier(max_tasks=most),
+    "classes": lambda relation, most: ct.OneVsRest(raw.MultitaskLogistic(relation, max_tasks=most)),
+    "numbers": lambda relation, most: raw.MultitaskRegressor(relation, max_tasks=most),
+    "numbers of all shares": lambda relation, most: raw.AdaptiveSharingRegressor(max_tasks=most),
+    "learned": lambda relation, most: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3), max_tasks=most),
+}
+OF_TWELVE = np.random.default_rng(32).integers(12, size=90).tolist()
+
+
+def of_others(test):
+    """The examples of the other learners, cut once as well as one by one."""
+    for name in OTHERS:
+        test = example(learner=name, relation="half", most=5, tasks=OF_TWELVE, cuts=[33, 34, 70])(test)
+    return test
 
 
 def test_the_order_of_tasks_outlasts_forgetting():
@@ -259,15 +275,17 @@ def test_the_order_of_tasks_outlasts_forgetting():
 )
 @example(learner="perceptron", relation="share", most=1, tasks=[0, 1, 0, 2, 2, 1], cuts=[])
 @example(learner="logistic", relation="half", most=12, tasks=[*range(30), *range(10, 30), 3, 4, *range(30)], cuts=[50])
+@of_others
 def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation, most, tasks, cuts):
     n = len(tasks)
     rng = np.random.default_rng(n)
     X, y = rng.standard_normal((n, 3)), np.where(np.arange(n) % 2, 1, -1)
     margins = []
     for pieces in (cut(n, range(n)), cut(n, cuts), cut(n, [])):
-        model = LEARNERS[learner](RELATIONS[relation], most)
+        model = (LEARNERS | OTHERS)[learner](RELATIONS[relation], most)
+        known = {} if model._kind == "regressor" else {"classes": [-1, 1]}
         for piece in pieces:
-            model.partial_fit(X[piece], y[piece], tasks[piece], classes=[-1, 1])
+            model.partial_fit(X[piece], y[piece], tasks[piece], **known)
         margins.append(model)
     one = margins[0]
     last = list(dict.fromkeys(reversed(tasks)))[:most]
@@ -275,31 +293,9 @@ def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation
     for other in margins[1:]:
         assert one.tasks_ == other.tasks_
         assert one.coef_.tobytes() == other.coef_.tobytes()
+        np.testing.assert_array_equal(one.predict(X, tasks), other.predict(X, tasks))
         orders = [model.__stream_model__().population.recency.order.tolist() for model in (one, other)]
         assert orders[0] == orders[1]
-
-
-def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
-    stream = linear_stream(32, n=90, n_tasks=12)
-    X, task = stream.X, stream.task
-    for make, y in (
-        (lambda: raw.AdaptiveSharingClassifier(max_tasks=5), stream.y),
-        (lambda: ct.OneVsRest(raw.MultitaskLogistic(max_tasks=5)), np.arange(90) % 3),
-        (lambda: raw.MultitaskRegressor(max_tasks=5), stream.y * 3),
-        (lambda: raw.AdaptiveSharingRegressor(max_tasks=5), stream.y * 3),
-        (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3), max_tasks=5), stream.y),
-    ):
-        margins = []
-        for pieces in (cut(90, range(90)), cut(90, [33, 34, 70])):
-            model = make()
-            for piece in pieces:
-                extra = {} if model._kind == "regressor" else {"classes": sorted(set(y.tolist()))}
-                model.partial_fit(X[piece], y[piece], task[piece], **extra)
-            margins.append(model)
-        assert margins[0].tasks_ == margins[1].tasks_
-        assert len(margins[0].tasks_) == 5
-        np.testing.assert_array_equal(margins[0].predict(X, task), margins[1].predict(X, task))
-        np.testing.assert_array_equal(margins[0].coef_, margins[1].coef_)
 
 
 def test_dictionaries_one_by_one_are_bounded_too():
