@@ -10,7 +10,7 @@ import socket
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,13 +177,9 @@ def test_a_frame_of_which_one_request_is_refused_learns_the_others():
 
 
 def test_what_is_forgotten_ends_a_block():
-    rng = np.random.default_rng(9)
     ann, bob = (Record(id=f"{k}", task=k, x={"a": 1.0}, y=True) for k in ("ann", "bob"))
     waits = Record(id="w", task="ann", x={"a": 2.0})
     one, separate = make(), make()
-    for engine in (one, separate):
-        engine.apply([Event("observed", 0.0, [record(rng, f"{k}") for k in range(20)])])
-        rng = np.random.default_rng(9)
     events = [
         Event("observed", 1.0, [ann]),
         Event("predicted", 1.0, [waits]),
@@ -200,13 +196,6 @@ def test_what_is_forgotten_ends_a_block():
     for event in events:
         separate.apply([event])
     assert digest(one) == digest(separate)  # and so nothing was learned twice
-    assert one.apply([Event("predicted", 2.0, [Record(id="v", task="cid", x={"a": 1.0})])]) == [Observed(0, 0, [])]
-    assert one.apply([Event("forgotten", 2.0, [Record(task="cid")])]) == [Observed(0, 0, [])]  # which only waits
-    assert one.waiting == {}
-
-
-def observed_at(at, n=1, names=(None,) * 5):
-    return Event("observed", at, [Record(id=names[k], task="u", x={"p": 1.0}, y=k % 2 == 0) for k in range(n)])
 
 
 def test_records_expire_and_ids_are_forgotten_in_their_order():
@@ -214,11 +203,12 @@ def test_records_expire_and_ids_are_forgotten_in_their_order():
     for k in range(5):
         engine.apply([Event("predicted", 4.0 * k, [Record(id=f"e{k}", task="u", x={"p": 1.0})])])
     assert list(engine.waiting) == ["e2", "e3", "e4"]
-    engine.apply([observed_at(16.0, 5, [f"o{k}" for k in range(5)])])
+    labelled = [Record(id=f"o{k}", task="u", x={"p": 1.0}, y=k % 2 == 0) for k in range(5)]
+    engine.apply([Event("observed", 16.0, labelled)])
     assert list(engine.learned) == ["o2", "o3", "o4"]
-    engine.apply([observed_at(17.5)])
+    engine.apply([Event("observed", 17.5, labelled[:1])])
     assert list(engine.waiting) == ["e2", "e3", "e4"]
-    engine.apply([observed_at(18.0)])  # the first of them has waited for ten seconds
+    engine.apply([Event("observed", 18.0, labelled[:1])])  # the first of them has waited for ten seconds
     assert list(engine.waiting) == ["e3", "e4"]
 
 
@@ -660,28 +650,23 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
     assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
 
 
-def answered(app, receive, *headers):
-    """The messages that answer a POST whose body comes as it is received."""
-    predictions, headers = [], [(b"host", b"localhost"), *headers]
-
-    async def send(message):
-        predictions.append(message)
-
-    scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
-    asyncio.run(app(scope, receive, send))
-    return predictions
-
-
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr("coterie.serve.app.BODY_SECONDS", 0.05)
+
+    answer = []
 
     async def never():
         await asyncio.sleep(60)
 
+    async def send(message):
+        answer.append(message)
+
+    headers = [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
     with Service(tmp_path, make) as service:
-        predictions = answered(make_app(service), never)
-    assert predictions[0]["status"] == 408
-    assert b"was not complete within" in predictions[1]["body"]
+        asyncio.run(make_app(service)(scope, never, send))
+    assert answer[0]["status"] == 408
+    assert b"was not complete within" in answer[1]["body"]
 
 
 def test_compressed_bodies_are_refused(client):
@@ -764,20 +749,50 @@ def start(folder, *more, before="", preexec_fn=None):
     return process, line.split("listening on ")[1].strip()
 
 
+@contextmanager
+def serving(folder, *more, **options):
+    """A service as its user starts it, which is told to end with the block, and ends well; its process and address."""
+    process, url = start(folder, *more, **options)
+    try:
+        yield process, url
+    finally:
+        process.terminate()
+        error_output = process.communicate(timeout=300)[1]
+    assert (process.returncode, error_output) == (0, "")
+
+
 def port_of(url):
     """What a socket connects to."""
     return "127.0.0.1", int(url.rpartition(":")[2])
 
 
-def killed_amid(started, send, stop, first, acknowledged):
-    """Kill a service that was started while three clients send; ``stop`` tells these, and each has a seed.
+def wait_until_ready(url):
+    """Wait until a service has compiled its code."""
+    import httpx2 as httpx
+
+    until = time.monotonic() + 300
+    while httpx.get(f"{url}/readyz", timeout=60).status_code == 503:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def killed_amid(started, exchange, first, acknowledged):
+    """Kill a service that was started while three clients ``exchange`` requests for answers, each from a seed on.
 
     It is killed no sooner than twenty more records of all its clients were ``acknowledged``.
     """
+    import httpx2 as httpx
+
     process, url = started
-    stop.clear()
-    before = len(acknowledged)
-    clients = [threading.Thread(target=send, args=(url, first + k)) for k in range(3)]
+    stop, before = threading.Event(), len(acknowledged)
+
+    def send(seed):
+        rng = np.random.default_rng(seed)
+        with httpx.Client(base_url=url, timeout=60) as client, suppress(httpx.HTTPError):
+            while not stop.is_set():
+                exchange(client, rng)
+
+    clients = [threading.Thread(target=send, args=(first + k,)) for k in range(3)]
     for client in clients:
         client.start()
     until = time.monotonic() + 300
@@ -794,37 +809,22 @@ def killed_amid(started, send, stop, first, acknowledged):
 def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
     import httpx2 as httpx
 
-    acknowledged, stop = set(), threading.Event()
+    acknowledged = set()
 
-    def send(url, seed):
-        rng = np.random.default_rng(seed)
-        with httpx.Client(base_url=url, timeout=60) as client:
-            while not stop.is_set():
-                names = [f"{seed} {rng.random()}" for _ in range(int(rng.integers(1, 9)))]
-                x = {"a": rng.random(), "b": -rng.random()}
-                records = [{"id": name, "task": f"u{rng.integers(9)}", "x": x} for name in names]
-                try:
-                    client.post("/predict", json={"records": records})
-                    labels = [{"id": name, "y": bool(rng.random() < 0.5)} for name in names]
-                    answer = client.post("/observe", json={"records": labels})
-                except httpx.HTTPError:
-                    return
-                if answer.status_code == 200 and answer.json()["learned"] == len(names):
-                    acknowledged.update(names)
+    def exchange(client, rng):
+        names = [f"{rng.random()}" for _ in range(int(rng.integers(1, 9)))]
+        x = {"a": rng.random(), "b": -rng.random()}
+        post(client, "/predict", *({"id": name, "task": f"u{rng.integers(9)}", "x": x} for name in names))
+        answer = post(client, "/observe", *({"id": name, "y": bool(rng.random() < 0.5)} for name in names))
+        if answer.status_code == 200 and answer.json()["learned"] == len(names):
+            acknowledged.update(names)
 
     for trial in range(2):
         started = start(tmp_path, "--learner", "MultitaskLogistic()", "--snapshot", "20")
-        killed_amid(started, send, stop, 10 * trial, acknowledged)
-    process, url = start(tmp_path)
-    try:
-        until = time.monotonic() + 300
-        while httpx.get(f"{url}/readyz", timeout=60).status_code == 503 and time.monotonic() < until:  # it compiles
-            time.sleep(0.1)
+        killed_amid(started, exchange, 10 * trial, acknowledged)
+    with serving(tmp_path) as (_, url):
+        wait_until_ready(url)
         assert httpx.get(f"{url}/readyz", timeout=60).json()["status"] == "ready"
-    finally:
-        process.terminate()
-        process.communicate(timeout=300)
-        assert process.returncode == 0
     with Service(tmp_path, make) as service:
         assert acknowledged <= set(service.engine.learned)
         assert len(service.journal._firsts) == 1
@@ -835,9 +835,8 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     """A body that does not come is waited for during ten seconds, here five, and then told."""
     import httpx2 as httpx
 
-    process, url = start(
-        tmp_path, "--learner", "MultitaskLogistic()", before="import coterie.cli.serve as serve; serve.GRACE = 5"
-    )
+    grace = "import coterie.cli.serve as serve; serve.GRACE = 5"
+    process, url = start(tmp_path, "--learner", "MultitaskLogistic()", before=grace)
     record = {"task": "ann", "x": {"a": 1.0}, "y": True}
     body, first = (json.dumps({"records": [record | {"id": name}]}).encode() for name in "ef")
     httpx.post(f"{url}/observe", content=first, timeout=60).raise_for_status()
@@ -863,24 +862,20 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
         assert (service.replayed, list(service.engine.learned)) == (0, ["f", "e"])
 
 
-def shown(what):
-    """Wait, in a browser, until an element is there."""
-    look = f"document.querySelector('{what}') ? done() : setTimeout(look, 50)"
+def shown(what, begins=""):
+    """Wait, in a browser, until an element is there, and its text begins so."""
+    look = f"document.querySelector('{what}')?.textContent.startsWith('{begins}') ? done() : setTimeout(look, 50)"
     return f"new Promise(done => {{ const look = () => {look}; look(); }})"
 
 
 #: Wait, in a browser, until the live page has shown all that the service answers.
-UPDATED = (
-    "new Promise(done => { const look = () => document.getElementById('seen').textContent.startsWith('Updated')"
-    " ? done() : setTimeout(look, 50); look(); })"
-)
+UPDATED = shown("#seen", "Updated")
 
 
 def test_the_live_page_in_a_browser(tmp_path, chromium):
     import httpx2 as httpx
 
-    process, url = start(tmp_path, "--alarm-error", "0.01")
-    try:
+    with serving(tmp_path, "--alarm-error", "0.01") as (_, url):
         with chromium.page(width=1400, touch=False) as page:
             page.open(url)
             page.ask(UPDATED)
@@ -911,6 +906,3 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
                 page.ask("document.querySelector('#found a').click()")
                 page.ask(shown("#task dl"))
                 assert "differs in" in page.ask("document.getElementById('task').textContent")
-    finally:
-        process.terminate()
-        process.communicate(timeout=300)

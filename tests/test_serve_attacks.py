@@ -21,7 +21,8 @@ from coterie.serve.access import HEAD_BYTES, PIPELINED
 from coterie.serve.app import make_app
 from coterie.serve.service import Service
 from slow import slow
-from test_serve import TestClient, make, port_of, post, start
+from test_serve import TestClient, make, port_of, post, serving
+from test_serve_damage import contents
 
 HOST = b"Host: localhost\r\n"
 HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
@@ -45,17 +46,9 @@ HIDDEN = posted("hidden")
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     """A service as its user starts it: its process, and where it listens."""
-    folder = tmp_path_factory.mktemp("attacked")
-    learner = ("--learner", "MultitaskLogistic()")
-    process, url = start(folder / "state", *learner)
-    try:
-        place = port_of(url)
-        assert statuses(talk(place, posted("first"))) == [200]
-        yield process, place
-    finally:
-        process.terminate()
-        error_output = process.communicate(timeout=300)[1]
-    assert (process.returncode, error_output) == (0, "")
+    with serving(tmp_path_factory.mktemp("attacked"), "--learner", "MultitaskLogistic()") as (process, url):
+        assert statuses(talk(port_of(url), posted("first"))) == [200]
+        yield process, port_of(url)
 
 
 #: A request that ends the connection, for which no other answer is 405.
@@ -292,7 +285,7 @@ def test_a_service_that_lost_its_folder_says_so_and_takes_nothing(tmp_path, chan
     good = {"id": "a", "task": "ann", "x": {"p": 1.0}}
     assert post(client, "/observe", good | {"y": True}).status_code == 200
     change(folder)
-    files = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else None
+    files = contents(folder) if folder.exists() else None
     for answer in (
         client.get("/healthz"),
         client.get("/readyz"),
@@ -307,10 +300,7 @@ def test_a_service_that_lost_its_folder_says_so_and_takes_nothing(tmp_path, chan
     service._begin_snapshot()
     service.close()
     assert "was moved, deleted or replaced" in str(service.failure)
-    if files is None:
-        assert not folder.exists()
-    else:
-        assert files == {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert (contents(folder) if folder.exists() else None) == files
     if change is moved:
         with Service(tmp_path / "moved", make) as again:
             assert (again.engine.tasks[:], again.replayed) == (["ann"], 1)

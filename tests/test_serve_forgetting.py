@@ -38,6 +38,13 @@ def holders(folder):
     return names
 
 
+def wait_until_gone(folder):
+    until = time.monotonic() + 60
+    while holders(folder) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert holders(folder) == set()
+
+
 # -- which task --------------------------------------------------------------------------------------------------------
 
 TASKS = ["7", 7, "true", True, "a\nb", "a/b", "", "é", 2.5, "2.5", "/task", "?json=7", "null", "%41"]
@@ -125,10 +132,7 @@ def test_a_forgotten_task_leaves_the_disk_within_a_time(tmp_path, monkeypatch):
         service.observe([record(GONE), *labelled(5)])
         service.forget([GONE])
         assert holders(tmp_path)
-        until = time.monotonic() + 60
-        while holders(tmp_path) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert holders(tmp_path) == set()
+        wait_until_gone(tmp_path)
         assert service.failure is None
         offset = service.snapshot_offset
         time.sleep(1.2)
@@ -267,24 +271,3 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, gone, learned):
         engine.apply_frame([Event(verb, 3.0, [label("w")])], 4)
         assert [one_task(task, other) for other in engine.tasks] == ([] if same else [True])
         assert engine.features.n - learned_before == (not same)
-
-
-# -- extremes ----------------------------------------------------------------------------------------------------------
-
-EXTREME = 98765.4321
-
-
-def test_the_extreme_reward_of_a_forgotten_task_leaves_a_service(tmp_path):
-    begin = lambda: BanditEngine(ct.Bandit(actions=["left", "right"], seed=0))  # noqa: E731
-    with Service(tmp_path, begin) as service:
-        for k in range(30):
-            task = GONE if k == 7 else "ann"
-            service.choose([JournalRecord(id=f"c{k}", task=task, x={"a": float(k % 3)})])
-            service.reward([JournalRecord(id=f"c{k}", reward=EXTREME if k == 7 else float(k % 2))])
-        assert service.engine.model._extremes.high == EXTREME
-        service.forget([GONE])
-        service.snapshot()
-        assert service.engine.model._extremes.high == 1.0
-        service._lock.close()  # as if the process were gone
-    with Service(tmp_path, begin) as again:
-        assert again.engine.model._extremes.high == 1.0

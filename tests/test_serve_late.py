@@ -11,11 +11,8 @@ from coterie.geometries import SecondOrderMultitaskRegressor
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, JournalRecord, Record
-from coterie.serve.service import Service
 from slow import slow
 from states import digest, reloaded
-from test_serve import rebuilt
-from test_serve_damage import kill
 
 N = 40
 
@@ -39,6 +36,10 @@ def stream(numbers=False, classes=2, gaps=True, seed=0):
     return X, task, y
 
 
+def learned():
+    return ct.MultitaskPerceptron(ct.LogDet(eta=1e-6, step_norm=True))
+
+
 #: What is begun, whether labels are numbers, and how many classes there are.
 LEARNERS = {
     "adaptive": (ct.AdaptiveSharingClassifier, False, 2),
@@ -50,14 +51,8 @@ LEARNERS = {
     "logistic": (ct.MultitaskLogistic, False, 2),
     "balanced": (lambda: ct.MultitaskLogistic(class_weight="balanced"), False, 2),
     "mean": (lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=2.0), average=True), False, 2),
-    "learned": (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-6, step_norm=True)), False, 2),
-    "learned in a mixture": (
-        lambda: ct.AdaptiveSharingClassifier(
-            [ct.MultitaskAROW(), ct.MultitaskPerceptron(ct.LogDet(eta=1e-6, step_norm=True))]
-        ),
-        False,
-        2,
-    ),
+    "learned": (learned, False, 2),
+    "learned in a mixture": (lambda: ct.AdaptiveSharingClassifier([ct.MultitaskAROW(), learned()]), False, 2),
     "arow": (ct.MultitaskAROW, False, 2),
     "numbers": (ct.MultitaskRegressor, True, 2),
     "asking": (lambda: ct.SelectiveSampling(ct.AdaptiveSharingClassifier()), False, 2),
@@ -146,41 +141,17 @@ def test_a_waiting_record_of_a_forgotten_task_is_learned_by_its_prediction():
     assert engine.model.state_.rounds == N
 
 
-@pytest.mark.parametrize("name", ["adaptive", "many classes", "asking"])
-def test_late_labels_are_learned_as_in_a_stream_over_crashes(name, tmp_path):
-    """From snapshots, from the journal behind them, and from the whole journal."""
-    begin, numbers, classes = LEARNERS[name]
-    X, task, y = stream(numbers, classes, gaps=name != "mean")
-    expected = digest(delayed(begin, X, task, y, 9))
-
-    def make():
-        return Engine(begin(), compared=False)
-
-    service = Service(tmp_path, make)
-    for k, event in enumerate(events_of(X, task, y, 9)):
-        service.submit(event.kind, event.records).result()
-        if k in (5, 40):
-            service.snapshot()
-        if k in (20, 45, 70):
-            kill(service)
-            service = Service(tmp_path, make)
-    kill(service)
-    assert digest(service.engine.model) == expected
-    assert digest(rebuilt(tmp_path, make).model) == expected
-
-
 # -- late rewards ------------------------------------------------------------------------------------------------------
 
 OFFERS = [{"price": 1.0, "kind": "a"}, {"price": 3.0, "kind": "b"}]
 
+TWO = ["shoes", "hats"]
 BANDITS = {
-    "adaptive": lambda: ct.Bandit(actions=["shoes", "hats"]),
+    "adaptive": lambda: ct.Bandit(actions=TWO),
     "featured": lambda: ct.Bandit(actions=OFFERS),
-    "rates": lambda: ct.Bandit(ct.AdaptiveSharingClassifier(fit_intercept=False), actions=["shoes", "hats"]),
-    "bounded": lambda: ct.Bandit(
-        ct.AdaptiveSharingRegressor(fit_intercept=False, max_tasks=3), actions=["shoes", "hats"]
-    ),
-    "ucb": lambda: ct.Bandit(SecondOrderMultitaskRegressor(), "ucb", actions=["shoes", "hats"]),
+    "rates": lambda: ct.Bandit(ct.AdaptiveSharingClassifier(fit_intercept=False), actions=TWO),
+    "bounded": lambda: ct.Bandit(ct.AdaptiveSharingRegressor(fit_intercept=False, max_tasks=3), actions=TWO),
+    "ucb": lambda: ct.Bandit(SecondOrderMultitaskRegressor(), "ucb", actions=TWO),
 }
 
 

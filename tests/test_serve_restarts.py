@@ -18,7 +18,7 @@ from coterie.serve.service import Service
 from coterie.serve.service_errors import ClosedError
 from test_serve import TestClient, labelled, make
 from test_serve_damage import contents, kill
-from test_serve_forgetting import GONE, holders, record
+from test_serve_forgetting import GONE, holders, record, wait_until_gone
 
 
 @pytest.fixture
@@ -100,29 +100,22 @@ def test_a_restart_does_not_put_off_the_purge_of_a_forgotten_task(tmp_path, monk
     kill(service)
     assert holders(tmp_path)
     with Service(tmp_path, make, every_seconds=None) as again:
-        until = time.monotonic() + 60
-        while holders(tmp_path) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert holders(tmp_path) == set()
+        wait_until_gone(tmp_path)
         assert again.failure is None
 
 
-def _refusing_check(engine):
-    raise ValueError("no")
-
-
-def _busy():
+def refuse(*engine):
     raise ValueError("no")
 
 
 #: How a folder is begun, and how the start that is refused is made.
 REFUSED_STARTS = {
-    "the model": ("nothing", lambda folder: Service(folder, _busy)),
-    "options in a new folder": ("nothing", lambda folder: Service(folder, make, check=_refusing_check)),
-    "options": ("killed", lambda folder: Service(folder, make, check=_refusing_check)),
-    "options after a loss of the last frame": ("torn", lambda folder: Service(folder, make, check=_refusing_check)),
+    "the model": ("nothing", lambda folder: Service(folder, refuse)),
+    "options in a new folder": ("nothing", lambda folder: Service(folder, make, check=refuse)),
+    "options": ("killed", lambda folder: Service(folder, make, check=refuse)),
+    "options after a loss of the last frame": ("torn", lambda folder: Service(folder, make, check=refuse)),
     "the newest snapshot": ("damaged", lambda folder: Service(folder, make)),
-    "a snapshot alone": ("alone", lambda folder: Service(folder, make, check=_refusing_check)),
+    "a snapshot alone": ("alone", lambda folder: Service(folder, make, check=refuse)),
 }
 
 
