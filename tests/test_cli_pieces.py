@@ -26,7 +26,7 @@ from coterie.expressions import LearnerExpression
 from coterie.io.readers import read
 from coterie.relations.files import read_edges, read_groups, read_matrix
 from coterie.wording import percent, spoken
-from terminal import Terminal, rows, write_csv
+from terminal import Terminal
 
 
 def stretch(wrong, tasks):
@@ -81,11 +81,6 @@ def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, 
     assert str(refused.value).startswith(message)
 
 
-def clicks(tmp_path, **options):
-    path = write_csv(tmp_path / "clicks.csv", rows())
-    return read(path, task="user", label="click", **options)
-
-
 def errors(rate, n=4000, seed=0):
     wrong = np.random.default_rng(seed).random(n) < rate
     return samples.from_mistakes(wrong)
@@ -112,7 +107,7 @@ def test_there_is_one_piece_of_advice_and_it_is_about_the_best_baseline(together
     assert ("is the best of the baselines." in remarks[0]) == (best != "independent")
 
 
-def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
+def test_on_a_terminal_a_bar_shows_how_much_is_read(clicks, monkeypatch):
     monkeypatch.setattr("sys.stderr", Terminal())
     bars = []
 
@@ -122,7 +117,7 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
             bars.append(self)
 
     monkeypatch.setattr("rich.progress.Progress", Remembered)
-    reader = clicks(tmp_path, block_rows=100)
+    reader = read(clicks, task="user", label="click", block_rows=100)
     with progress.show_progress(reader, quiet=False) as on_round:
         learn(reader, {"a": LearnerExpression(None)}, on_round=on_round)
     (task,) = bars[0].tasks

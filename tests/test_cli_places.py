@@ -17,10 +17,10 @@ from terminal import QUICK, WHO, refused, rows, run, write_csv
 def folder(model_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COTERIE_DEBUG", raising=False)
-    for name, content in (
-        FILES | {name: (model_folder / name).read_bytes() for name in ("s.csv", "m.coterie")}
-    ).items():
+    for name, content in FILES.items():
         Path(name).write_bytes(content)
+    for name in ("s.csv", "m.coterie"):
+        Path(name).write_bytes((model_folder / name).read_bytes())
     Path("link.csv").symlink_to("s.csv")
     Path("link.coterie").symlink_to("m.coterie")
     Path("page.html").symlink_to("s.csv")
@@ -142,15 +142,10 @@ def test_a_full_disk_is_told_before_a_record_is_read(folder, monkeypatch):
 # -- what cannot be saved in the end
 
 
-def broken_at(n, monkeypatch):
-    """Let the n-th file that is forced to the disk fail: the trial is the first."""
-    failing, _ = failing_once(lambda handle: None, n - 1)
-    monkeypatch.setattr(persistence.os, "fsync", failing)
-
-
 def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(folder, monkeypatch):
     before = contents(folder)
-    broken_at(2, monkeypatch)
+    failing, _ = failing_once(lambda handle: None, 1)
+    monkeypatch.setattr(persistence.os, "fsync", failing)  # for the model: the trial is forced to the disk before it
     result = run(*LEARN.split(), "--alone", "--learner", "MultitaskLogistic()", "--output", "new.coterie", code=1)
     assert "error over 300 examples of 5 tasks" in result.stdout
     assert "Model:" not in result.stdout

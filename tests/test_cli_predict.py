@@ -24,13 +24,6 @@ def later(tmp_path):
     return write_csv(tmp_path / "later.csv", rows(100, 7, seed=1))
 
 
-def expected(model, path):
-    """Margins and predictions by the library, record by record."""
-    loaded = ct.load(model)
-    (block,) = read(path, encoder=loaded.encoder_, update=False)
-    return block, loaded.decision_function(block.X, task=block.task), loaded.predict(block.X, task=block.task)
-
-
 def predicted(path, model, *options):
     """The rows of predictions that a command prints."""
     return list(csv.DictReader(io.StringIO(run("predict", model, path, *options).stdout)))
@@ -41,8 +34,9 @@ def predicted_json(path, model, *options):
 
 
 def test_it_says_what_the_model_says(model, later):
-    predicted_rows = predicted(later, model)
-    block, margins, labels = expected(model, later)
+    predicted_rows, loaded = predicted(later, model), ct.load(model)
+    (block,) = read(later, encoder=loaded.encoder_, update=False)
+    margins, labels = (call(block.X, task=block.task) for call in (loaded.decision_function, loaded.predict))
     assert list(predicted_rows[0]) == ["place", "task", "prediction", "margin", "probability"]
     np.testing.assert_array_equal([float(row["margin"]) for row in predicted_rows], margins)
     np.testing.assert_allclose([float(row["probability"]) for row in predicted_rows], 1 / (1 + np.exp(-margins)))

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 import coterie as ct
 from terminal import run, run_json
@@ -13,12 +12,6 @@ def model_of(relation, tasks, path):
     return path
 
 
-@pytest.fixture
-def grouped(tmp_path):
-    relation = ct.Clusters({"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}, share=0.5)
-    return model_of(relation, "abcde", tmp_path / "grouped.coterie")
-
-
 def test_the_same_share_between_all_is_said_in_words(tmp_path):
     half = model_of(None, "abc", tmp_path / "m.coterie")
     shown = run("explain", half).stdout
@@ -27,22 +20,20 @@ def test_the_same_share_between_all_is_said_in_words(tmp_path):
     assert "HalfUpdate(): 1 task\n" in run("explain", model_of(None, "a", tmp_path / "m.coterie")).stdout
 
 
-@pytest.fixture
-def adaptive(tmp_path):
+def test_a_model_that_learned_how_much_tasks_share_shows_it(tmp_path):
     rng = np.random.default_rng(0)
     X, task = rng.standard_normal((600, 3)), rng.choice(["a", "b", "odd"], 600)
     y = X[:, 0] * np.where(task == "odd", -1, 1) > 0
-    ct.AdaptiveSharingClassifier().fit(X, y, task=task).save(tmp_path / "m.coterie")
-    return tmp_path / "m.coterie"
-
-
-def test_a_model_that_learned_how_much_tasks_share_shows_it(adaptive):
+    adaptive = tmp_path / "m.coterie"
+    ct.AdaptiveSharingClassifier().fit(X, y, task=task).save(adaptive)
     assert "Learned shares (0: a model of its own, 1: the model of all tasks)" in run("explain", adaptive).stdout
     shares = {entry["task"]: entry["share"] for entry in run_json("explain", adaptive)["sharing"]["values"]}
     assert min(shares, key=shares.get) == "odd"
 
 
-def test_the_neighbours_of_a_task(grouped):
+def test_the_neighbours_of_a_task(tmp_path):
+    relation = ct.Clusters({"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}, share=0.5)
+    grouped = model_of(relation, "abcde", tmp_path / "grouped.coterie")
     lines = run("explain", grouped, "--task", "c", "--top", "2").stdout.splitlines()
     assert lines[-4:] == ["Tasks that share most with c", "task  share", "d       0.5", "e       0.5"]
     sharing = run_json("explain", grouped, "--task", "a", "--top", "1")["sharing"]

@@ -146,13 +146,16 @@ def test_defaults_follow_the_labels():
 def test_relations_are_read_from_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "groups.csv").write_text("task,group\n1,x\n2,y\n")
-    (tmp_path / "edges.csv").write_text("a,b\nb,c\n")
+    (tmp_path / "edges.csv").write_text("a,b\nb,c,2.5\n")
+    (tmp_path / "parents.csv").write_text("1,fr\n2,it\nfr,all\nit,all\n")
     text = "MultitaskLogistic(Clusters.read('groups.csv', share=0.3))"
     expression = LearnerExpression(text)
     assert expression.files == ["groups.csv"]
     assert expression.make().relation == ct.Clusters({1: "x", 2: "y"}, share=0.3)
     assert expression.make(str).relation == ct.Clusters({"1": "x", "2": "y"}, share=0.3)
-    assert read_expression("TaskGraph.read('edges.csv', error=0)") == ct.TaskGraph([("a", "b"), ("b", "c")], error=0.0)
+    edges, parents = [("a", "b"), ("b", "c", 2.5)], {1: "fr", 2: "it", "fr": "all", "it": "all"}
+    assert read_expression("TaskGraph.read('edges.csv', error=0)") == ct.TaskGraph(edges, error=0.0)
+    assert read_expression("Hierarchy.read('parents.csv', b=(0.25, 0.5))") == ct.Hierarchy(parents, b=(0.25, 0.5))
     with pytest.raises(ExpressionError, match="nothere"):
         read_expression("Clusters.read('nothere.csv')")
 
