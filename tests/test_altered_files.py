@@ -11,15 +11,15 @@ With ``NUMBA_BOUNDSCHECK=1`` and a ``NUMBA_CACHE_DIR`` of its own it finds what 
 from __future__ import annotations
 
 import contextlib
-import os
-import queue
 import random
 import re
+import resource
+import select
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -183,7 +183,10 @@ def used(path: Path, form: str) -> str:
         explained(model, form)
         repr(model)
         model.save(path)
-        saved_again(path)
+        try:
+            ct.load(path)
+        except ValueError as error:
+            raise AssertionError(f"what it saved is refused: {error}") from None
         forgotten(model, form)
     except ValueError as error:
         return f"{stage} {type(error).__name__}: {' '.join(str(error).split())}"
@@ -200,14 +203,6 @@ def explained(model: Any, form: str) -> None:
             getattr(model, name, lambda *arguments: None)(*arguments)
 
 
-def saved_again(path: Path) -> None:
-    """Load what a model that was accepted has written."""
-    try:
-        ct.load(path)
-    except ValueError as error:
-        raise AssertionError(f"what it saved is refused: {error}") from None
-
-
 def forgotten(model: Any, form: str) -> None:
     """Forget the first task and the last one, where tasks can be forgotten, and go on."""
     for place in (0, -1):
@@ -221,7 +216,7 @@ def forgotten(model: Any, form: str) -> None:
 
 def work() -> None:
     """Answer to one line per file, its name and the seed of what is altered in it, with how it ended; see :func:`run`."""
-    limit_memory()
+    resource.setrlimit(resource.RLIMIT_AS, (2**36, resource.getrlimit(resource.RLIMIT_AS)[1]))  # or it may take all
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "altered.coterie"
@@ -233,20 +228,10 @@ def work() -> None:
             try:
                 ended = used(path, form_of(name))
             except Exception as error:
-                where = error.__traceback__
-                while where is not None and where.tb_next is not None:
-                    where = where.tb_next
-                place = "" if where is None else f"{where.tb_frame.f_code.co_filename}:{where.tb_lineno}"
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                place = f"{last.filename}:{last.lineno}"
                 ended = f"FAILED {type(error).__name__}: {' '.join(str(error).split())[:200]} at {place}"
             print(ended.replace(str(path), "FILE"), flush=True)
-
-
-def limit_memory() -> None:
-    """Let what would take all memory fail."""
-    with contextlib.suppress(ImportError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (2**36, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 class Ended(NamedTuple):
@@ -263,58 +248,39 @@ class Worker:
 
     def __init__(self) -> None:
         self.process: Any = None
-        self.answers: queue.Queue[str] = queue.Queue()
 
     def use(self, name: str, seed: int, seconds: float) -> str:
         """How a file ended: as the process says, or as it does."""
         if self.process is None:
-            self._start()
+            self.process = fork(work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process.stdin.write(f"{name} {seed}\n")
         self.process.stdin.flush()
-        try:
-            answer = self.answers.get(timeout=seconds)
-        except queue.Empty:
+        if not select.select([self.process.stdout], [], [], seconds)[0]:
             self.stop()
             return f"{LATE} {seconds:g} s"
-        if answer:
+        if answer := self.process.stdout.readline().strip():
             return answer
         code = self.process.wait()
         self.stop()
         return f"FAILED the process ended with {code}"
 
-    def _start(self) -> None:
-        self.process = fork(work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.answers = queue.Queue()
-        self.listener = threading.Thread(target=self._listen, args=(self.process.stdout, self.answers), daemon=True)
-        self.listener.start()
-
-    @staticmethod
-    def _listen(lines: Any, answers: queue.Queue[str]) -> None:
-        for line in lines:
-            answers.put(line.strip())
-        answers.put("")
-
     def stop(self) -> None:
         """End the process."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
-            self.listener.join()
-            for pipe in (self.process.stdin, self.process.stdout):
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
-            self.process = None
+            with contextlib.suppress(BrokenPipeError), self.process:
+                self.process = None
 
 
-def run(names: Sequence[str], files: int, first: int = 1, seconds: float = SECONDS) -> Iterator[Ended]:
-    """Alter and use this many files of these names, one of each in turn; a file's seed counts from ``first``."""
+def run(names: Sequence[str], files: int, seconds: float = SECONDS) -> Iterator[Ended]:
+    """Alter and use this many files of these names, one of each in turn; a file's seed counts from 1."""
     worker = Worker()
     try:
         for name in names:
             whole = worker.use(name, 0, SECONDS_AT_FIRST)
             assert whole == "accepted", f"{name} as it is: {whole}"
         for n in range(files):
-            name, seed, began = names[n % len(names)], first + n // len(names), time.monotonic()
+            name, seed, began = names[n % len(names)], 1 + n // len(names), time.monotonic()
             how = worker.use(name, seed, seconds)
             if how.startswith(LATE):  # other parameters may be the first use of a combination of kinds
                 how = worker.use(name, seed, SECONDS_AT_FIRST)
@@ -379,11 +345,7 @@ def set_document(value: Any, *keys: Any) -> Callable[[dict[str, Any], Any], Any]
 
 def parameter(name: str, value: Any) -> Callable[[dict[str, Any], Any], Any]:
     """Give the estimator a parameter."""
-
-    def change(tensors: dict[str, Any], document: Any) -> None:
-        tensors["parameter"] = (name, value)
-
-    return change
+    return lambda tensors, document: tensors.__setitem__("parameter", (name, value))
 
 
 def nested(depth: int) -> Any:
@@ -424,25 +386,13 @@ REFUSED = [
     ("perceptron-dense", set_document({"names": ["a"] * 2}, "view"), "a feature name occurs twice"),
     ("perceptron-dense", set_document({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
     ("perceptron-dense", set_document("Quantum", "state", "shape", "kind"), "is a Quantum, but the parameters require"),
-    (
-        "perceptron-dense",
-        set_document("Spread", "state", "shape", "kind"),
-        "is a Spread, but the parameters require a Grouped",
-    ),
+    ("perceptron-dense", set_document("Spread", "state", "shape", "kind"), "the parameters require a Grouped"),
     ("perceptron-dense", set_document(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces"),
     ("perceptron-dense", set_document(nested(100), "kept"), "JSON data are nested more than 100 deep"),
-    (
-        "perceptron-frames",
-        set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"),
-        "not one name per column",
-    ),
+    ("perceptron-frames", set_document(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "not one name per"),
     ("classes", set_document({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels do not match 3 two-class models"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
-    (
-        "read-file",
-        number("encoder.moments", (0, 0), 0.0),
-        "negative weights or squares, or a zero weight with other sums",
-    ),
+    ("read-file", number("encoder.moments", (0, 0), 0.0), "squares, or a zero weight with other sums"),
     ("sharing-default", set_document([], "state", "members"), "the file has 0 members, but the parameters have"),
     ("sharing-default", array("members.4.squares", lambda values: values[:1]), "the tasks' own prior does not"),
     ("sharing-default", number("members.4.squares", 0, -1.0), "the tasks' own prior"),
@@ -533,9 +483,9 @@ def test_a_model_that_has_overflowed_is_not_saved(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
-@pytest.fixture
-def resized_model(tmp_path: Path) -> Path:
-    """A sparse table whose rows have left blocks behind, as it was saved before files held what is used only."""
+def test_a_file_says_what_its_own_table_takes_and_no_more(tmp_path: Path) -> None:
+    """Room for a table is given by what is in it, and what is no row's is counted, whatever the file says."""
+    # a sparse table whose rows have left blocks behind, as it was saved before files held what is used only
     rng, path = np.random.default_rng(0), tmp_path / "model.coterie"
     X = sp.random_array((60, 300), density=0.05, format="csr", random_state=rng)
     model = ct.MultitaskPerceptron(storage="sparse", average=True)
@@ -545,7 +495,16 @@ def resized_model(tmp_path: Path) -> Path:
     arena["features"] = table._taken().copy()
     again(path, lambda tensors: {f"model.tasks.{name}": array for name, array in arena.items()})
     ct.load(path)
-    return path
+    right = persistence._read(path)[1]["model.tasks.used"]
+
+    def change(tensors: dict[str, Any]) -> dict[str, Any]:
+        text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, tensors["document"].tobytes())
+        return {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])}
+
+    again(path, change)
+    table = ct.load(path).state_.model.model.tasks
+    assert table.used.tolist() == right.tolist()
+    assert table.room <= 64 * max(table.used[0], 512)
 
 
 def again(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
@@ -554,20 +513,6 @@ def again(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Non
     tensors = table_arrays | change(table_arrays)
     metadata["checksum"] = persistence._checksum(metadata, tensors)
     path.write_bytes(pack(tensors, metadata))
-
-
-def test_a_file_says_what_its_own_table_takes_and_no_more(resized_model: Path) -> None:
-    """Room for a table is given by what is in it, and what is no row's is counted, whatever the file says."""
-    right = persistence._read(resized_model)[1]["model.tasks.used"]
-
-    def change(tensors: dict[str, Any]) -> dict[str, Any]:
-        text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, tensors["document"].tobytes())
-        return {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])}
-
-    again(resized_model, change)
-    table = ct.load(resized_model).state_.model.model.tasks
-    assert table.used.tolist() == right.tolist()
-    assert table.room <= 64 * max(table.used[0], 512)
 
 
 def test_loading_takes_time_by_the_size_of_the_file(tmp_path: Path) -> None:
@@ -604,22 +549,13 @@ def test_a_shape_has_room_in_the_container_too(tmp_path: Path, monkeypatch: pyte
 # -- the longest run ---------------------------------------------------------------------------------------------------
 
 
-def main(files: int, names: Sequence[str], first: int) -> None:
-    """Alter this many files and print how they ended."""
-    counts: Counter[str] = Counter()
-    longest, began = 0.0, time.monotonic()
-    for n, outcome in enumerate(run(names, files, first), 1):
-        how = outcome.how.split()[0]
-        counts[how] += 1
-        longest = max(longest, outcome.seconds)
-        if how == "FAILED" or "-v" in sys.argv:
-            print(outcome, flush=True)
-        if n % 1000 == 0:
-            took = time.monotonic() - began
-            print(f"{n} files in {took:.0f} s: {dict(counts)}, the longest took {longest:.1f} s", flush=True)
-    print(f"{sum(counts.values())} files of {len(names)} models: {dict(counts)}, the longest took {longest:.1f} s")
-
-
 if __name__ == "__main__":
     chosen = [name for name in sys.argv[2:] if name in MODELS] or sorted(MODELS)
-    main(int(sys.argv[1]), chosen, int(os.environ.get("COTERIE_FIRST", "1")))
+    counts: Counter[str] = Counter()
+    longest = 0.0
+    for outcome in run(chosen, int(sys.argv[1])):
+        counts[outcome.how.split()[0]] += 1
+        longest = max(longest, outcome.seconds)
+        if outcome.how.startswith("FAILED"):
+            print(outcome, flush=True)
+    print(f"{sum(counts.values())} files of {len(chosen)} models: {dict(counts)}, the longest took {longest:.1f} s")

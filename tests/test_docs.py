@@ -31,11 +31,6 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|source)[^>]*\bsrc(?:set)?=
 SUFFIXES = {".py", ".md", ".toml", ".yaml", ".yml", ".html", ".js", ".css", ".cfg", ".txt", ".json", ""}
 
 
-def command_tree():
-    """Each command of the command line by its words, with its options."""
-    return dict(walk(typer.main.get_command(app), ("coterie",)))
-
-
 def walk(command, words):
     yield " ".join(words), {option for parameter in command.params for option in options_of(parameter)}
     for name, below in getattr(command, "commands", {}).items():
@@ -46,7 +41,8 @@ def options_of(parameter):
     return (option for option in (*parameter.opts, *parameter.secondary_opts) if option.startswith("-"))
 
 
-COMMANDS = command_tree()
+#: Each command of the command line by its words, with its options.
+COMMANDS = dict(walk(typer.main.get_command(app), ("coterie",)))
 COMMON = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
 
 
@@ -67,9 +63,8 @@ def anchors(text):
 
 def repository_files():
     """What git would commit; where there is no git, as in a source distribution, all text files but caches."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
-    )
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0:
         return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
     hidden = re.compile(r"/(\.\w[^/]*|__pycache__|build|dist)/")
@@ -83,13 +78,7 @@ NAMES = public.NAMES | MODULES
 def test_every_public_name_is_documented_and_has_an_example():
     docs = "\n".join(text for path, text in TEXT.items() if path not in OF_THE_ROOT)
     assert [name for name in NAMES if not re.search(rf"`(\w+\.)*{name}\b", docs)] == []
-    records = (
-        "Trace",
-        "Comparison",
-        "RidgePath",
-        "Choice",
-        "PolicyValue",
-    )  # what functions return; theirs have the example
+    records = ("Trace", "Comparison", "RidgePath", "Choice", "PolicyValue")  # whose functions have the example
     classes = {name: cls for name, cls in NAMES.items() if not isinstance(cls, ModuleType) and name not in records}
     assert [name for name, value in classes.items() if ">>>" not in value.__doc__] == []
 
@@ -136,9 +125,8 @@ def test_links_lead_somewhere_and_every_page_is_in_the_index():
 def test_every_test_that_a_page_names_is_there():
     """`test_name`, or the file before it."""
     files = {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("**/tests/test_*.py")}
-    defined = {
-        name: set(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE)) for name, text in files.items()
-    }
+    definition = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
+    defined = {name: set(definition.findall(text)) for name, text in files.items()}
     defined[""] = set().union(*defined.values())
     texts = [*TEXT.values(), (ROOT / "SECURITY.md").read_text(encoding="utf-8")]
     named = {name for text in texts for name in re.findall(r"`(?:(?:papers/)?tests/(\w+\.py)::)?(test_\w+)`", text)}
@@ -155,28 +143,21 @@ def test_nothing_names_a_path_of_one_machine():
         assert not match, f"{path.relative_to(ROOT)}: {match}"
 
 
-@pytest.mark.slow
-def test_the_rule_of_the_guide_works(tmp_path):
-    guide = next(block for language, block in FENCED.findall(TEXT[ROOT / "CONTRIBUTING.md"]) if language == "py")
-    after = (
-        "from coterie import MultitaskPerceptron, progressive_validation\n"
-        "model = MultitaskPerceptron(rule=LargeMargin(wanted=2.0))\n"
-        "trace = progressive_validation(model, [[1.0]] * 4, [1, 1, 1, 0], task=['a'] * 4)\n"
-        "assert trace.updated.tolist() == [True, True, False, True], trace\n"
-    )
-    run_apart(f"{guide}\n\n{after}", tmp_path)
+RULE_USED = """
+from coterie import MultitaskPerceptron, progressive_validation
+model = MultitaskPerceptron(rule=LargeMargin(wanted=2.0))
+trace = progressive_validation(model, [[1.0]] * 4, [1, 1, 1, 0], task=['a'] * 4)
+assert trace.updated.tolist() == [True, True, False, True], trace
+"""
 
 
 @pytest.mark.slow
-def test_the_parts_of_the_page_on_extending_work(tmp_path):
-    blocks = (block for language, block in FENCED.findall(TEXT[APPENDIX / "extending.md"]) if language == "py")
-    run_apart("\n\n".join(blocks), tmp_path)
-
-
-def run_apart(code, tmp_path):
-    """Run code that registers bodies for compiled functions, in a process and with a cache of its own."""
+@pytest.mark.parametrize(("page", "after"), [(ROOT / "CONTRIBUTING.md", RULE_USED), (APPENDIX / "extending.md", "")])
+def test_the_code_of_pages_on_extending_works(page, after, tmp_path):
+    """It registers bodies for compiled functions: in a process and with a cache of its own."""
+    blocks = [block for language, block in FENCED.findall(TEXT[page]) if language == "py"]
     script = tmp_path / "guide.py"
-    script.write_text(code, encoding="utf-8")
+    script.write_text("\n\n".join([*blocks, after]), encoding="utf-8")
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     subprocess.run([sys.executable, script], check=True, env=environment, cwd=tmp_path)
 

@@ -19,6 +19,7 @@ from coterie.io import lines, readers
 from coterie.numeric.core.hashing import feature_hash
 from reference import moments
 from reference import text as reference
+from states import dense
 
 read = partial(readers.read, scale="none")  # values as they stand in a file
 
@@ -45,18 +46,14 @@ def make_records(n):
 RECORDS = make_records(60)
 
 
-def write_csv(path, records, delimiter):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, NAMES, delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(records)
-
-
 def write(folder, kind, records):
     path = folder / f"data.{kind}"
     table = pa.Table.from_pylist(records)
     if kind in ("csv", "tsv"):
-        write_csv(path, records, "\t" if kind == "tsv" else ",")
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, NAMES, delimiter="\t" if kind == "tsv" else ",")
+            writer.writeheader()
+            writer.writerows(records)
     elif kind == "jsonl":
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
     elif kind == "parquet":
@@ -82,15 +79,11 @@ def compress(path, suffix):
     return out
 
 
-def dense(X):
-    return X if isinstance(X, np.ndarray) else X.toarray()
-
-
 def whole(reader):
     blocks = list(reader)
-    X = np.vstack([dense(block.X) for block in blocks])
-    y, task, place = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("y", "task", "place"))
-    return X, y, task, place
+    arrays = ([getattr(block, name) for block in blocks] for name in ("y", "task", "place"))
+    there = (None if parts[0] is None else np.concatenate(parts) for parts in arrays)
+    return np.vstack([dense(block.X) for block in blocks]), *there
 
 
 def text_file(folder, name, content):
@@ -249,8 +242,8 @@ def test_dictionary_columns(tmp_path):
 def test_csv_dialects(tmp_path, newline, delimiter, mark):
     text = newline.join(["", "y,x, z ", "a,1,5", "", '"b",2,"6"', 'a,3,"say ""hi"""', ""]).replace(",", delimiter)
     reader = read(text_file(tmp_path, "a.csv", mark + text.encode()), label="y", ignore="z")
-    X, y = whole_without_task(reader)
-    assert (X.tolist(), y) == ([[1, 1], [2, 1], [3, 1]], ["a", "b", "a"])
+    X, y, *_ = whole(reader)
+    assert (X.tolist(), y.tolist()) == ([[1, 1], [2, 1], [3, 1]], ["a", "b", "a"])
     assert [int(place) for block in reader for place in block.place] == [3, 5, 6]
     assert reader.dropped == {"z": "it was to be ignored"}
 
@@ -303,13 +296,8 @@ def test_globs_and_lists(tmp_path):
 def test_columns_are_found_by_name(tmp_path):
     text_file(tmp_path, "1.csv", "y,x,z\na,1,2\n")
     text_file(tmp_path, "2.csv", "new,z,y,x\n0,4,b,3\n")
-    X, *_ = whole_without_task(read(str(tmp_path / "?.csv"), label="y"))
+    X, *_ = whole(read(str(tmp_path / "?.csv"), label="y"))
     assert X.tolist() == [[1, 2, 1], [3, 4, 1]]
-
-
-def whole_without_task(reader):
-    blocks = list(reader)
-    return np.vstack([dense(block.X) for block in blocks]), [label for block in blocks for label in block.y]
 
 
 def test_an_encoder_goes_on(tmp_path):
@@ -418,30 +406,10 @@ def test_a_column_of_weights(tmp_path, kind):
         np.testing.assert_array_equal(one.X, other.X)
 
 
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("-1", "the weight -1.0 is not a number from 0 to 1,000,000"),
-        ("", "the weight is missing"),
-        ("inf", "the weight inf is not a number from 0 to 1,000,000"),
-        ("many", "'many' is not a number"),
-    ],
-)
-def test_weights_that_are_none_are_faults(tmp_path, word, message):
-    path = text_file(tmp_path, "a.csv", f"y,x,w\na,1,1\nb,2,{word}\na,3,2\n")
-    with pytest.raises(InputError, match=f"line 3, column 'w'|a.csv:3.*'w'.*{message}|{message}"):
-        list(read(path, label="y", weight="w"))
-    reader = read(path, label="y", weight="w", on_error="skip")
-    (block,) = reader
-    assert (block.weight.tolist(), reader.skipped) == ([1.0, 2.0], 1)
-    parquet.write_table(pa.table({"y": ["a", "b"], "x": [1.0, 2.0], "w": ["heavy", "light"]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="it has the type string; expected numbers as weight"):
-        list(read(tmp_path / "a.parquet", label="y", weight="w"))
-
-
 # -- bad input
 
 
+BAD_WEIGHT = "y,u,x,w\na,p,1,1\nb,q,2,{}\na,r,3,2\n"
 BAD_CSV = "y,u,x\na,p,1\nb,q,2\na,r,3\nb,s,{}\na,t,5\n"
 
 LINE = b'{"y":1,"u":2,"x":1}\n'
@@ -455,6 +423,10 @@ CASES = {
     "task": ("a.csv", b"y,u,x\na,p,1\nb,,2\na,r,3\n", 3, "column 'u': the task is missing"),
     "quote": ("a.csv", b'y,u,x\na,p,1\na,r,3\nb,"q,2\n', 4, "a quoted field is not closed"),
     "multiline": ("a.csv", b'y,u,x\n"a\nb",p,1\nb,q,oh\na,r,3\na,r,3\n', 4, "column 'x': 'oh' is not a number"),
+    "weight -1": ("a.csv", BAD_WEIGHT.format("-1").encode(), 3, "the weight -1.0 is not a number from 0 to 1,000,000"),
+    "weight none": ("a.csv", BAD_WEIGHT.format("").encode(), 3, "column 'w': the weight is missing"),
+    "weight inf": ("a.csv", BAD_WEIGHT.format("inf").encode(), 3, "the weight inf is not a number from 0 to 1,000,000"),
+    "weight word": ("a.csv", BAD_WEIGHT.format("many").encode(), 3, "column 'w': 'many' is not a number"),
     "json": ("a.jsonl", LINE + b'{"y":1,"u":\n{"y":0,"u":2,"x":1}\n', 2, "is not JSON: "),
     "json type": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":"1"}\n' + LINE, 2, "column 'x': \"1\" is not a number"),
     "json object": ("a.jsonl", LINE + b'{"y":1,"u":{"id":2},"x":1}\n' + LINE, 2, "number: move its keys to the object"),
@@ -474,7 +446,7 @@ def test_bad_records(tmp_path, case):
     name, content, line, message = CASES[case]
     path = text_file(tmp_path, name, content)
     options = {"label": "y", "task": "u"} if path.suffix in (".csv", ".jsonl") else {"bits": 4}
-    options |= {"task": "u"} if case == "vw task" else {}
+    options |= {"task": "u"} if case == "vw task" else {"weight": "w"} if case.startswith("weight") else {}
     with pytest.raises(InputError) as caught:
         list(read(path, **options))
     assert message in str(caught.value)
@@ -492,10 +464,10 @@ def test_skipping_gives_the_good_rows(tmp_path):
     bad = good.replace("a,500\n", "a,500\na,x\na\n\xff,1\n".encode("latin1").decode("latin1"))
     data = bad.encode("latin1")
     reader = read(text_file(tmp_path, "b.csv", data), label="y", on_error="skip", block_rows=100, scale="standard")
-    X, y = whole_without_task(reader)
-    Z, wanted = whole_without_task(read(text_file(tmp_path, "g.csv", good), label="y", scale="standard"))
+    X, y, *_ = whole(reader)
+    Z, wanted, *_ = whole(read(text_file(tmp_path, "g.csv", good), label="y", scale="standard"))
     np.testing.assert_array_equal(X, Z)
-    assert (y, reader.skipped, len(reader.skipped_examples)) == (wanted, 3, 3)
+    assert (y.tolist(), reader.skipped, len(reader.skipped_examples)) == (wanted.tolist(), 3, 3)
 
 
 def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
@@ -616,9 +588,12 @@ def test_no_file_and_standard_input_without_a_format():
         read("-")
 
 
-def test_a_second_file_that_does_not_fit(tmp_path):
+def test_weights_that_are_text_or_a_second_file_that_does_not_fit(tmp_path):
     first = text_file(tmp_path, "1.csv", "y,x\na,1\n")
     parquet.write_table(pa.table({"y": ["a"], "x": ["word"]}), tmp_path / "2.parquet")
+    parquet.write_table(pa.table({"y": ["a", "b"], "x": [1.0, 2.0], "w": ["heavy", "light"]}), tmp_path / "w.parquet")
+    with pytest.raises(InputError, match="it has the type string; expected numbers as weight"):
+        list(read(tmp_path / "w.parquet", label="y", weight="w"))
     text_file(tmp_path, "2.csv", "y,z\na,1\n")
     text_file(tmp_path, "3.csv", "y,x\na,word\n")
     text_file(tmp_path, "4.svm", "1 1:1\n")

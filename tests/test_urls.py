@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -132,23 +133,15 @@ def test_what_cannot_be_read_is_told_in_one_sentence(memory, url):
 )
 def test_errors_of_a_store_are_told_in_one_sentence(memory, monkeypatch, error, sentence):
     memory.pipe("/a.csv", b"user,click,price\nann,1,2\n")
-
-    def fail(*arguments, **options):
-        raise error
-
     for verb in ("info", "open"):
         with monkeypatch.context() as patched:
-            patched.setattr(type(memory), verb, fail)
+            patched.setattr(type(memory), verb, Mock(side_effect=error))
             assert refusal("memory://a.csv") == f"memory://a.csv: {sentence}"
 
 
 def test_a_bug_of_the_reader_is_not_told_as_a_fault_of_the_file(memory, monkeypatch):
     memory.pipe("/a.csv", b"user,click,price\nann,1,2\n")
-
-    def fail(*arguments):
-        raise KeyError("a bug")
-
-    monkeypatch.setattr(CsvTable, "kinds", fail)
+    monkeypatch.setattr(CsvTable, "kinds", Mock(side_effect=KeyError("a bug")))
     with pytest.raises(KeyError, match="a bug"):
         list(ct.read("memory://a.csv", label="click", task="user"))
 
@@ -190,9 +183,7 @@ def test_models_and_services_are_kept_here():
 
     model = ct.MultitaskPerceptron()
     for use in (model.save, ct.load, lambda folder: Service(folder, model)):
-        with pytest.raises(
-            ValueError, match=r"^'s3://models/m\.coterie' is a URL, which is supported only for records; "
-        ):
+        with pytest.raises(ValueError, match=r"^'s3://models/m\.coterie' is a URL, .* supported only for records; "):
             use(Path("s3://models/m.coterie"))
 
 
