@@ -165,7 +165,7 @@ def test_sums_of_parts_are_those_of_the_whole(kind):
     whole, parts = Sums("ours"), Sums("ours")
     whole.add({"ours": ours, "theirs": theirs})
     for half in halves(ours.n):
-        parts.add({"ours": part(ours, half), "theirs": part(theirs, half)})
+        parts.add({"ours": samples.cut(ours, half), "theirs": samples.cut(theirs, half)})
     one, other = whole.pairs["theirs"], parts.pairs["theirs"]
     assert type(one.noise) is KINDS[kind]
     for sums, others in zip(one[3:], other[3:], strict=True):
@@ -186,7 +186,9 @@ def test_tasks_have_their_sums_in_whatever_order_blocks_have_them():
     for half in halves(ours.n):
         seen, task = np.unique(ours.task[half], return_inverse=True)
         named = {"tasks": tuple(ours.tasks[i] for i in seen[::-1]), "task": len(seen) - 1 - task}
-        parts.add({name: replace(part(trace, half), **named) for name, trace in (("ours", ours), ("theirs", theirs))})
+        parts.add(
+            {name: replace(samples.cut(trace, half), **named) for name, trace in (("ours", ours), ("theirs", theirs))}
+        )
     for task in ours.tasks:
         task_sums, literal = parts.of_task(task), whole.of_task(task)
         assert task_sums["examples"] == literal["examples"]
@@ -210,12 +212,6 @@ def of_kind(kind):
 
 def halves(n):
     return np.arange(n) < n // 3, np.arange(n) >= n // 3
-
-
-def part(trace, rounds):
-    names = ("margin", "prediction", "mistake", "label", "task", "probability", "updated", "queried")
-    columns = {name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None}
-    return type(trace)(**{**vars(trace), **columns})
 
 
 def test_the_mean_of_many_tasks_has_students_interval_over_tasks():
