@@ -134,7 +134,6 @@ def forgetron(
     kernel: Kernel,
     B: int,
     printed: bool = False,
-    factor: Callable[[float, float, float], float] = closed_factor,
     weights: Vector | None = None,
 ) -> Batch:
     """mtforg: the oldest leaves and all are shrunk by phi; c² is max_i M_ii times the largest k(x, x) stored so far."""
@@ -159,7 +158,7 @@ def forgetron(
                 a, b = squared * sigma**2 - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
             else:
                 a, b = squared * sigma**2 - 2.0 * sigma * mu, 2.0 * squared * sigma
-            phi = factor(a, b, 15.0 * squared * mistakes / 32.0 - Q)
+            phi = closed_factor(a, b, 15.0 * squared * mistakes / 32.0 - Q)
             beta = {j: phi * beta[j] for j in J}
             Q += a * phi**2 + b * phi
             run.factors.append(phi)
@@ -170,33 +169,18 @@ def forgetron(
     return run
 
 
-def shifting_forgetron(
-    X: Matrix,
-    y: Vector,
-    task: Sequence[int],
-    M: Matrix,
-    kernel: Kernel,
-    B: int,
-    weights: Vector | None = None,
-    forget: tuple[int, int] | None = None,
-) -> Batch:
-    """At every mistake all shrink by phi, the new one too; of B + 1 the oldest leaves.
-
-    ``forget`` has a round and a task that is forgotten before it.
-    """
+def shifting_forgetron(X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel, B: int) -> Batch:
+    """At every mistake all shrink by phi, the new one too; of B + 1 the oldest leaves."""
     G, run = multitask(X, task, M, kernel), Batch()
     J: list[int] = []
     beta: dict[int, float] = {}
     phi = (16.0 * (B + 1)) ** (-1.0 / (2 * (B + 1)))
-    w = np.ones(len(X)) if weights is None else weights
     for t in range(len(X)):
-        if forget is not None and t == forget[0]:
-            J = [j for j in J if task[j] != forget[1]]
         margin = sum(beta[j] * G[j, t] for j in J)
-        moved = w[t] > 0 and y[t] * margin <= 0
+        moved = y[t] * margin <= 0
         if moved:
             J.append(t)
-            beta[t] = w[t] * y[t]
+            beta[t] = y[t]
             beta = {j: phi * beta[j] for j in J}
         if len(J) == B + 1:
             run.evicted += 1
@@ -258,18 +242,21 @@ def projection(
     return run
 
 
-def _give_away(G: Matrix, J: list[int], beta: dict[int, float], t: int) -> None:
-    """Drop the element whose loss is smallest, its projection on the others being kept; ties go to the oldest."""
+def _give_away(G: Matrix, J: list[int], beta: dict[int, Any], t: int) -> None:
+    """Drop the element whose loss is smallest, its projection on the others being kept; ties go to the oldest.
+
+    ``beta`` has a coefficient for each element, or one for every task.
+    """
     cost = []
     for j in J:
         others = [j_other for j_other in [*J, t] if j_other != j]
-        cost.append(abs(beta[j]) * residual(G[np.ix_(others, others)], G[others, j], G[j, j])[1])
+        cost.append(np.linalg.norm(beta[j]) * residual(G[np.ix_(others, others)], G[others, j], G[j, j])[1])
     r = J[int(np.argmin(cost))]
     J.remove(r)
     J.append(t)
     gamma, _ = residual(G[np.ix_(J, J)], G[J, r], G[r, r])
     for j, share in zip(J, gamma, strict=True):
-        beta[j] += beta[r] * share
+        beta[j] = beta[j] + beta[r] * share
     del beta[r]
 
 
@@ -296,23 +283,8 @@ def shared_projection(
                 if len(J) < B:
                     J.append(t)
                 else:
-                    _give_away_shared(G, J, beta, t)
+                    _give_away(G, J, beta, t)
                     run.evicted += 1
         run.predictions(margin, moved, J)
     run.beta = np.array([beta[j] for j in J]).T if J else np.zeros((K, 0))
     return run
-
-
-def _give_away_shared(G: Matrix, J: list[int], beta: dict[int, Vector], t: int) -> None:
-    cost = []
-    for j in J:
-        others = [j_other for j_other in [*J, t] if j_other != j]
-        left = residual(G[np.ix_(others, others)], G[others, j], G[j, j])[1]
-        cost.append(np.linalg.norm(beta[j] * left))
-    r = J[int(np.argmin(cost))]
-    J.remove(r)
-    J.append(t)
-    gamma, _ = residual(G[np.ix_(J, J)], G[J, r], G[r, r])
-    for j, share in zip(J, gamma, strict=True):
-        beta[j] = beta[j] + beta[r] * share
-    del beta[r]
