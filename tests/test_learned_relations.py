@@ -10,9 +10,8 @@ import pytest
 import coterie as ct
 from coterie import spec
 from coterie.relations import learned as parts
-from reference import omtl
+from reference import omtl, perceptron
 from slow import slow, slow_where
-from states import reloaded
 
 K, D = 4, 6
 AVERAGED = {"rule": ct.rules.PassiveAggressive(C=0.05), "average": True}
@@ -160,18 +159,11 @@ def test_a_relation_that_is_known_after_priming(relation, A, epoch):
     assert_same(model, trace, run, y)
 
 
-def passive_aggressive(C):
-    def tau(signed_margin, length):
-        return min(C, max(0.0, 1 - signed_margin) / length)
-
-    return tau
-
-
 @pytest.mark.parametrize("name", ["logdet", slow("von Neumann, trace"), slow("covariance, inverse")])
 def test_passive_aggressive_steps_read_the_diagonal_and_the_average_is_of_the_weights_before_each_round(name):
     relation, update = LAWS[name]
     X, y, task = stream(5)
-    run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=20, step_norm=True, tau=passive_aggressive(0.05))
+    run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=20, step_norm=True, tau=partial(perceptron.step, "PA-I", 0.05))
     relation = ct.relations.Primed(changed(relation, step_norm=True), 20)
     model, trace = ran(relation, X, y, task, **AVERAGED)
     order = np.argsort(model.tasks_)
@@ -255,14 +247,6 @@ def test_a_task_nobody_has_seen_has_no_weights():
     model, _ = ran(ct.LogDet(1e-3), X, y, task)
     np.testing.assert_array_equal(model.decision_function(X[:3], ["new", "newer", "new"]), 0.0)
     assert len(model.tasks_) == K
-
-
-def test_the_means_of_a_saved_model_share_its_relation(tmp_path):
-    X, y, task = stream(21)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 30), **AVERAGED)
-    loaded = reloaded(model.partial_fit(X, y, task=task), tmp_path / "model.coterie")
-    assert loaded.relation == model.relation
-    assert loaded.state_.model.model.relation.inverse is loaded.state_.model.twin.relation.inverse
 
 
 def test_several_passes_are_one_long_stream():
