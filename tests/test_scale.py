@@ -82,12 +82,8 @@ def write(path, data=None):
     return path
 
 
-def options_of(path):
-    """The columns of a file of records."""
-    named = {".vw": ("--task", "u"), ".svm": ()}
-    return named.get(path.suffix, ("--task", "user", "--label", "click", "--ignore", "amount", "--ignore", "kind"))
-
-
+NAMED = {".vw": ("--task", "u"), ".svm": ()}
+COLUMNS = ("--task", "user", "--label", "click", "--ignore", "amount", "--ignore", "kind")
 LEARNERS = {
     "adaptive": (ADAPTIVE,),
     "pa1": ("MultitaskPerceptron(rule=PassiveAggressive(), average=True)",),
@@ -102,7 +98,7 @@ SEVERAL += [slow("numbers", "parquet"), slow("classes", "csv"), slow("pa1", "vw"
 def command(path, learner):
     """The options of a file of records and of a learner."""
     spec, *more = LEARNERS[learner]
-    columns = ("--task", "user") if "--label" in more else options_of(path)
+    columns = ("--task", "user") if "--label" in more else NAMED.get(path.suffix, COLUMNS)
     return [str(path), *columns, "--alone", "--bits", "8", "--learner", spec, *more]
 
 
@@ -388,17 +384,11 @@ def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, t
     assert "does not match its checksum in the manifest" in refused("predict", tmp_path / "m", path)
 
 
-def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path):
+def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path, monkeypatch):
     path, folder = write(tmp_path / "records.csv"), tmp_path / "m"
-
-    def stopped(*arguments):
-        signal.raise_signal(signal.SIGTERM)
-
     command_line = (*command(path, "adaptive"), "--workers", "2", "--output", folder, "--common-start", "100")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "learn_on_ray", stopped)
-        assert "the same command continues" in run("learn", *command_line, code=143).stderr
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "learn_on_ray", learn_here)
-        run("learn", *command_line)
+    monkeypatch.setattr(driver, "learn_on_ray", lambda *arguments: signal.raise_signal(signal.SIGTERM))
+    assert "the same command continues" in run("learn", *command_line, code=143).stderr
+    monkeypatch.setattr(driver, "learn_on_ray", learn_here)
+    run("learn", *command_line)
     assert len(shards_of(folder)) == 2
