@@ -118,17 +118,13 @@ with warnings.catch_warnings():
     checks = some_slowly(parametrize_with_checks(MODELS, expected_failed_checks=expected_to_fail))
 
 
-def pass_check(estimator, check, request, monkeypatch):
+@checks
+@pytest.mark.filterwarnings("ignore:records without a task", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_checks_of_scikit_learn(estimator, check, request, monkeypatch):
     if expected := request.node.get_closest_marker("xfail"):
         pytest.xfail(expected.kwargs["reason"])  # at once: what fails would be compiled for it, with weights
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
     check(estimator)
-
-
-@checks
-@pytest.mark.filterwarnings("ignore:records without a task", "ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_checks_of_scikit_learn(estimator, check, request, monkeypatch):
-    pass_check(estimator, check, request, monkeypatch)
 
 
 # -- copies, and records in pieces -------------------------------------------------------------------------------------
