@@ -97,7 +97,10 @@ class _Writer:
             file.writelines(lines.record(row) + b"\n" for row in range(len(lines)))
             return
         columns = block.X.columns
-        batch = pa.RecordBatch.from_arrays([plain(column) for column in columns.columns], names=columns.schema.names)
+        arrays = [plain(column) for column in columns.columns]
+        # with the metadata of fields, which say what null means
+        fields = [field.with_type(array.type) for field, array in zip(columns.schema, arrays, strict=True)]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
         if self._pending and self._pending[0].schema != batch.schema:
             self._write()
         self._pending.append(batch)

@@ -66,10 +66,6 @@ def _longest_shared(column: pa.Array) -> int:
     return pc.max(pc.binary_length(shared)).as_py() or 0
 
 
-def _pick(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([batch.column(batch.schema.get_field_index(name)) for name in names], names=names)
-
-
 class ParquetTable:
     """One Parquet file; standard input and compressed files are first copied to a temporary file."""
 
@@ -97,7 +93,7 @@ class ParquetTable:
         row, most = 0, max(1, min(_rows_at_once(self._block_rows, len(names)), longest))
         for rows, alike in groupby(groups, lambda group: self._rows_of_group(group, names, most)):
             for batch in self._file.iter_batches(rows, list(alike), columns=names, use_threads=False):
-                yield from _cut(_pick(batch, names), row, rows, unchanged)
+                yield from _cut(batch.select(names), row, rows, unchanged)
                 row += batch.num_rows
                 self._source.advance(row / max(metadata.num_rows, 1))
 
@@ -169,5 +165,5 @@ class ArrowTable:
         names = list(dict.fromkeys((*wanted, *unchanged)))
         row, rows = 0, _rows_at_once(self._block_rows, len(names))
         for batch in self._batches:
-            yield from _cut(_pick(batch, names), row, rows, unchanged)
+            yield from _cut(batch.select(names), row, rows, unchanged)
             row += batch.num_rows
