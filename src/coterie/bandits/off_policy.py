@@ -186,10 +186,10 @@ def off_policy(
     >>> offer = rng.integers(2, size=500)
     >>> click = rng.random(500) < np.where(offer == 1, 0.4, 0.2)
     >>> log = BanditLog(None, offer, click, probabilities=[[0.5, 0.5]] * 500, actions=[0, 1])
-    >>> found = off_policy(log, lambda x, actions, task: [0.0, 1.0])
-    >>> print(found)
+    >>> estimate = off_policy(log, lambda x, actions, task: [0.0, 1.0])
+    >>> print(estimate)
     0.3..., between 0.3... and 0.4... (95 %, dr*): 500 rows that say as much as 275 of its own
-    >>> off_policy(log, [[1.0, 0.0]] * 500).high < found.low
+    >>> off_policy(log, [[1.0, 0.0]] * 500).high < estimate.low
     True
     """
     pi = _probabilities(log, policy)
@@ -247,8 +247,8 @@ def policy_value(
     --------
     >>> reward, shown = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0, 1, 0, 1])
     >>> half, first = np.full((4, 2), 0.5), np.tile([1.0, 0.0], (4, 1))
-    >>> found = policy_value(reward, shown, half, first, np.zeros((4, 2)))
-    >>> found.value, found.effective_n
+    >>> estimate = policy_value(reward, shown, half, first, np.zeros((4, 2)))
+    >>> estimate.value, estimate.effective_n
     (1.0, 2.0)
     """
     _check_options(reward, level, reward_range)

@@ -641,11 +641,9 @@ class OnlineEstimator(Parameters):
         """Return the baselines: one model per task, one for all tasks, and one for all with an intercept per task."""
         baselines = {"independent": self._with_relation(Independent()), "pooled": self._with_relation(Pooled())}
         intercepts = self._with_intercepts()
-        return (
-            baselines
-            if intercepts is None
-            else baselines | {"intercepts": intercepts, "mixed model": self._mixed_model()}
-        )
+        if intercepts is None:
+            return baselines
+        return baselines | {"intercepts": intercepts, "mixed model": self._mixed_model()}
 
     def _with_intercepts(self) -> Estimator:
         """Return an unfitted model for all tasks with an intercept per task, by adaptive gradients, as a baseline.

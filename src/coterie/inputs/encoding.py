@@ -217,7 +217,7 @@ class Encoder:
 
     @property
     def absences(self) -> bool:
-        """True if a null number means an absent name."""
+        """True if names may be absent from records."""
         return self.preparation.absences
 
     @property
