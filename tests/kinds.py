@@ -329,7 +329,6 @@ MODELS = {
         lambda: AdaptiveSharingClassifier([PNorm(p=3.0), SecondOrder(solver="dual"), Kernel("linear", budget=_RANDOM)]),
     ),
     "sharing-late-labels": ("labels that wait", lambda: AdaptiveSharingClassifier("cheap")),
-    "sharing-late-member": ("arrays", lambda: ct.AdaptiveSharingClassifier(delay=2000)),
     "sharing-of-dictionaries": ("pairs with gaps", lambda: ct.AdaptiveSharingClassifier()),
     # kernels and budgets
     "kernel-sparse": ("sparse", lambda: Kernel(Gaussian(2.0), _MEAN, ct.budgets.Unbounded())),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.expressions import LearnerExpression
 from slow import but_slowly
 from states import weights
 from terminal import NUMBERS, WHO, refused, rows, run, run_json, write_csv, write_jsonl
@@ -161,14 +160,6 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
         (WHO, "click", "--categorical and --label both name the column 'click'"),
     ):
         assert message in refused("learn", clicks, *who, "--categorical", column)
-
-
-def test_a_learner_is_told_how_late_labels_come():
-    assert LearnerExpression(None).make(delay=4000).members_[4] == "slow pool"
-    assert LearnerExpression(None, many_classes=True).make(delay=4000).model.delay == 4000
-    assert LearnerExpression("AdaptiveSharingClassifier([MultitaskAROW()])").make(delay=4000).delay == 0
-    asking = LearnerExpression("SelectiveSampling(AdaptiveSharingClassifier(), Margin(c=0.3))")
-    assert asking.make(delay=4000).model.delay == 4000
 
 
 def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):

@@ -42,7 +42,6 @@ VALUES = [
     (Regressor(targets="log"), "targets must be 'standardise' or"),
     (Sharing("all"), "one of default, cheap, ensemble or"),
     (Sharing([]), "one or more models"),
-    (Sharing(delay=-1), "delay must be a whole number, at least 0, got -1"),
     (ct.MultitaskPerceptron(SPECTRAL, average=True, max_tasks=3), "averaged weights cannot have max_tasks"),
     (ct.MultitaskPerceptron(SPECTRAL, storage="sparse"), "is not supported for a learned relation"),
     (raw.MultitaskLogistic(step="Coin"), "step must be a finite number above 0, or 'coin', got 'Coin'"),

@@ -60,22 +60,6 @@ def test_named_sets_are_the_literal_algorithm(members, delay):
     np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-np.array(result))), rtol=1e-8)
 
 
-def test_a_slow_member_joins_where_labels_come_very_late():
-    X, y, task = stream(0)
-    soon, late = raw.AdaptiveSharingClassifier(delay=999), raw.AdaptiveSharingClassifier(delay=1000)
-    assert soon.members_ == raw.AdaptiveSharingClassifier().members_
-    assert late.members_ == [*soon.members_[:4], "slow pool", *soon.members_[4:]]
-    slow, default = adalog.AdaLog(adalog.share(1.0), step=0.05), literal("default").learners
-    learners = [*default[:4], slow, *default[4:]]
-    definition = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]])
-    result = run(definition, as_records(X), task.tolist(), y)
-    trace = ct.progressive_validation(late, X, y, task=task)
-    np.testing.assert_allclose(trace.margin, result, rtol=1e-8, atol=1e-11)
-    trace = ct.progressive_validation(soon, X, y, task=task)
-    plain = ct.progressive_validation(raw.AdaptiveSharingClassifier(), X, y, task=task)
-    np.testing.assert_array_equal(trace.margin, plain.margin)
-
-
 @pytest.mark.parametrize("local", [0.0, 1.0])
 def test_any_members_by_their_margins(local):
     X, y, task = stream(1)

@@ -305,24 +305,9 @@ class LearnerExpression:
             model = model.model
         return getattr(model, name, None)
 
-    def make(self, task_type: TaskType | None = None, delay: int = 0) -> Estimator:
-        """Return a new, unfitted model.
-
-        Parameters
-        ----------
-        task_type : callable, optional
-            The type of tasks, see `Expression.value`.
-        delay : int
-            The delay of labels in records, for models with a parameter ``delay``.
-        """
-        model = self._expression.value(task_type)
-        parameters: Json = getattr(model, "get_params", dict)()
-        for name, value in parameters.items() if delay else ():
-            prefix, _, last = name.rpartition("__")
-            members = parameters.get(f"{prefix}__members" if prefix else "members")
-            if last == "delay" and not value and not isinstance(members, list | tuple):
-                model.set_params(**{name: delay})
-        return model
+    def make(self, task_type: TaskType | None = None) -> Estimator:
+        """Return a new, unfitted model; ``task_type`` as in `Expression.value`."""
+        return self._expression.value(task_type)
 
 
 def part_of(role: str, text: str, such: str) -> Any:

@@ -27,9 +27,6 @@ Members = dict[str, Any]
 #: Sets of members by name.
 NamedSet = Literal["default", "cheap", "ensemble"]
 
-#: From this many records on, labels are so late that steps which suit labels in time are too large: a member with
-#: smaller ones joins.
-LATE, SLOW_STEP = 1000, 0.05
 #: The prior variances of the mixed-effects model before the first record, and how fast it learns them.
 LEARNED = Prior(5.0, 0.2, rate=0.7)
 #: What a coin better has to bet in the beginning for its rows together, so that each of two has as much as one alone.
@@ -87,9 +84,6 @@ class AdaptiveSharingClassifier(LinearEstimator):
         The storage of the members of the named sets, see :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks, class_weight
         See :class:`MultitaskPerceptron`.
-    delay : int >= 0, default=0
-        The delay of labels in records, if known. From 1000 on the named sets have an additional slow member: a pooled
-        logistic with a step of 0.05.
 
     Attributes
     ----------
@@ -132,14 +126,11 @@ class AdaptiveSharingClassifier(LinearEstimator):
     _: KW_ONLY
     scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default="auto")
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
-    delay: int = spec.field(default=0, kind="whole", at_least=0)
 
     @property
     def members_(self) -> list[str]:
         """The members' names."""
-        if self.members == "cheap":
-            return [*CHEAP, *self._slow_member]
-        return list(self._named_members())
+        return list(CHEAP if self.members == "cheap" else self._named_members())
 
     @property
     def sharing_(self) -> NDArray[np.float64]:
@@ -183,12 +174,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     def _make_learner(self) -> BaseLearner:
         learners = [_learner_of(member) for member in self._named_members().values()]
-        experts = None
-        if self.members == "cheap":
-            # the slow member is an expert by itself, and no part of the sums of the other two
-            slow = len(self._slow_member)
-            experts = [*(shares + (0.0,) * slow for shares in CHEAP.values()), *[(0.0, 0.0, 1.0)] * slow]
-        return make_ensemble(learners, experts, self.local)
+        return make_ensemble(learners, list(CHEAP.values()) if self.members == "cheap" else None, self.local)
 
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):
@@ -196,7 +182,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
             if name not in (names := get_args(NamedSet)):
                 message = f"members must be one of {', '.join(names)} or a sequence of models, got {name!r}"
                 raise ValueError(message + nearest(name, names))
-            return self._with_slow_member(_members_of(name, AdaptiveGradient(self.step, storage=self.storage)))
+            return _members_of(name, AdaptiveGradient(self.step, storage=self.storage))
         if not isinstance(self.members, Sequence) or not self.members:
             raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
         for n, member in enumerate(self.members):
@@ -210,18 +196,6 @@ class AdaptiveSharingClassifier(LinearEstimator):
                     f"class_weight of a member has no effect; set it on the ensemble instead of {member!r}"
                 )
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
-
-    def _with_slow_member(self, members: Mapping[str, Any]) -> Members:
-        """Insert the slow member before the mixed-effects model, which comes last."""
-        mixed = {name: member for name, member in members.items() if isinstance(member, Prior)}
-        return {name: members[name] for name in members if name not in mixed} | self._slow_member | mixed
-
-    @property
-    def _slow_member(self) -> Members:
-        """Return the additional member for delayed labels."""
-        if self.delay < LATE:
-            return {}
-        return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, storage=self.storage), Pooled(), Logistic())}
 
 
 def _learner_of(member: Estimator) -> BaseLearner:

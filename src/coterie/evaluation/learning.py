@@ -56,7 +56,7 @@ class LearnerFactory(Protocol):
     def parameter(self, name: str) -> Any:
         """Return a parameter of the model; None if it has no such parameter."""
 
-    def make(self, task_type: TaskType, delay: int) -> Estimator:
+    def make(self, task_type: TaskType) -> Estimator:
         """Make the model."""
 
 
@@ -150,7 +150,7 @@ def learn(
             "{} is not supported with {}: a task may be forgotten before its label arrives", "max_tasks", "delay"
         )
     with closing(_CheckedStream(reader, any(learner.is_regression for learner in learners.values()), stop)) as stream:
-        models = {name: learner.make(stream.task_type, delay) for name, learner in learners.items()}
+        models = {name: learner.make(stream.task_type) for name, learner in learners.items()}
         stream.set_checkpoints(checkpoints, next(iter(models.values())), delay)
         return _run_pass(stream, models, delay, alone, on_round)
 
