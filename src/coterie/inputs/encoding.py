@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -66,7 +66,6 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     constant: bool
     scale: str
     source: str
-    indicators: Literal[True] = True
     missing: list[str] = []
     names: bool = True
     log: list[str] = []
@@ -270,7 +269,7 @@ class Encoder:
             places = {self.columns[~j][0]: k for k, j in enumerate(self.preparation.missing) if j < 0}
             arrays["columns"] = self.preparation.absence_counts
             absences = {"absences": True, "presences": places, "records": self.preparation.records}
-        return {**spec, "indicators": True, "missing": self.missing, **logs, **absences}, arrays
+        return {**spec, "missing": self.missing, **logs, **absences}, arrays
 
     @classmethod
     def from_state(cls, spec: Fields, arrays: Mapping[str, Array]) -> Encoder:
@@ -282,7 +281,6 @@ class Encoder:
             If the data do not fit an encoder, or the moments or names do not fit its columns.
         """
         arguments = msgspec.structs.asdict(msgspec.convert(spec, _State))
-        del arguments["indicators"]
         missing, presences, records = (arguments.pop(name) for name in ("missing", "presences", "records"))
         encoder = cls(**arguments)
         kinds = dict(encoder.columns)
