@@ -8,8 +8,8 @@ The positive class is the second of the trace's two classes. For one set of roun
 * AUC = P(margin of a positive round > margin of a negative round) + P(both equal) / 2;
 * log loss = mean of -log(probability given to the label), probabilities clipped to [eps, 1 - eps] as scikit-learn does.
 
-A measure is nan where it has no meaning: no rounds, AUC with one class only, F1 where neither labels nor
-predictions are ever positive, log loss without probabilities.
+A measure is nan where it has no meaning: no rounds, AUC with one class only, F1 while the model knows one label only,
+which may be either class, and where neither labels nor predictions are ever positive, log loss without probabilities.
 """
 
 from __future__ import annotations
