@@ -21,7 +21,7 @@ from coterie.serve.events import Event, JournalRecord, Rewarded
 from coterie.serve.service import Service
 from coterie.serve.service_errors import ConflictError, UnknownError
 from states import digest
-from terminal import refused
+from terminal import refused, run
 from test_serve import UPDATED, TestClient, killed_amid, post, rebuilt, serving, shown, start
 from test_serve_operators import _LABELS, _RECORDS
 
@@ -198,7 +198,8 @@ def test_choose_reward_and_the_rest(client):
     body["actions"] = [{"kind": "shoes", "price": 3.5}, {"kind": "hats", "price": 1}]
     result = post(client, "/choose", body).json()
     (choice,) = result["choices"]
-    assert choice == {"id": "e", "task": "ann", "action": choice["action"], "probability": 0.5}
+    half = {"probability": 0.5, "probabilities": [0.5, 0.5]}
+    assert choice == {"id": "e", "task": "ann", "action": choice["action"]} | half
     assert choice["action"] in body["actions"]
     assert result["offset"] > 0
     assert client.get("/metrics").text.count("coterie_waiting_labels 1.0") == 1
@@ -231,6 +232,25 @@ def test_choose_reward_and_the_rest(client):
     for path in ("/predict", "/observe"):
         answer = post(client, path, {"task": "ann", "x": {}, "y": 1} if path == "/observe" else {"x": {}})
         assert (answer.status_code, answer.json()["error"][:20]) == (404, "the service chooses:")
+
+
+def test_what_a_client_logs_is_enough_for_reliable_intervals(client, tmp_path):
+    log = tmp_path / "log.jsonl"
+    with log.open("w") as file:
+        for k in range(60):
+            task, hour = f"u{k % 3}", k % 24
+            body = {"id": f"{k}", "task": task, "x": {"hour": hour}, "actions": ACTIONS}
+            (choice,) = post(client, "/choose", body).json()["choices"]
+            probabilities = dict(zip(ACTIONS, choice["probabilities"], strict=True))
+            assert probabilities[choice["action"]] == choice["probability"]
+            reward = reward_of(task, choice["action"])
+            post(client, "/reward", {"id": f"{k}", "reward": reward})
+            assert post(client, "/choose", body).json()["choices"] == [choice]
+            row = {"user": task, "hour": hour, "shown": choice["action"], "p": probabilities, "click": reward}
+            file.write(json.dumps(row) + "\n")
+    assert min(row["p"].values()) < max(row["p"].values())
+    options = ("--task", "user", "--action", "shown", "--reward", "click", "--probabilities", "p")
+    assert "may be too narrow" not in run("bandit", log, *options).output
 
 
 def test_before_the_first_reward_nothing_has_a_value(client):

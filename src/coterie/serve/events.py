@@ -116,12 +116,13 @@ class Observed(msgspec.Struct):
 
 
 class Chosen(msgspec.Struct):
-    """The action chosen for an id, and its probability."""
+    """The action chosen for an id, its probability, and the probabilities of all actions in their order."""
 
     id: str
     task: Scalar | None
     action: Any
     probability: float
+    probabilities: list[float]
 
 
 class Choices(msgspec.Struct):
