@@ -1,5 +1,6 @@
 """Who may ask a service, how long it waits for a request, and how it ends."""
 
+import errno
 import json
 import os
 import resource
@@ -165,6 +166,26 @@ def test_many_signals_are_as_one(tmp_path):
             time.sleep(0.01)
     with Service(tmp_path, make) as service:
         assert service.replayed == 0
+
+
+@pytest.mark.parametrize("reason", ["EACCES", "EPERM", "EROFS"])
+def test_a_folder_that_may_not_be_used_is_refused_as_a_restart_would_be(reason, tmp_path, monkeypatch):
+    code, folder = getattr(errno, reason), tmp_path / "a"
+
+    def refuse(path):
+        raise OSError(code, os.strerror(code), str(path))
+
+    monkeypatch.setattr("coterie.persistence.hold_folder", refuse)
+    assert refused("serve", "--data", folder, code=2) == f"{folder}: {os.strerror(code)}"
+    assert not folder.exists()
+
+
+def test_a_file_in_place_of_the_folder_is_refused_as_a_restart_would_be(tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    assert refused("serve", "--data", path, code=2) == f"{path / 'lock'}: Not a directory"
+    long = tmp_path / ("a" * 300)
+    assert refused("serve", "--data", long, code=2) == f"{long}: File name too long"
 
 
 def test_errors_name_what_failed(tmp_path, monkeypatch):

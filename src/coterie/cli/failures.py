@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from coterie.io.readers import Reader
 
 OTHER, BAD_INPUT, CLOSED_PIPE = 1, 2, 141
+#: Errors of paths, which the same command meets again, unlike a full disk.
+PATH_ERRORS = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 DEBUG = "COTERIE_DEBUG"
 
 # not every version of typer exports this class
@@ -67,7 +69,8 @@ def report_error(error: BaseException) -> int:
     for line in getattr(error, "shown", ()):  # an expression, and a caret under the position of the error
         print_line(f"  {visible(line)}")
     print_message(f"error: {describe_error(error)}")
-    return BAD_INPUT if isinstance(error, (ClickException, ValueError, FileNotFoundError)) else OTHER
+    is_path_error = isinstance(error, FileNotFoundError) or getattr(error, "errno", None) in PATH_ERRORS
+    return BAD_INPUT if is_path_error or isinstance(error, (ClickException, ValueError)) else OTHER
 
 
 def describe_error(error: BaseException) -> str:
