@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -129,6 +129,10 @@ class SecondOrderLearner(BoundLearner):
             lambda rows, codes: self.moments(state, rows, codes, with_variances=False)[0],
             lambda rows, tasks: self.moments_unseen(state, rows, tasks, with_variances=False)[0],
         )
+
+    def decide_one(self, state: State, rows: AnyRows, i: int) -> Any:
+        """Return the mean of one record's margin, without any covariance."""
+        return self.decide(state, Batch(rows, np.array([i])))[0]
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
