@@ -50,7 +50,7 @@ def total(explanation):
 
 #: All of their margins is a weighted sum of features, and a constant.
 LINEAR = {
-    "averaged": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
+    "averaged": lambda: ct.MultitaskPerceptron(average=True),
     "default": raw.AdaptiveSharingClassifier,
     "AROW": raw.MultitaskAROW,
     "p-norm": ct.geometries.PNormMultitaskPerceptron,

@@ -24,7 +24,7 @@ from states import dense
 TASKS = ["ann", "bob", "cyd"]
 MODELS = {
     "half": lambda **kw: ct.MultitaskPerceptron(**kw),
-    "averaged": lambda **kw: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True, **kw),
+    "averaged": lambda **kw: ct.MultitaskPerceptron(average=True, **kw),
     "sparse": lambda **kw: ct.MultitaskPerceptron(storage="sparse", **kw),
     "averaged, sparse": lambda **kw: ct.MultitaskPerceptron(average=True, storage="sparse", **kw),
     "graph": lambda **kw: ct.MultitaskPerceptron(ct.TaskGraph([("ann", "bob"), ("bob", "cyd")]), **kw),

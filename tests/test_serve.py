@@ -282,7 +282,7 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
 TOLD = {
     "default": ct.AdaptiveSharingClassifier,
     "numbers": ct.AdaptiveSharingRegressor,
-    "averaged": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
+    "averaged": lambda: ct.MultitaskPerceptron(average=True),
     "this many tasks": lambda: ct.MultitaskLogistic(max_tasks=6),
     "weighed labels": lambda: ct.MultitaskLogistic(class_weight="balanced"),
     "many classes": ct.OneVsRest,

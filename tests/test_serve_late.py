@@ -56,7 +56,7 @@ LEARNERS = {
     "arow": (ct.MultitaskAROW, False, 2),
     "numbers": (ct.MultitaskRegressor, True, 2),
     "asking": (lambda: ct.SelectiveSampling(ct.AdaptiveSharingClassifier()), False, 2),
-    "asking a perceptron": (lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(), budget=30), False, 2),
+    "asking by a budget": (lambda: ct.SelectiveSampling(ct.MultitaskLogistic(), budget=30, window=200), False, 2),
 }
 
 

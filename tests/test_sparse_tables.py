@@ -16,7 +16,8 @@ from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from coterie.numeric.weights.table import axpy, reserve, second
 from slow import slow
 
-kinds = pytest.mark.parametrize("kind", [Sparse, SparsePairs])
+#: They differ in nothing but how many numbers a weight has.
+kinds = pytest.mark.parametrize("kind", [slow(Sparse), SparsePairs])
 
 
 @njit
@@ -120,7 +121,7 @@ def test_blocks_cover_the_arena(kind, orders, seed):
 
 @pytest.mark.parametrize("order", ["in turn", "in any order"])
 def test_rows_that_grow_together_reuse_what_they_leave(order):
-    rng, table = np.random.default_rng(0), Sparse.empty(300)
+    rng, table = np.random.default_rng(0), SparsePairs.empty(300)
     lengths = np.full(300 * 60, 7)
     rows = records(rng, 10**6, lengths)
     for t in range(len(lengths)):
@@ -131,7 +132,7 @@ def test_rows_that_grow_together_reuse_what_they_leave(order):
 
 
 def test_an_arena_that_is_copied_has_no_gaps():
-    rng, table = np.random.default_rng(1), Sparse.empty(100)
+    rng, table = np.random.default_rng(1), SparsePairs.empty(100)
     rows = records(rng, 10**4, rng.integers(0, 60, 1000))
     for t in range(1000):
         table = moved(table, int(rng.integers(100) * rng.random()), rows, t)
@@ -181,7 +182,7 @@ def moved_often(kind, seed, times, n):
     return table, rows
 
 
-@pytest.mark.parametrize("kind", [slow(Sparse), SparsePairs])
+@kinds
 def test_a_table_from_a_file_goes_on_equal(kind):
     """It has no gaps; those that an altered file has are on no list of free blocks."""
     table, rows = moved_often(kind, 6, 300, 2000)

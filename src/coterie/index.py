@@ -208,7 +208,7 @@ def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> t
     ):
         is_whole = np.can_cast(labels.dtype, np.int64)
         # numbers are told apart by their bits, with -0.0 as 0.0
-        wide = np.ascontiguousarray(labels, np.int64) if is_whole else labels.astype(f"{labels.dtype.kind}8") + 0
+        wide = labels.astype(np.int64) if is_whole else labels.astype(f"{labels.dtype.kind}8") + 0
         table = NumberTable(len(labels))
         places = table.add(wide.view(np.int64))
         numbers = table.labels.view(wide.dtype)

@@ -582,7 +582,8 @@ class Targets(Labels):
         n = len(values)
         inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
         counted = np.ones(last) if weights is None else weights[:last]
-        self._set_moments(standardise(values[:last], counted, self.inside, inside[:last], shift, factor))
+        first = values[:last].copy()  # arrays that are read-only or have gaps would be compiled anew
+        self._set_moments(standardise(first, counted, self.inside, inside[:last], shift, factor))
         if not self._standardised:
             return Inside(values, 0.0, 1.0)
         if not last:
