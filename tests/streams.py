@@ -155,14 +155,15 @@ COVER = [
     ("mean b<0", "dense", "csr", "perceptron", False),
     ("mean share", "auto", "dense", "PA", True),
     ("clusters b", "sparse", "dense", "PA-I", False),
+    ("clusters b", "dense", "dense", "PA-I", True),
     ("clusters share", "dense", "dense", "PA-II", True),
     ("tree b", "sparse", "csr", "PA", True),
     ("tree share", "sparse", "dense", "PA", False),
     ("separator b", "auto", "dictionaries", "perceptron", False),
-    ("graph factor", "dense", "csr", "PA-I", False),
+    ("graph factor", "dense", "dense", "perceptron", False),
     ("graph factor", "sparse", "csr", "perceptron", True),
     ("interaction", "dense", "dictionaries", "PA", True),
-    ("interaction", "sparse", "dense", "perceptron", False),
+    ("interaction", "sparse", "csr", "PA-I", False),
     ("inverse", "auto", "csr", "PA-II", True),
 ]
 #: The same for the plain run, without those that compile what has its parts in others: averages in sparse tables have the
