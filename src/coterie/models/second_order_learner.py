@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -130,9 +130,10 @@ class SecondOrderLearner(BoundLearner):
             lambda rows, tasks: self.moments_unseen(state, rows, tasks, with_variances=False)[0],
         )
 
-    def decide_one(self, state: State, rows: AnyRows, i: int) -> Any:
+    def decide_one(self, state: State, rows: AnyRows, i: int) -> float:
         """Return the mean of one record's margin, without any covariance."""
-        return self.decide(state, Batch(rows, np.array([i])))[0]
+        mean: float = self.decide(state, Batch(rows, np.array([i])))[0]
+        return mean
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
