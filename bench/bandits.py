@@ -490,7 +490,7 @@ def second_order(rounds: Rounds, relation: Any, alpha: float) -> float:
         rounds,
         partial(
             ct.Bandit,
-            ct.geometries.SecondOrderMultitaskRegressor(relation),
+            ct.SecondOrderMultitaskRegressor(relation),
             "ucb",
             width=alpha,
             floor=0.0,

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_least, cpu, main, within
-from coterie.numeric.core.randomness import uniform
+from coterie._compiled.core.randomness import uniform
 
 SIGMA = 1.0
 SIZES = (100, 1000, 5000)
@@ -33,9 +33,7 @@ def rows(quick: bool) -> Iterator[Row]:
 
 def filled(budget: Any, block: Any, n: int, kernel: Any = None, relation: Any = None) -> Any:
     """A model whose budget is full: it has learned n records, and what it calls is compiled."""
-    model = ct.geometries.MultitaskKernelPerceptron(
-        kernel or ct.kernels.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget
-    )
+    model = ct.MultitaskKernelPerceptron(kernel or ct.kernels.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget)
     model.__stream_model__().learn(block.piece(0, n))
     return model
 
@@ -65,7 +63,7 @@ def small_dense() -> Iterator[Row]:
 
 def cells(block: Any, features: int, size: int, start: int, n: int) -> Iterator[Row]:
     part, few = block.piece(start, start + n), min(max(200, 400_000 // size), n)
-    for budget, naive in ((ct.budgets.RandomRemoval(size), Naive), (ct.budgets.Forgetron(size), NaiveForgetron)):
+    for budget, naive in ((ct.updates.RandomRemoval(size), Naive), (ct.updates.Forgetron(size), NaiveForgetron)):
         one_by_one(budget, naive, block, start, few)
         held = filled(budget, block, start)
         ours = timed(lambda: filled(budget, block, start), lambda model: model.__stream_model__().learn(part))  # noqa: B023
@@ -177,7 +175,7 @@ def noise(n: int, features: int = 128, tasks: int = 10) -> Any:
 def projection() -> Iterator[Row]:
     block, size = noise(12_000), 1000
     part = block.piece(4000, 8000)
-    for budget in (ct.budgets.Projection(size), ct.budgets.SharedProjection(size)):
+    for budget in (ct.updates.Projection(size), ct.updates.SharedProjection(size)):
         mistakes = int(filled(budget, block, 4000).__stream_model__().learn(part).updated.sum())
         ours = timed(lambda: filled(budget, block, 4000), lambda model: model.__stream_model__().learn(part))  # noqa: B023
         peer = timed(lambda: filled(budget, block, 4000), lambda model: literal(model, 3))  # noqa: B023
@@ -200,7 +198,7 @@ def literal(model: Any, times: int) -> None:
 
 def sparse() -> Iterator[Row]:
     block, size = streams.text(100, 24_000), 5000
-    budget, kernel = ct.budgets.RandomRemoval(size), ct.kernels.Polynomial(2)
+    budget, kernel = ct.updates.RandomRemoval(size), ct.kernels.Polynomial(2)
     part = block.piece(16_000, 20_000)
     ours = timed(lambda: filled(budget, block, 16_000, kernel), lambda model: model.__stream_model__().learn(part))
     few, X = 30, block.X
@@ -227,7 +225,7 @@ def over_b() -> Iterator[Row]:
     block = noise(20_000, 32)
     sizes = np.array([125, 250, 500, 1000])
     for name, claimed in (("RandomRemoval", 0), ("Forgetron", 1), ("Projection", 2), ("SharedProjection", 2)):
-        whole = np.array([per_mistake(getattr(ct.budgets, name)(int(size)), block, int(size)) for size in sizes])
+        whole = np.array([per_mistake(getattr(ct.updates, name)(int(size)), block, int(size)) for size in sizes])
         exponent = float(np.polyfit(np.log(sizes), np.log(whole), 1)[0])
         shown = ", ".join(f"{seconds * 1e6:.3g}" for seconds in whole)
         what = f"{name}, µs a mistake at B = {', '.join(map(str, sizes))}, and the exponent of B that fits (ratio)"
@@ -269,17 +267,17 @@ def scikit_learn() -> Iterator[Row]:
         ),
     }
     budgets = (
-        ct.budgets.Unbounded(),
-        ct.budgets.RandomRemoval(300),
-        ct.budgets.Forgetron(300),
-        ct.budgets.Projection(300),
-        ct.budgets.SharedProjection(300),
+        ct.updates.Unbounded(),
+        ct.updates.RandomRemoval(300),
+        ct.updates.Forgetron(300),
+        ct.updates.Projection(300),
+        ct.updates.SharedProjection(300),
     )
     for name, (machine, features) in machines.items():
         seconds = cpu(lambda: machine.fit(features[first], y[first]))  # noqa: B023
         yield _beside(name, seconds, machine.predict(features[rest]) != y[rest])
     for budget in budgets:
-        held = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), ct.HalfUpdate(), budget)
+        held = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), ct.HalfUpdate(), budget)
         held.fit(X[first], y[first], task[first])
         seconds = cpu(lambda: held.fit(X[first], y[first], task[first]))  # noqa: B023
         yield _beside(

@@ -14,13 +14,15 @@ import coterie as ct
 from bench import plain, streams
 from bench.harness import Row, at_least, main, side_by_side
 from bench.race import feed, race
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 
 SHAPES = {"dense28": streams.dense28, "dense128": streams.dense128}
 STEPS, NOISES = (0.5, 1.0, 1.5, 3.0), (10.0, 100.0)
 CANDIDATES: dict[str, Callable[[], Any]] = {
-    **{f"PA-I, C = {C:g}": lambda C=C: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(C)) for C in (1.0, 0.3)},
-    "PA-I, C = 1, averaged": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(1.0), average=True),
+    **{
+        f"PA-I, C = {C:g}": lambda C=C: ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive(C)) for C in (1.0, 0.3)
+    },
+    "PA-I, C = 1, averaged": lambda: ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive(1.0), average=True),
     **{f"logistic, step = {step:g}": lambda step=step: plain.MultitaskLogistic(step=step) for step in STEPS},
     "logistic, step = 1, share 0.6": lambda: plain.MultitaskLogistic(ct.MeanRegularized(share=0.6), step=1.0),
     **{f"AROW, r = {r:g}": lambda r=r: plain.MultitaskAROW(r=r) for r in NOISES},

@@ -32,7 +32,7 @@ HALF_LIVES = (math.inf, 8000.0, 4000.0, 2000.0, 1000.0, 500.0)
 MODELS = {
     "logistic": plain.MultitaskLogistic,
     "AROW(3)": lambda half_life: plain.MultitaskAROW(r=3, half_life=half_life),
-    "PA-I": lambda half_life: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), half_life=half_life),
+    "PA-I": lambda half_life: ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive(), half_life=half_life),
 }
 SEEDS = 5
 #: How many flights later a label comes.

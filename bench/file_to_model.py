@@ -24,16 +24,16 @@ import numpy as np
 
 from bench import streams, vowpal
 from bench.harness import Row, Timing, at_least, main
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 
 TASKS = 100
 LEARNER = "MultitaskPerceptron(rule=PassiveAggressive())"
 FROM_ARRAYS = """
 import coterie as ct, numpy as np
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 from scipy.sparse import csr_array
 data, indices, indptr, y, task = (np.load(f"{folder}/{{name}}.npy", mmap_mode="c") for name in {names})
-model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())
+model = ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive())
 X = csr_array((data, indices, indptr), shape=(len(y), {features}))
 model.__stream_model__().learn(Block(X, y, task, np.arange(len(y))))
 model.save("{model}")

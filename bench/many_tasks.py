@@ -16,16 +16,16 @@ import numpy as np
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_most, cpu, main
-from coterie.index import Index
-from coterie.inputs.block import Block
-from coterie.inputs.tabular import block_rows
+from coterie.data.block import Block
+from coterie.data.tabular import block_rows
 from coterie.models.contract import Batch, InputShape
+from coterie.tasks.index import Index
 
 FEW, MILLION = 10_000, 1_000_000
 
 
 def new_model() -> ct.MultitaskPerceptron:
-    return ct.MultitaskPerceptron(ct.HalfUpdate(), ct.rules.PassiveAggressive(C=1.0), storage="sparse")
+    return ct.MultitaskPerceptron(ct.HalfUpdate(), ct.updates.PassiveAggressive(C=1.0), storage="sparse")
 
 
 def rounds(block: Block, tasks: int) -> float:

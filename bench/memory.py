@@ -21,7 +21,7 @@ from river import linear_model
 import coterie as ct
 from bench import streams
 from bench.harness import Row, main
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 
 
 def dense(features: int, tasks: int) -> Row:
@@ -49,7 +49,7 @@ def bytes_a_task(model: Any, features: int, tasks: int) -> float:
 
 
 def sparse(tasks: int, examples: int) -> Row:
-    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="sparse")
+    model = ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive(), storage="sparse")
     model.__stream_model__().learn(streams.text(tasks, examples))
     stored = int(model.state_.model.tasks.count.sum())
     return _row(f"sparse, {tasks} tasks: bytes a weight that was ever moved", 64, model.memory_ / stored, 8)

@@ -16,10 +16,10 @@ from river import compose, linear_model, preprocessing
 
 import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
-from coterie.numeric.core.dictionaries import read_dictionary
-from coterie.numeric.primal.calls import RecordCalls, prepared
-from coterie.numeric.primal.preparation import UNPREPARED
-from coterie.numeric.primal.stream import learn_one, predict_one
+from coterie._compiled.core.dictionaries import read_dictionary
+from coterie._compiled.primal.calls import RecordCalls, prepared
+from coterie._compiled.primal.preparation import UNPREPARED
+from coterie._compiled.primal.stream import learn_one, predict_one
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100
 NUMBERS, STRINGS, VALUES = 15, 5, 20
@@ -87,10 +87,10 @@ def least(model: Any, stream: list) -> None:
 
 def rows(quick: bool) -> Iterator[Row]:
     stream = records()[: 300 if quick else RECORDS]
-    learned = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())
+    learned = ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive())
     ours(learned, stream)
     works = {
-        "ours": lambda: ours(ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive()), stream),
+        "ours": lambda: ours(ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive()), stream),
         "default": lambda: ours(ct.AdaptiveSharingClassifier(), stream),
         "one PAClassifier": lambda: one_of_theirs(linear_model.PAClassifier(), stream),
         "one LogisticRegression": lambda: one_of_theirs(linear_model.LogisticRegression(), stream),

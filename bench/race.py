@@ -14,7 +14,7 @@ import numpy as np
 
 from bench import vowpal
 from bench.harness import Row, Timing, at_least, cpu, side_by_side
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 
 Make = Callable[[], Any]
 PEERS = [setting for setting in vowpal.SETTINGS if setting[1] == "crossed"]

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.harness import Row, show
-from coterie.serve.journal import Journal
+from coterie.server.journal import Journal
 
 FEATURES, TASKS = 20, 100
 

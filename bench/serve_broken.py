@@ -28,10 +28,10 @@ from typing import Any
 import msgspec
 
 from coterie import persistence
-from coterie.serve import service as services
-from coterie.serve.events import JournalRecord, decode_frame
-from coterie.serve.journal import Journal
-from coterie.serve.service import Service, snapshots_in
+from coterie.server import service as services
+from coterie.server.events import JournalRecord, decode_frame
+from coterie.server.journal import Journal
+from coterie.server.service import Service, snapshots_in
 
 KINDS = {
     "default": (),
@@ -46,7 +46,7 @@ KINDS = {
 def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
     """A service as its user starts it, and its address."""
     code = (
-        "import coterie.serve.service as s; s.KEPT = 10**6; from coterie.cli import main; main()"  # the whole journal
+        "import coterie.server.service as s; s.KEPT = 10**6; from coterie.cli import main; main()"  # the whole journal
     )
     command = [sys.executable, "-c", code, "serve", "--data", str(folder), "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

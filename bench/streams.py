@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 
 TEXT_FEATURES = 2**18
 TEXT_ENTRIES = 123

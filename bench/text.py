@@ -17,8 +17,8 @@ import coterie as ct
 from bench import streams
 from bench.harness import Row, at_most, main, side_by_side
 from bench.race import race
-from coterie.inputs.block import Block
-from coterie.numeric.core.prefetching import prefetch
+from coterie._compiled.core.prefetching import prefetch
+from coterie.data.block import Block
 
 CANDIDATES = {
     "PA-I, C = 1": {"C": 1.0},
@@ -34,7 +34,7 @@ def candidates(storage: str) -> dict[str, Callable[[], Any]]:
     return {
         f"{name}{', averaged' * average}": (
             lambda step=step, average=average: ct.MultitaskPerceptron(
-                ct.HalfUpdate(), ct.rules.PassiveAggressive(**step), average, storage=storage
+                ct.HalfUpdate(), ct.updates.PassiveAggressive(**step), average, storage=storage
             )
         )
         for name, step in CANDIDATES.items()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 
 #: What a user would try: two losses, with tasks ignored or crossed with every feature, three rates (0.5 is its default).
 SETTINGS = [

@@ -19,9 +19,9 @@ import numpy as np
 import coterie as ct
 
 RELATIONS = {
-    "independent": [ct.relations.MixedEffect(omega=0.0)],
-    "one curve for all": [ct.relations.MixedEffect(omega=1.0)],
-    "mixed effect": [ct.relations.MixedEffect(omega=omega) for omega in (0.5, 0.7, 0.8, 0.9, 0.95)],
+    "independent": [ct.tasks.MixedEffect(omega=0.0)],
+    "one curve for all": [ct.tasks.MixedEffect(omega=1.0)],
+    "mixed effect": [ct.tasks.MixedEffect(omega=omega) for omega in (0.5, 0.7, 0.8, 0.9, 0.95)],
 }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import coterie as ct
 
 SIZES = (10, 20, 40, 80, 160)
-BUDGETS = (ct.budgets.RandomRemoval, ct.budgets.Forgetron, ct.budgets.Projection, ct.budgets.SharedProjection)
+BUDGETS = (ct.updates.RandomRemoval, ct.updates.Forgetron, ct.updates.Projection, ct.updates.SharedProjection)
 
 rng = np.random.default_rng(0)
 task = rng.integers(6, size=4000)
@@ -28,11 +28,11 @@ y = (X**2).sum(axis=1) > radius**2
 
 def run(budget):
     """Return the error over the stream and the final number of support vectors."""
-    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
     return ct.progressive_validation(model, X, y, task=task).error, model.n_support_
 
 
-unbounded, n_support = run(ct.budgets.Unbounded())
+unbounded, n_support = run(ct.updates.Unbounded())
 print(f"without a budget: {unbounded:.1%} error, {n_support} support vectors")
 
 # %%

@@ -15,9 +15,9 @@ import numpy as np
 from starlette.testclient import TestClient
 
 import coterie as ct
-from coterie.serve.app import make_app
-from coterie.serve.engine import Engine
-from coterie.serve.service import Service
+from coterie.server.app import make_app
+from coterie.server.engine import Engine
+from coterie.server.service import Service
 
 folder = Path(tempfile.mkdtemp())
 log, place = folder / "orders.jsonl", folder / "place"

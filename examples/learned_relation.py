@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import coterie as ct
-from coterie.explanation import correlations, nearest_tasks
+from coterie.evaluation.explanation import correlations, nearest_tasks
 
 rng = np.random.default_rng(0)
 first, second = rng.normal(size=(2, 30))
@@ -27,7 +27,7 @@ X = rng.normal(size=(6000, 30))
 X /= np.linalg.norm(X, axis=1, keepdims=True)
 y = (X * tastes[task]).sum(axis=1) > 0
 
-learned = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-2, step_norm=True), "auto"))
+learned = ct.MultitaskPerceptron(ct.tasks.Primed(ct.LogDet(eta=1e-2, step_norm=True), "auto"))
 comparison = ct.compare({"learned": learned}, X, y, task=names[task], tasks=names.tolist())
 for name, trace in comparison.traces.items():
     print(f"{name:12} {trace.error:.1%} error")

@@ -50,7 +50,9 @@ def main():
     stream = events(8000)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "clicks.coterie"
-        model = ct.MultitaskPerceptron(ct.MeanRegularized(share=0.75), ct.rules.PassiveAggressive(C=0.1), average=True)
+        model = ct.MultitaskPerceptron(
+            ct.MeanRegularized(share=0.75), ct.updates.PassiveAggressive(C=0.1), average=True
+        )
         print(f"first day:  {serve(model, islice(stream, 4000)):.1%} wrong, {len(model.tasks_)} users")
         model.save(path)
 

@@ -25,7 +25,7 @@ RELATIONS = {
 
 flights = datasets.flights(task="dest")
 learners = {
-    name: ct.MultitaskPerceptron(relation, ct.rules.PassiveAggressive(C=0.1), average=True)
+    name: ct.MultitaskPerceptron(relation, ct.updates.PassiveAggressive(C=0.1), average=True)
     for name, relation in RELATIONS.items()
 }
 comparison = ct.compare(learners, flights.X, flights.y, task=flights.task)
@@ -56,4 +56,4 @@ axes.legend()
 plt.show()
 
 # %%
-# ``coterie.report.write_report("report.html", comparison, learner=best)`` writes these and more figures as a page.
+# ``coterie.evaluation.report.write_report("report.html", comparison, learner=best)`` writes these and more figures as a page.

@@ -25,22 +25,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bounds.budget_bounds import (
+from coterie.estimators import MultitaskKernelPerceptron
+from coterie.evaluation.bounds.budget_bounds import (
     BudgetBound,
     Comparators,
     forgetron_bound,
     random_removal_bound,
     shifting_forgetron_bound,
 )
-from coterie.budgets import Forgetron, Projection, RandomRemoval, SharedProjection, ShiftingForgetron
-from coterie.estimators import MultitaskKernelPerceptron
 from coterie.evaluation.metrics import evaluate
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.trace import Trace
-from coterie.index import distinct_labels
 from coterie.kernels import Gaussian, Kernel, Normalised, Polynomial
-from coterie.relations import HalfUpdate, Independent, MeanRegularized
+from coterie.tasks import HalfUpdate, Independent, MeanRegularized
+from coterie.tasks.index import distinct_labels
 from coterie.types import RowMatrix
+from coterie.updates import Forgetron, Projection, RandomRemoval, SharedProjection, ShiftingForgetron
 
 from . import ccg08
 from .claims import Claim, ClaimVerdict, Floats, exact, judge, overall

@@ -18,17 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.batch.output_kernels import BatchRelation
-from coterie.bounds.budget_bounds import Comparators
-from coterie.bounds.geometry_bounds import (
-    SpectralBound,
-    heterogeneous_bound,
-    heterogeneous_spectral_bound,
-    p_norm_bound,
-    potential_bound,
-    second_order_bound,
-)
-from coterie.bounds.perceptron_bounds import MistakeBound, mistake_bound, penalty
-from coterie.bounds.view_bounds import view_bound
 from coterie.estimators import (
     HeterogeneousMultitaskPerceptron,
     MultitaskKernelPerceptron,
@@ -38,11 +27,22 @@ from coterie.estimators import (
     PotentialMultitaskPerceptron,
     SecondOrderMultitaskPerceptron,
 )
+from coterie.evaluation.bounds.budget_bounds import Comparators
+from coterie.evaluation.bounds.geometry_bounds import (
+    SpectralBound,
+    heterogeneous_bound,
+    heterogeneous_spectral_bound,
+    p_norm_bound,
+    potential_bound,
+    second_order_bound,
+)
+from coterie.evaluation.bounds.perceptron_bounds import MistakeBound, mistake_bound, penalty
+from coterie.evaluation.bounds.view_bounds import view_bound
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.trace import Trace
 from coterie.kernels import Gaussian, gram
-from coterie.potentials import ExponentiatedGradient, PNorm, Potential
-from coterie.relations import HalfUpdate, Independent, MeanRegularized, TaskGraph
+from coterie.tasks import HalfUpdate, Independent, MeanRegularized, TaskGraph
+from coterie.updates import ExponentiatedGradient, PNorm, Potential
 
 from .claims import above, exact
 from .results import Cell, CellTable, Item, Rerun, Result, cell

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bounds.perceptron_bounds import mean_risk_bound
 from coterie.estimators import MultiviewPerceptron, OrthogonalMultiviewPerceptron, ParallelPerceptrons
+from coterie.evaluation.bounds.perceptron_bounds import mean_risk_bound
 from coterie.evaluation.progressive import progressive_validation
 from coterie.kernels import Gaussian, Kernel, KernelLike, Pairwise, gram, median_distance
-from coterie.rules import PassiveAggressive
 from coterie.types import Records
+from coterie.updates import PassiveAggressive
 
 from .claims import Claim, Floats, above, at_most, at_others_best, exact, within
 from .data.small import A9A

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.budgets import Projectron
-from coterie.geometries import MultitaskKernelPerceptron
-from coterie.relations import Independent
+from coterie import MultitaskKernelPerceptron
+from coterie.tasks import Independent
+from coterie.updates import Projectron
 
 Grams = Mapping[str, NDArray[np.float64]]
 

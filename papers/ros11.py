@@ -26,7 +26,7 @@ from coterie.batch import (
 )
 from coterie.batch.output_kernels import BatchRelation
 from coterie.kernels import Gaussian, gram
-from coterie.relations import ClusterPenalty, GraphPenalty, Independent, MeanRegularized, MixedEffect
+from coterie.tasks import ClusterPenalty, GraphPenalty, Independent, MeanRegularized, MixedEffect
 
 from .claims import above, at_most, at_others_best, exact, together
 from .results import CellTable, Item, Picture, Rerun, Result, cell

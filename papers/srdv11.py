@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.asking import Margin, RelationRow
 from coterie.estimators import MultitaskPerceptron, SelectiveSampling
 from coterie.evaluation.progressive import progressive_validation
-from coterie.relations import (
+from coterie.tasks import (
     BatchOptimal,
     Covariance,
     HalfUpdate,
@@ -39,6 +38,7 @@ from coterie.relations import (
     Primed,
     VonNeumann,
 )
+from coterie.updates import Margin, RelationRow
 
 from .claims import Claim, Floats, above, at_most, together, within
 from .data import load

@@ -46,7 +46,7 @@ def served(monkeypatch):
 @pytest.fixture
 def small_dense_tables(monkeypatch):
     """Lets "auto" keep no more than this many bytes densely: call it with their number."""
-    from coterie.hypotheses import storage
+    from coterie.updates.weights import storage
 
     return lambda limit: monkeypatch.setattr(storage, "DENSE_LIMIT", limit)
 

@@ -15,13 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import coterie as ct
+from coterie import HeterogeneousMultitaskPerceptron as Spaces
+from coterie import MultitaskKernelPerceptron as Kernel
+from coterie import PNormMultitaskPerceptron as PNorm
+from coterie import PotentialMultitaskPerceptron as Potential
+from coterie import SecondOrderMultitaskPerceptron as SecondOrder
 from coterie import persistence
 from coterie.batch import MultitaskKernelClassifier, MultitaskKernelRidge, MultitaskSVC, MultitaskSVR, VectorFieldRidge
-from coterie.geometries import HeterogeneousMultitaskPerceptron as Spaces
-from coterie.geometries import MultitaskKernelPerceptron as Kernel
-from coterie.geometries import PNormMultitaskPerceptron as PNorm
-from coterie.geometries import PotentialMultitaskPerceptron as Potential
-from coterie.geometries import SecondOrderMultitaskPerceptron as SecondOrder
 from coterie.kernels import Gaussian, Polynomial
 from coterie.views import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 from raw import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskRegressor, OneVsRest
@@ -224,8 +224,8 @@ _MATRIX = np.array([[2.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -0.5, 0.0], [0.0, -0.5, 1
 _LAPLACIAN = np.diag([1.0, 2.0, 2.0, 1.0]) - np.eye(4, k=1) - np.eye(4, k=-1)
 _EDGES = [(TASKS[0], TASKS[1]), (TASKS[1], TASKS[2], 0.5), (TASKS[2], TASKS[3])]
 _GRAPH, _MEAN, _CLUSTERS = ct.TaskGraph(_EDGES), ct.MeanRegularized(share=0.3), ct.Clusters(GROUPS, b=2)
-_SEPARATED, _LOG_DET, _RANDOM = ct.Hierarchy("/", b=(1.0, 4.0)), ct.LogDet(0.01), ct.budgets.RandomRemoval(5, seed=3)
-_PA1, _PA2 = ct.rules.PassiveAggressive(C=0.3), ct.rules.PassiveAggressive(C=0.3, variant="II")
+_SEPARATED, _LOG_DET, _RANDOM = ct.Hierarchy("/", b=(1.0, 4.0)), ct.LogDet(0.01), ct.updates.RandomRemoval(5, seed=3)
+_PA1, _PA2 = ct.updates.PassiveAggressive(C=0.3), ct.updates.PassiveAggressive(C=0.3, variant="II")
 _KERNELS = [Gaussian(1.0), "linear", Polynomial(2)]
 _SPARSE, _HALF_LIVES = {"storage": "sparse"}, (30.0, 7.0)
 
@@ -241,20 +241,20 @@ def _asking(model, *arguments, **options):
 
 
 def _interaction(*arguments, **options):
-    return ct.relations.Interaction(*arguments, tasks=TASKS, **options)
+    return ct.tasks.Interaction(*arguments, tasks=TASKS, **options)
 
 
 def _members():
     """Members of a mixture that are parts: the one place where files name hypotheses."""
-    from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
     from coterie.models.ensemble import Member
-    from coterie.wrappers.time_decay import Forgetting
+    from coterie.updates import AdaptiveGradient, DiagonalAROW, LinearWeights
+    from coterie.updates.weights.time_decay import Forgetting
 
     return [
         Member(LinearWeights("sparse"), _CLUSTERS, _PA1),
-        Member(AdaptiveGradient(0.5), ct.Pooled(), ct.rules.Logistic()),
-        Member(DiagonalAROW(3.0), ct.HalfUpdate(), ct.rules.AROW()),
-        Member(Forgetting(LinearWeights("dense"), np.inf, 9.0), _MEAN, ct.rules.Perceptron()),
+        Member(AdaptiveGradient(0.5), ct.Pooled(), ct.updates.Logistic()),
+        Member(DiagonalAROW(3.0), ct.HalfUpdate(), ct.updates.AROW()),
+        Member(Forgetting(LinearWeights("dense"), np.inf, 9.0), _MEAN, ct.updates.Perceptron()),
     ]
 
 
@@ -293,12 +293,12 @@ MODELS = {
         "sparse",
         lambda: _perceptron(ct.LogDet(0.1, step_norm=True), _PA1, average=True),
     ),
-    "perceptron-von-Neumann": ("arrays", lambda: _perceptron(ct.relations.VonNeumann(0.01, step_norm=True))),
-    "perceptron-Bregman": ("arrays", lambda: _perceptron(ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 0.01))),
-    "perceptron-covariance": ("arrays", lambda: _perceptron(ct.relations.Covariance(0.1))),
-    "perceptron-batch-optimal": ("arrays", lambda: _perceptron(ct.relations.BatchOptimal(0.1, role="Ainv"))),
-    "perceptron-primed": ("arrays", lambda: _perceptron(ct.relations.Primed(_LOG_DET, 20))),
-    "perceptron-primed-every": ("arrays", lambda: _perceptron(ct.relations.Primed(_LOG_DET, 5, every=10))),
+    "perceptron-von-Neumann": ("arrays", lambda: _perceptron(ct.tasks.VonNeumann(0.01, step_norm=True))),
+    "perceptron-Bregman": ("arrays", lambda: _perceptron(ct.tasks.Bregman(ct.tasks.BetaDivergence(0.5), 0.01))),
+    "perceptron-covariance": ("arrays", lambda: _perceptron(ct.tasks.Covariance(0.1))),
+    "perceptron-batch-optimal": ("arrays", lambda: _perceptron(ct.tasks.BatchOptimal(0.1, role="Ainv"))),
+    "perceptron-primed": ("arrays", lambda: _perceptron(ct.tasks.Primed(_LOG_DET, 20))),
+    "perceptron-primed-every": ("arrays", lambda: _perceptron(ct.tasks.Primed(_LOG_DET, 5, every=10))),
     # forgetting
     "perceptron-half-life": ("arrays", lambda: _perceptron(_MEAN, half_life=_HALF_LIVES)),
     "AROW-half-life": ("arrays", lambda: MultitaskAROW(_MEAN, r=3.0, half_life=_HALF_LIVES)),
@@ -331,34 +331,34 @@ MODELS = {
     "sharing-late-labels": ("labels that wait", lambda: AdaptiveSharingClassifier("cheap")),
     "sharing-of-dictionaries": ("pairs with gaps", lambda: ct.AdaptiveSharingClassifier()),
     # kernels and budgets
-    "kernel-sparse": ("sparse", lambda: Kernel(Gaussian(2.0), _MEAN, ct.budgets.Unbounded())),
+    "kernel-sparse": ("sparse", lambda: Kernel(Gaussian(2.0), _MEAN, ct.updates.Unbounded())),
     "kernel-polynomial-random": ("arrays", lambda: Kernel(Polynomial(2), ct.HalfUpdate(), _RANDOM)),
     "kernel-normalised-Forgetron": (
         "arrays",
-        lambda: Kernel(ct.kernels.Normalised(Polynomial(3)), _MEAN, ct.budgets.Forgetron(5)),
+        lambda: Kernel(ct.kernels.Normalised(Polynomial(3)), _MEAN, ct.updates.Forgetron(5)),
     ),
     "kernel-pairwise-Forgetron-printed": (
         "arrays",
         lambda: Kernel(
-            ct.kernels.Pairwise("laplacian", {"gamma": 0.5}), _SEPARATED, ct.budgets.Forgetron(5, "printed")
+            ct.kernels.Pairwise("laplacian", {"gamma": 0.5}), _SEPARATED, ct.updates.Forgetron(5, "printed")
         ),
     ),
-    "kernel-shifting-Forgetron": ("arrays", lambda: Kernel(Gaussian(1.0), budget=ct.budgets.ShiftingForgetron(5))),
-    "kernel-projection": ("arrays", lambda: Kernel(Gaussian(1.0), _CLUSTERS, ct.budgets.Projection(5, 0.1))),
-    "kernel-projection-sparse-graph": ("sparse", lambda: Kernel(Gaussian(1.0), _GRAPH, ct.budgets.Projection(5))),
+    "kernel-shifting-Forgetron": ("arrays", lambda: Kernel(Gaussian(1.0), budget=ct.updates.ShiftingForgetron(5))),
+    "kernel-projection": ("arrays", lambda: Kernel(Gaussian(1.0), _CLUSTERS, ct.updates.Projection(5, 0.1))),
+    "kernel-projection-sparse-graph": ("sparse", lambda: Kernel(Gaussian(1.0), _GRAPH, ct.updates.Projection(5))),
     "kernel-Projectron-plus": (
         "arrays",
-        lambda: Kernel(Gaussian(1.0), _interaction(_MATRIX), ct.budgets.Projectron(0.5, plus=True)),
+        lambda: Kernel(Gaussian(1.0), _interaction(_MATRIX), ct.updates.Projectron(0.5, plus=True)),
     ),
-    "kernel-shared-projection": ("arrays", lambda: Kernel(Gaussian(1.0), _MEAN, ct.budgets.SharedProjection(5, 0.1))),
+    "kernel-shared-projection": ("arrays", lambda: Kernel(Gaussian(1.0), _MEAN, ct.updates.SharedProjection(5, 0.1))),
     # other geometries
     "p-norm-auto": ("arrays", lambda: PNorm()),
     "p-norm-root-sparse": ("sparse", lambda: PNorm(_CLUSTERS, 3.0, "Ainvsqrt")),
-    "potential": ("arrays", lambda: Potential(ct.potentials.PNorm(3.0))),
+    "potential": ("arrays", lambda: Potential(ct.updates.PNorm(3.0))),
     "second-order-primal": ("arrays", lambda: SecondOrder(solver="primal")),
     "second-order-Gaussian": ("arrays", lambda: SecondOrder(_MEAN, kernel=Gaussian(1.0))),
     "second-order-dictionaries": ("pairs", lambda: SecondOrder(ct.Independent())),
-    "second-order-regressor": ("numbers", lambda: ct.geometries.SecondOrderMultitaskRegressor()),
+    "second-order-regressor": ("numbers", lambda: ct.SecondOrderMultitaskRegressor()),
     # several spaces, several views
     "spaces-primal": ("spaces", lambda: Spaces(solver="primal")),
     "spaces-dual": ("spaces", lambda: Spaces(0.5, solver="dual")),
@@ -369,7 +369,7 @@ MODELS = {
     "views-narrow": ("narrow views", lambda: MultiviewPerceptron(p=1.5)),
     "views-dual": ("views", lambda: MultiviewPerceptron(2.0, Gaussian(1.0))),
     "views-dictionaries": ("nested views", lambda: MultiviewPerceptron(views=["u", "v", "w"])),
-    "views-gauge": ("views", lambda: MultiviewPerceptron(gauge=ct.potentials.ExponentiatedGradient())),
+    "views-gauge": ("views", lambda: MultiviewPerceptron(gauge=ct.updates.ExponentiatedGradient())),
     "orthogonal-average": ("views", lambda: OrthogonalMultiviewPerceptron(3.0, average=True)),
     "orthogonal-inner-sparse": ("sparse views", lambda: OrthogonalMultiviewPerceptron(2.0, inner=4.0)),
     "orthogonal-kernels-dictionaries": ("nested views", lambda: OrthogonalMultiviewPerceptron(2.0, Gaussian(1.0))),
@@ -378,17 +378,20 @@ MODELS = {
     "views-in-parallel-partial": ("partial views", lambda: ct.views.ParallelPerceptrons(_KERNELS)),
     # questions
     "asking-margin": ("arrays", lambda: _asking(MultitaskLogistic())),
-    "asking-budget-window": ("arrays", lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12, 20, seed=4)),
-    "asking-randomly-by-task": ("arrays", lambda: _asking(MultitaskAROW(), ct.asking.Randomly(0.5), 12, per_task=0.5)),
-    "asking-row-log-det": ("arrays", lambda: _asking(_perceptron(_LOG_DET, average=True), ct.asking.RelationRow())),
-    "asking-open-question": ("an open question", lambda: _asking(MultitaskLogistic(), ct.asking.Randomly(0.5), 20, 30)),
+    "asking-budget-window": ("arrays", lambda: _asking(MultitaskLogistic(), ct.updates.Margin(), 12, 20, seed=4)),
+    "asking-randomly-by-task": ("arrays", lambda: _asking(MultitaskAROW(), ct.updates.Randomly(0.5), 12, per_task=0.5)),
+    "asking-row-log-det": ("arrays", lambda: _asking(_perceptron(_LOG_DET, average=True), ct.updates.RelationRow())),
+    "asking-open-question": (
+        "an open question",
+        lambda: _asking(MultitaskLogistic(), ct.updates.Randomly(0.5), 20, 30),
+    ),
     # many classes
     "classes": ("classes", lambda: OneVsRest()),
     # all records at once
     "ridge": (
         "numbers",
         lambda: MultitaskKernelRidge(
-            relation=ct.relations.GraphPenalty(np.ones((4, 4)), tasks=TASKS), filter=ct.batch.Tikhonov(0.5)
+            relation=ct.tasks.GraphPenalty(np.ones((4, 4)), tasks=TASKS), filter=ct.batch.Tikhonov(0.5)
         ),
     ),
     "ridge-center-sparse": ("sparse numbers", lambda: MultitaskKernelRidge("linear", _MEAN, 0.1, center=True)),
@@ -409,7 +412,7 @@ MODELS = {
     "field-mixture": ("field", lambda: VectorFieldRidge(ct.batch.FieldMixture(0.3), 0.1)),
     # from files
     "read-file": ("columns", lambda: AdaptiveSharingClassifier()),
-    "read-file-asking": ("columns", lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12)),
+    "read-file-asking": ("columns", lambda: _asking(MultitaskLogistic(), ct.updates.Margin(), 12)),
     "read-file-numbers": ("columns and numbers", lambda: ct.MultitaskRegressor()),
     "read-file-classes": ("columns and classes", lambda: OneVsRest(_perceptron())),
 }

@@ -128,8 +128,8 @@ CASES = {
         ct.Hierarchy("/", b=(1.0, 2.0, 3.0)), matrices.hierarchy(PLACE_PATHS, [1.0, 2.0, 3.0]), tasks=PLACES
     ),
     "graph factor": _by_b(ct.TaskGraph(EDGES, error=0.0), matrices.graph(K, NUMBERED)),
-    "interaction": _by_b(ct.relations.Interaction(SPD, tasks=("a", "b", "c", "d", "e")), SPD),
-    "inverse": _by_b(ct.relations.Interaction(inverse=np.linalg.inv(SPD), tasks=("a", "b", "c", "d", "e")), SPD),
+    "interaction": _by_b(ct.tasks.Interaction(SPD, tasks=("a", "b", "c", "d", "e")), SPD),
+    "inverse": _by_b(ct.tasks.Interaction(inverse=np.linalg.inv(SPD), tasks=("a", "b", "c", "d", "e")), SPD),
 }
 
 #: Their M is read column by column, by other compiled code than that of the others, whose M is given by levels.
@@ -137,10 +137,10 @@ BY_COLUMNS = tuple(name for name, case in CASES.items() if case.relation.form ==
 
 STORAGES = ("dense", "sparse", "auto")
 RULES = {
-    "perceptron": ct.rules.Perceptron(),
-    "PA": ct.rules.PassiveAggressive(variant="0"),
-    "PA-I": ct.rules.PassiveAggressive(C=0.3, variant="I"),
-    "PA-II": ct.rules.PassiveAggressive(C=0.3, variant="II"),
+    "perceptron": ct.updates.Perceptron(),
+    "PA": ct.updates.PassiveAggressive(variant="0"),
+    "PA-I": ct.updates.PassiveAggressive(C=0.3, variant="I"),
+    "PA-II": ct.updates.PassiveAggressive(C=0.3, variant="II"),
 }
 
 

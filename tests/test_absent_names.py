@@ -10,11 +10,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie.data.input_encoders import DictEncoder, InputOptions
+from coterie.data.preprocessing import Preparation
+from coterie.data.readers import read
 from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
-from coterie.inputs.form import DictEncoder, InputOptions
-from coterie.inputs.preprocessing import Preparation
-from coterie.io.readers import read
 from reference.absent_names import scaled
 from slow import slow
 

@@ -9,11 +9,11 @@ from scipy.stats import norm
 
 import coterie as ct
 import raw
-from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
-from coterie.index import Index
+from coterie._compiled.core.records import Csr, Dense
 from coterie.models.contract import Batch, InputShape
-from coterie.models.linear import LinearLearner
-from coterie.numeric.core.records import Csr, Dense
+from coterie.models.linear_learner import LinearLearner
+from coterie.tasks.index import Index
+from coterie.updates import AdaptiveGradient, CoinBetting, DiagonalAROW
 from reference import adalog
 from reference.sharing import run
 from slow import slow
@@ -78,7 +78,7 @@ def test_estimators_are_the_literal_algorithm(make, literal, relation, rows, del
 
 def coin(relation, **margins_of):
     """Coin betting alone: of one member the mixture without a last step is the member."""
-    return LinearLearner(CoinBetting(**margins_of), relation, ct.rules.Logistic())
+    return LinearLearner(CoinBetting(**margins_of), relation, ct.updates.Logistic())
 
 
 def told_by(learner, X, y, task, delay=0):
@@ -113,7 +113,7 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     rest = ct.progressive_validation(ct.load(tmp_path / "m.coterie"), X[-50:], y[-50:], task=task[-50:])
     agree(rest, literal[-50:])
     with_intercepts = model._with_intercepts()
-    assert (with_intercepts.step, with_intercepts.relation) == (0.7, ct.relations.Intercepts())
+    assert (with_intercepts.step, with_intercepts.relation) == (0.7, ct.tasks.Intercepts())
 
 
 @pytest.mark.parametrize(
@@ -193,17 +193,17 @@ def test_large_margins_are_stable():
 # -- a file, parameters, refusals --------------------------------------------------------------------------------------
 
 
-INTERCEPTS = ct.relations.Intercepts()
+INTERCEPTS = ct.tasks.Intercepts()
 REFUSED = [
-    (AdaptiveGradient(), ct.TaskGraph([("a", "b")]), ct.rules.Logistic(), ["AdaptiveGradient", "TaskGraph"]),
-    (AdaptiveGradient(), ct.MeanRegularized(b=-0.5), ct.rules.Logistic(), ["AdaptiveGradient", "MeanRegularized"]),
-    (AdaptiveGradient(), ct.Pooled(), ct.rules.PassiveAggressive(), ["AdaptiveGradient", "PassiveAggressive"]),
-    (AdaptiveGradient(), ct.Pooled(), ct.rules.AROW(), ["AdaptiveGradient", "AROW"]),
-    (DiagonalAROW(), ct.Pooled(), ct.rules.Logistic(), ["DiagonalAROW", "Logistic"]),
-    (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.rules.AROW(), ["DiagonalAROW", "TaskGraph"]),
-    (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.AROW(), ["LinearWeights", "AROW"]),
-    (ct.hypotheses.LinearWeights(), INTERCEPTS, ct.rules.Perceptron(), ["LinearWeights cannot learn under Intercepts"]),
-    (DiagonalAROW(), INTERCEPTS, ct.rules.AROW(), ["DiagonalAROW", "cannot learn under Intercepts()"]),
+    (AdaptiveGradient(), ct.TaskGraph([("a", "b")]), ct.updates.Logistic(), ["AdaptiveGradient", "TaskGraph"]),
+    (AdaptiveGradient(), ct.MeanRegularized(b=-0.5), ct.updates.Logistic(), ["AdaptiveGradient", "MeanRegularized"]),
+    (AdaptiveGradient(), ct.Pooled(), ct.updates.PassiveAggressive(), ["AdaptiveGradient", "PassiveAggressive"]),
+    (AdaptiveGradient(), ct.Pooled(), ct.updates.AROW(), ["AdaptiveGradient", "AROW"]),
+    (DiagonalAROW(), ct.Pooled(), ct.updates.Logistic(), ["DiagonalAROW", "Logistic"]),
+    (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.updates.AROW(), ["DiagonalAROW", "TaskGraph"]),
+    (ct.updates.LinearWeights(), ct.Pooled(), ct.updates.AROW(), ["LinearWeights", "AROW"]),
+    (ct.updates.LinearWeights(), INTERCEPTS, ct.updates.Perceptron(), ["LinearWeights cannot learn under Intercepts"]),
+    (DiagonalAROW(), INTERCEPTS, ct.updates.AROW(), ["DiagonalAROW", "cannot learn under Intercepts()"]),
 ]
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 import raw
-from coterie.numeric.primal.kalman_filter import LIMIT
+from coterie._compiled.primal.kalman_filter import LIMIT
 from reference.adaptive_regression import AdaptiveRegression, run
 from reference.moments import inside, scales
 from streams import FORMS

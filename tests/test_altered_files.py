@@ -34,7 +34,7 @@ from safetensors.numpy import save as pack
 
 import coterie as ct
 from coterie import persistence, spec
-from coterie.numeric.trees import MOST_COUNT
+from coterie._compiled.trees import MOST_COUNT
 from kinds import MODELS, QUICK, as_file, form_of, learned, predictions, records, taught
 from slow import slow
 from terminal import fork

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import coterie as ct
 import raw
-from coterie.estimators.questions import LabelBudget, Questions
-from coterie.numeric.primal.query_decisions import decide_all
+from coterie._compiled.primal.query_decisions import decide_all
+from coterie.estimators.queries import LabelBudget, Questions
 from reference import omtl
 from reference.asking import Asking, selective_omtl, uniform
 from slow import slow
@@ -18,17 +18,17 @@ from streams import CASES, K, linear_stream
 
 NAMES = ("a", "b", "c", "d", "e")
 ASKS = {
-    "margin": (ct.asking.Margin(c=0.8), lambda margin, row: 0.8 / (0.8 + abs(margin))),
-    "below": (ct.asking.Below(threshold=0.7), lambda margin, row: float(abs(margin) < 0.7)),
-    "randomly": (ct.asking.Randomly(rate=0.3), lambda margin, row: 0.3),
-    "always": (ct.asking.Always(), lambda margin, row: 1.0),
-    "row": (ct.asking.RelationRow(), lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin))),
+    "margin": (ct.updates.Margin(c=0.8), lambda margin, row: 0.8 / (0.8 + abs(margin))),
+    "below": (ct.updates.Below(threshold=0.7), lambda margin, row: float(abs(margin) < 0.7)),
+    "randomly": (ct.updates.Randomly(rate=0.3), lambda margin, row: 0.3),
+    "always": (ct.updates.Always(), lambda margin, row: 1.0),
+    "row": (ct.updates.RelationRow(), lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin))),
     "scaled row": (
-        ct.asking.RelationRow(scale=9.0),
+        ct.updates.RelationRow(scale=9.0),
         lambda margin, row: 9 * np.abs(row).sum() / (9 * np.abs(row).sum() + abs(margin)),
     ),
     "row of the inverse": (
-        ct.asking.RelationRow(of="Ainv"),
+        ct.updates.RelationRow(of="Ainv"),
         lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin)),
     ),
 }
@@ -43,11 +43,11 @@ MODELS = {
     "half": lambda: ct.MultitaskPerceptron(),
     "logistic": lambda: raw.MultitaskLogistic(ct.MeanRegularized(share=0.3)),
     "AROW": lambda: raw.MultitaskAROW(),
-    "passive-aggressive": lambda: ct.MultitaskPerceptron(CASES["tree b"].relation, ct.rules.PassiveAggressive()),
+    "passive-aggressive": lambda: ct.MultitaskPerceptron(CASES["tree b"].relation, ct.updates.PassiveAggressive()),
     "graph": lambda: ct.MultitaskPerceptron(CASES["graph factor"].relation),
     "mixture": lambda: raw.AdaptiveSharingClassifier(),
     "LogDet": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-4)),
-    "averaged LogDet": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-4), 50), average=True),
+    "averaged LogDet": lambda: ct.MultitaskPerceptron(ct.tasks.Primed(ct.LogDet(eta=1e-4), 50), average=True),
     "averaged": lambda: ct.MultitaskPerceptron(average=True),
 }
 
@@ -93,7 +93,7 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
     [
         (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "row", "free", False),
         slow(ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "scaled row", "sliding", True),
-        slow(ct.relations.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
+        slow(ct.tasks.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
         slow(ct.LogDet(eta=1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv"), "row of the inverse", "free", False),
     ],
     ids=["LogDet", "averaged LogDet", "VonNeumann", "inverse LogDet"],  # the others keep M whole, as LogDet does
@@ -102,7 +102,7 @@ def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit
     stream = linear_stream(5, n=150)
     part, query_probability = ASKS[ask]
     mine, literal = LIMITS[limit]
-    primed = ct.relations.Primed(relation, epoch=40)
+    primed = ct.tasks.Primed(relation, epoch=40)
     model = ct.SelectiveSampling(ct.MultitaskPerceptron(primed, average=average), part, seed=2, **mine)
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
     asking = Asking(query_probability, seed=2, **literal)
@@ -128,14 +128,14 @@ def literally(model, stream, names, asking):
 def test_any_model_asks_as_if_it_were_taught_only_what_it_asked_for(name):
     stream = linear_stream(8, n=250)
     margins, asked = literally(MODELS[name](), stream, NAMES, Asking(ASKS["margin"][1], seed=4, total=9, window=30))
-    model = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), budget=9, window=30, seed=4)
+    model = ct.SelectiveSampling(MODELS[name](), ct.updates.Margin(c=0.8), budget=9, window=30, seed=4)
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
     np.testing.assert_array_equal(trace.queried, asked)
     np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-12)
     assert trace.updated[~trace.queried].sum() == 0
 
 
-EVERYTHING = {"always": ct.asking.Always(), "c to infinity": ct.asking.Margin(c=1e100)}
+EVERYTHING = {"always": ct.updates.Always(), "c to infinity": ct.updates.Margin(c=1e100)}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_late_labels_are_asked_for_when_their_record_is_predicted(name, delay):
         if 0 <= t - delay < len(stream) and asking.asked[t - delay]:
             s = t - delay
             model.partial_fit(stream.X[[s]], stream.y[[s]], task=[task[s]], classes=[-1.0, 1.0], tasks=NAMES)
-    selective = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), budget=12, window=40)
+    selective = ct.SelectiveSampling(MODELS[name](), ct.updates.Margin(c=0.8), budget=12, window=40)
     trace = ct.progressive_validation(selective, stream.X, stream.y, task=task, tasks=NAMES, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-12)
@@ -185,7 +185,7 @@ def test_late_labels_are_asked_for_when_their_record_is_predicted(name, delay):
 
 
 def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_over():
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.5), budget=2)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.updates.Randomly(rate=0.5), budget=2)
     drawn = [uniform(0, t) < 0.5 for t in range(20)]
     first = model.wants_label({"p": 1.0, "q": 2.0}, task="ann")
     assert [model.wants_label({"q": 2.0, "p": 1.0}, task="ann") for _ in range(5)] == [first] * 5 == [drawn[0]] * 5
@@ -205,7 +205,7 @@ def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_ove
 def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     stream, new = linear_stream(1, n=60), linear_stream(2, n=300)
     model = raw.MultitaskLogistic().fit(stream.X, stream.y, stream.named(NAMES))
-    asking = ct.SelectiveSampling(model, ct.asking.Margin(c=0.5), budget=20, window=400, per_task=6, seed=3)
+    asking = ct.SelectiveSampling(model, ct.updates.Margin(c=0.5), budget=20, window=400, per_task=6, seed=3)
     wanted = asking.wants_labels(new.X, task=new.named(NAMES))
     literal = Asking(lambda margin, row: 0.5 / (0.5 + abs(margin)), seed=3, total=20, per_task=6)
     margins = model.decision_function(new.X, new.named(NAMES))
@@ -233,7 +233,7 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
         window = None
     limits = LabelBudget(budget, window, per_task)
     limits.check()
-    questions, query_probability = Questions(limits, seed), ct.asking.Randomly(rate=rate).compiled(0)
+    questions, query_probability = Questions(limits, seed), ct.updates.Randomly(rate=rate).compiled(0)
     limit = per_task if isinstance(per_task, int) else max(int(per_task * budget), 1) if per_task else np.inf
     literal = Asking(lambda margin, row: rate, seed, budget or np.inf, limit, window or np.inf)
     tasks = np.random.default_rng(seed % 1000).integers(4, size=sum(runs))

@@ -171,7 +171,7 @@ def test_a_task_that_may_not_be_new():
         (ct.Clusters(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no group in Clusters"),
         (ct.Hierarchy(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no parent in Hierarchy"),
         slow(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), "task 'nobody' is unknown to TaskGraph, whose tasks are"),
-        slow(ct.relations.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, whose tasks are 0, 1"),
+        slow(ct.tasks.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, whose tasks are 0, 1"),
     ],
     ids=["clusters", "hierarchy", "graph", "interaction"],
 )
@@ -222,7 +222,7 @@ def test_one_class_is_not_enough_for_fit():
 
 
 @pytest.mark.parametrize(
-    "model", [ct.MultitaskPerceptron(), ct.AdaptiveSharingClassifier(), ct.geometries.MultitaskKernelPerceptron()]
+    "model", [ct.MultitaskPerceptron(), ct.AdaptiveSharingClassifier(), ct.MultitaskKernelPerceptron()]
 )
 @pytest.mark.parametrize("names", [["ann", "bob"], [0, 1], [3, 4]])
 def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
@@ -239,7 +239,7 @@ def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
 def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, other):
     X, y = [[1.0], [-1.0]], ["no", "yes"]
     message = f"task {other!r} is unknown, but {names[1]!r} is known; did you mean that type"
-    models = ct.MultitaskPerceptron(), ct.geometries.MultitaskKernelPerceptron(), ct.batch.MultitaskKernelRidge()
+    models = ct.MultitaskPerceptron(), ct.MultitaskKernelPerceptron(), ct.batch.MultitaskKernelRidge()
     for model in models:
         fitted = model.fit(X, y if model is not models[-1] else [0.0, 1.0], task=names)
         assert fitted.predict(X[:1], ["8"]).shape == (1,)
@@ -289,13 +289,13 @@ SMALLEST = [1e-100, 1e-130, 1e-160, 1e-200, 5e-324]
 LEARNERS = [
     *(ct.AdaptiveSharingClassifier(), ct.MultitaskAROW(), ct.MultitaskLogistic()),
     *(
-        ct.geometries.SecondOrderMultitaskPerceptron(),
-        ct.geometries.SecondOrderMultitaskRegressor(),
-        ct.geometries.PNormMultitaskPerceptron(),
+        ct.SecondOrderMultitaskPerceptron(),
+        ct.SecondOrderMultitaskRegressor(),
+        ct.PNormMultitaskPerceptron(),
     ),
-    ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
-    ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(C=math.inf)),
-    ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(C=math.inf)),
+    ct.PotentialMultitaskPerceptron(ct.updates.ExponentiatedGradient()),
+    ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive(C=math.inf)),
+    ct.MultitaskRegressor(loss=ct.updates.EpsilonInsensitive(C=math.inf)),
 ]
 
 

@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import chisquare, norm
 
 import coterie as ct
-from coterie.bandits import Choice, exploring
+from coterie.bandits import Choice
+from coterie.bandits import exploration as exploring
 from reference import bandit as literal
 from reference.gob_lin import GobLin
 from slow import slow
@@ -125,8 +126,8 @@ def test_thompson_draws_scores_with_their_covariance():
 @pytest.mark.parametrize(
     "model",
     [
-        ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled()),
-        ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled(), solver="dual"),
+        ct.SecondOrderMultitaskRegressor(ct.Pooled()),
+        ct.SecondOrderMultitaskRegressor(ct.Pooled(), solver="dual"),
     ],
     ids=["primal", "dual"],
 )
@@ -168,7 +169,7 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
     """GOB.Lin by its definition, on actions with features; of one task it is LinUCB."""
     rng, users = np.random.default_rng(5), 1 if pooled else 4
     A = np.eye(4) + np.array([[1, -1, 0, 0], [-1, 2, -1, 0], [0, -1, 1, 0], [0, 0, 0, 0]]) if users == 4 else np.eye(1)
-    model = ct.geometries.SecondOrderMultitaskRegressor(ct.relations.Interaction(A, tasks=list(range(users))))
+    model = ct.SecondOrderMultitaskRegressor(ct.tasks.Interaction(A, tasks=list(range(users))))
     bandit = ct.Bandit(model, explore="ucb", width=0.3, floor=0.0, scale="none")
     definition = GobLin(A, 3, 0.3)
     true = rng.normal(size=(users, 3))
@@ -187,7 +188,7 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
 
 
 def test_thompson_sampling_explores_where_little_is_known():
-    model = ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled())
+    model = ct.SecondOrderMultitaskRegressor(ct.Pooled())
     bandit = ct.Bandit(model, explore="thompson", floor=0.0, actions=["a", "b"])
     for _ in range(40):
         bandit.learn({}, "a", 0.5)
@@ -220,7 +221,7 @@ def test_learning_rows_at_once_is_learning_them_in_turn():
 
 
 def test_a_new_feature_of_an_action_adds_variance_unless_it_is_zero():
-    bandit = ct.Bandit(ct.geometries.SecondOrderMultitaskRegressor(), "ucb")
+    bandit = ct.Bandit(ct.SecondOrderMultitaskRegressor(), "ucb")
     for n in range(20):
         bandit.learn({"hour": 1.0}, {"price": 1.0 + n % 3}, float(n % 2))
     form = bandit._taught.input.form

@@ -62,7 +62,7 @@ def test_tasks_from_a_column_equal_tasks_by_argument(model, form):
 
 def test_grid_search_over_relations_and_kernels():
     rows, column = WITH_TASK["pandas"]
-    relations = [ct.Independent(), ct.relations.MixedEffect(omega=0.5)]
+    relations = [ct.Independent(), ct.tasks.MixedEffect(omega=0.5)]
     grid = {"kernel": ["linear", ct.kernels.Gaussian(2.0)], "relation": relations}
     search = GridSearchCV(ct.batch.MultitaskSVC(task_column=column), grid, cv=3, error_score="raise").fit(rows, LABEL)
     assert search.best_score_ > 0.7

@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
+from coterie._compiled.core.points import points
 from coterie.batch import MultitaskKernelRidge as KernelRidge
 from coterie.batch import products
-from coterie.inputs.tabular import block_rows
+from coterie.data.tabular import block_rows
 from coterie.kernels import Linear
-from coterie.numeric.core.points import points
 from reference import kernel_ridge as reference
 
 RNG = np.random.default_rng(19)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.budget_bounds import Comparators, forgetron_bound, random_removal_bound, shifting_forgetron_bound
+from coterie.evaluation.bounds.budget_bounds import (
+    Comparators,
+    forgetron_bound,
+    random_removal_bound,
+    shifting_forgetron_bound,
+)
 from streams import spiteful
 
 K, D = 4, 8
@@ -32,7 +37,7 @@ def scaled(U, M, length):
 
 
 def run(relation, budget, X, y, task, kernel="linear"):
-    model = ct.geometries.MultitaskKernelPerceptron(kernel, relation, budget)
+    model = ct.MultitaskKernelPerceptron(kernel, relation, budget)
     return ct.progressive_validation(model, X, y, task=task, tasks=range(K))
 
 
@@ -46,7 +51,7 @@ def test_theorem_2(name, noise, size):
     relation, M = RELATIONS[name]
     for seed in range(2):
         X, y, task, truths = stream(seed, 1000, noise)
-        trace = run(relation, ct.budgets.Forgetron(size), X, y, task)
+        trace = run(relation, ct.updates.Forgetron(size), X, y, task)
         longest = np.sqrt((size + 1) / np.log(size + 1)) / (4 * np.sqrt(M[0, 0]))
         for length in (longest, longest / 2):
             U = in_order(trace, scaled(truths[0], M, length))
@@ -61,7 +66,7 @@ def test_theorem_1(name, shifts):
     relation, M = RELATIONS[name]
     size, n = 60, 900
     X, y, task, truths = stream(7, n, 0.2, shifts)
-    traces = [run(relation, ct.budgets.RandomRemoval(size, seed), X, y, task) for seed in range(12)]
+    traces = [run(relation, ct.updates.RandomRemoval(size, seed), X, y, task) for seed in range(12)]
     mean = np.mean([trace.mistakes for trace in traces])
     for epsilon in (0.1, 0.4, 0.8):
         length = epsilon * np.sqrt(size) / (2 * np.sqrt(M[0, 0]))
@@ -81,9 +86,9 @@ def test_the_shifting_forgetron_has_a_bound_for_comparators_that_shift(name, siz
     n = 600
     for seed, noise in ((0, 0.0), (1, 0.5)):
         X, y, task, truths = stream(seed, n, noise, shifts)
-        budget = ct.budgets.ShiftingForgetron(size)
+        budget = ct.updates.ShiftingForgetron(size)
         easy = run(relation, budget, X, y, task)
-        hard = spiteful(ct.geometries.MultitaskKernelPerceptron("linear", relation, budget), X, task, range(K))
+        hard = spiteful(ct.MultitaskKernelPerceptron("linear", relation, budget), X, task, range(K))
         for trace in (easy, run(relation, budget, X, hard, task)):
             for length in (0.0, 0.5, 1.5):
                 bounds = [in_order(trace, scaled(truth, M, length / np.sqrt(M[0, 0]))) for truth in truths]

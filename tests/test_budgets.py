@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
-from coterie.numeric.core.randomness import uniform
-from coterie.numeric.dual.eviction import shrinking
+from coterie import MultitaskKernelPerceptron as KernelPerceptron
+from coterie._compiled.core.randomness import uniform
+from coterie._compiled.dual.eviction import shrinking
 from reference import budgets as literal
 from slow import slow, slow_where
 from streams import CASES, FORMS, D, linear_stream
@@ -28,14 +28,14 @@ def draw(n):
 
 
 BUDGETS = {
-    "unbounded": (ct.budgets.Unbounded(), literal.unbounded, {}),
-    "random": (ct.budgets.RandomRemoval(B, seed=5), literal.random_removal, {"B": B, "uniform": draw}),
-    "forgetron": (ct.budgets.Forgetron(B), literal.forgetron, {"B": B}),
-    "printed forgetron": (ct.budgets.Forgetron(B, variant="printed"), literal.forgetron, {"B": B, "printed": True}),
-    "projection": (ct.budgets.Projection(B, eta=ETA), literal.projection, {"B": B, "eta": ETA}),
-    "shared projection": (ct.budgets.SharedProjection(B, eta=ETA), literal.shared_projection, {"B": B, "eta": ETA}),
-    "projectron": (ct.budgets.Projectron(eta=ETA), literal.projection, {"B": np.inf, "eta": ETA}),
-    "projectron++": (ct.budgets.Projectron(ETA, plus=True), literal.projection, {"B": np.inf, "eta": ETA, "plus": 1}),
+    "unbounded": (ct.updates.Unbounded(), literal.unbounded, {}),
+    "random": (ct.updates.RandomRemoval(B, seed=5), literal.random_removal, {"B": B, "uniform": draw}),
+    "forgetron": (ct.updates.Forgetron(B), literal.forgetron, {"B": B}),
+    "printed forgetron": (ct.updates.Forgetron(B, variant="printed"), literal.forgetron, {"B": B, "printed": True}),
+    "projection": (ct.updates.Projection(B, eta=ETA), literal.projection, {"B": B, "eta": ETA}),
+    "shared projection": (ct.updates.SharedProjection(B, eta=ETA), literal.shared_projection, {"B": B, "eta": ETA}),
+    "projectron": (ct.updates.Projectron(eta=ETA), literal.projection, {"B": np.inf, "eta": ETA}),
+    "projectron++": (ct.updates.Projectron(ETA, plus=True), literal.projection, {"B": np.inf, "eta": ETA, "plus": 1}),
 }
 STRICT = {name: form for name, form in BUDGETS.items() if form[0].size is not None}
 #: Each way through the compiled code (tiles of a dense Gaussian, dense rows, sparse rows) is compiled for each budget and
@@ -113,7 +113,7 @@ def test_every_kernel_dense_and_sparse(budget, kernel, form):
     assert_same(rounds, model, expected(budget, case, stream, kernel), stream, case)
 
 
-SHIFTING = ct.budgets.ShiftingForgetron(B)
+SHIFTING = ct.updates.ShiftingForgetron(B)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
     rng = np.random.default_rng(2)
     X = np.repeat(rng.normal(size=(60, 5)), 4, axis=0)[rng.permutation(240)]
     y = rng.choice([-1.0, 1.0], 240)
-    whole, single = (KernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40)) for _ in "12")
+    whole, single = (KernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.updates.RandomRemoval(40)) for _ in "12")
     rounds = whole.__stream_model__().learn(X, y)
     learn = single.__stream_model__().learn
     updated = [learn(x[None], [label], classes=[-1, 1]).updated[0] for x, label in zip(X, y, strict=True)]
@@ -191,7 +191,7 @@ def test_the_budget_is_strict_and_memory_is_what_it_implies(budget, form):
     assert model.memory_ <= 1.5 * levels + 2 * vectors + 2 * moved * 8 * (B + 1) + 2000
 
 
-@pytest.mark.parametrize("budget", [ct.budgets.Projection(40), ct.budgets.SharedProjection(40)], ids=repr)
+@pytest.mark.parametrize("budget", [ct.updates.Projection(40), ct.updates.SharedProjection(40)], ids=repr)
 def test_the_inverse_does_not_drift(budget):
     """Over twenty thousand evictions it stays the inverse, up to a rounding that does not grow."""
     rng, gaps = np.random.default_rng(0), []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.io.readers import read
+from coterie.data.readers import read
 from terminal import WHO, refused, rows, run, run_json, write_csv
 
 UNLABELLED = ("user", "price", "age")
@@ -30,7 +30,7 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
     output = run("ask", model, new, "--output", out, *limits, "--save", model).stdout
     assert "15 are worth a label" in output
     before = ct.load(model)
-    assert (before.rounds_, before.ask, before.budget) == (120, ct.asking.Margin(c=0.5), 15)
+    assert (before.rounds_, before.ask, before.budget) == (120, ct.updates.Margin(c=0.5), 15)
     with out.open(newline="") as file:
         asked = list(csv.DictReader(file))
     assert len(asked) == 15

@@ -13,7 +13,7 @@ import pytest
 import coterie as ct
 from coterie.bandits.log_evaluation import DONE, SAVED, SHARED, SINGLE, _Going, _prepared
 from coterie.bandits.off_policy import policy_value
-from coterie.io.choices import LogColumns, read_log
+from coterie.data.bandit_logs import LogColumns, read_log
 from terminal import refused, run, run_json
 
 ACTIONS = ("shoes", "hats", "coats")

@@ -18,13 +18,13 @@ import coterie as ct
 import samples
 from coterie.cli import progress
 from coterie.cli.printing import summary_lines
+from coterie.data.readers import read
 from coterie.evaluation.costs import RATES
 from coterie.evaluation.learning import learn
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import shown_gain
 from coterie.expressions import LearnerExpression
-from coterie.io.readers import read
-from coterie.relations.files import read_edges, read_groups, read_matrix
+from coterie.tasks.relations.files import read_edges, read_groups, read_matrix
 from coterie.wording import percent, spoken
 from terminal import Terminal
 

@@ -125,14 +125,14 @@ def test_a_folder_that_cannot_be_written_is_told_before_a_record_is_read(folder,
     def read(self):
         raise AssertionError("records were read")
 
-    monkeypatch.setattr("coterie.io.readers.Reader.__iter__", read)
+    monkeypatch.setattr("coterie.data.readers.Reader.__iter__", read)
     path = next(word for word in command.split() if word.startswith("/proc"))
     assert refused(*command.split()) == f"{path}: cannot be written: No such file or directory"
 
 
 def test_a_full_disk_is_told_before_a_record_is_read(folder, monkeypatch):
     monkeypatch.setattr(persistence.os, "fsync", full_disk)
-    monkeypatch.setattr("coterie.io.readers.Reader.__iter__", None)
+    monkeypatch.setattr("coterie.data.readers.Reader.__iter__", None)
     before = contents(folder)
     message = refused(*LEARN.split(), "--output", "new.coterie", code=1)
     assert message == "new.coterie: cannot be written: No space left on device"

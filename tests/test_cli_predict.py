@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 import coterie as ct
-from coterie.io.readers import read
+from coterie.data.readers import read
 from terminal import WHO, refused, rows, run, write_csv, write_jsonl
 
 

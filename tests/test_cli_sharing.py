@@ -41,6 +41,6 @@ def test_the_neighbours_of_a_task(tmp_path):
 
 
 def test_the_relation_of_what_asks_is_that_of_its_model(tmp_path):
-    model = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.asking.Always())
+    model = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.updates.Always())
     model.fit([[1.0], [-1.0], [2.0], [-2.0]], [1, 0, 1, 0], task=["a", "a", "b", "b"]).save(tmp_path / "model")
     assert "share=0.25" in run("explain", tmp_path / "model").stdout

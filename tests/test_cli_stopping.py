@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.evaluation import interruption, learning
-from coterie.evaluation.interruption import Checkpoints, SaveInterval, Stop, Stopped
+from coterie.data.readers import read
+from coterie.data.record_encoders import Encoder
+from coterie.evaluation import learning
+from coterie.evaluation import stopping_signals as interruption
+from coterie.evaluation.stopping_signals import Checkpoints, SaveInterval, Stop, Stopped
 from coterie.expressions import LearnerExpression
-from coterie.inputs.encoding import Encoder
-from coterie.io.readers import read
 from faults import failing_once, full_disk
 from slow import slow
 from states import digest
@@ -119,7 +120,7 @@ def clicks(tmp_path, monkeypatch):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Commands read blocks of fifty records."""
-    monkeypatch.setattr("coterie.io.readers.read", partial(read, block_rows=50))
+    monkeypatch.setattr("coterie.data.readers.read", partial(read, block_rows=50))
 
 
 def at_block(n, number=signal.SIGINT):
@@ -264,7 +265,7 @@ def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypat
 def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatch, capfd):
     command = ("learn", clicks, *WHO, "--output", "m.coterie", "--report", "r.html")
     signals = [signal.SIGINT]
-    monkeypatch.setattr("coterie.report.write_report", lambda *arguments, **named: raising(*signals)(None))
+    monkeypatch.setattr("coterie.evaluation.report.write_report", lambda *arguments, **named: raising(*signals)(None))
     assert "Report: r.html" in run(*command).stdout  # one, and so it is written
     signals *= 2
     last = run(*command, "--force", "--skip", 20, code=130).stderr.splitlines()[-1]

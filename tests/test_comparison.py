@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
+from coterie.data.block import Block
 from coterie.evaluation import comparison
 from coterie.evaluation.comparison import best_baseline
+from coterie.evaluation.report import write_report
+from coterie.evaluation.report.page_parts import summary_of
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import verdict
-from coterie.inputs.block import Block
-from coterie.report import write_report
-from coterie.report.page_parts import summary_of
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(101, n=150, zeros=0.3)
@@ -78,25 +78,25 @@ def test_what_one_has_without_learning_together_is_always_there():
     assert pooled == half | {"relation": ct.Pooled()}
     assert comparison.models["independent"].relation == ct.Independent()
     assert all(comparison.models[name].average for name in ("half", "independent", "pooled"))
-    constants = ct.MultitaskLogistic(ct.relations.Intercepts(), fit_intercept=False)
+    constants = ct.MultitaskLogistic(ct.tasks.Intercepts(), fit_intercept=False)
     assert comparison.models["intercepts"].get_params() == constants.get_params()
     assert all(seconds >= 0 for seconds in comparison.seconds.values())
 
 
 def test_baselines_of_ones_own_are_kept():
-    own = ct.MultitaskPerceptron(ct.Pooled(), ct.rules.PassiveAggressive())
+    own = ct.MultitaskPerceptron(ct.Pooled(), ct.updates.PassiveAggressive())
     comparison = ct.compare({"pooled": own, "half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
     assert comparison.models["pooled"] is own
-    assert comparison.models["independent"].rule == ct.rules.PassiveAggressive()
+    assert comparison.models["independent"].rule == ct.updates.PassiveAggressive()
     assert list(comparison.models) == ["pooled", "half", "independent", "intercepts", "mixed model"]
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), ct.budgets.Forgetron(30)),
-        ct.geometries.SecondOrderMultitaskPerceptron(ridge=0.3),
-        ct.geometries.PNormMultitaskPerceptron(p=5.0),
+        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), ct.updates.Forgetron(30)),
+        ct.SecondOrderMultitaskPerceptron(ridge=0.3),
+        ct.PNormMultitaskPerceptron(p=5.0),
     ],
     ids=repr,
 )

@@ -12,11 +12,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 import raw
+from coterie import MultitaskKernelPerceptron as KernelPerceptron
+from coterie import PNormMultitaskPerceptron as PNormPerceptron
+from coterie import SecondOrderMultitaskPerceptron as SecondOrderPerceptron
 from coterie import spec
-from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
-from coterie.geometries import PNormMultitaskPerceptron as PNormPerceptron
-from coterie.geometries import SecondOrderMultitaskPerceptron as SecondOrderPerceptron
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 from public import NAMES
 from slow import slow, slow_where
 from streams import CASES, FORMS, linear_stream
@@ -27,13 +27,13 @@ MODELS = [
     KernelPerceptron(),
     SecondOrderPerceptron(),
     PNormPerceptron(),
-    ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=0.5),
-    ct.geometries.HeterogeneousMultitaskPerceptron(),
+    ct.PotentialMultitaskPerceptron(ct.updates.ExponentiatedGradient(), rate=0.5),
+    ct.HeterogeneousMultitaskPerceptron(),
     ct.MultitaskAROW(covariance="full"),
     ct.OneVsRest(ct.MultitaskPerceptron(ct.Independent())),
     raw.MultitaskRegressor(),
     raw.AdaptiveSharingRegressor(),
-    ct.geometries.SecondOrderMultitaskRegressor(),
+    ct.SecondOrderMultitaskRegressor(),
     ct.MultitaskMixedEffectsRegressor(scale="none"),
     ct.MultitaskMixedEffectsClassifier(scale="none"),
     ct.batch.MultitaskKernelRidge(),
@@ -77,7 +77,7 @@ BY_CONFIDENCE = {"check_decision_proba_consistency": "of two records of one marg
 #: Classes whose records have weights in the plain run, and one of each other kind that takes all other checks there.
 WEIGHED = (ct.MultitaskPerceptron,)
 OF_EACH_KIND = (
-    *(*WEIGHED, KernelPerceptron, ct.geometries.HeterogeneousMultitaskPerceptron, ct.OneVsRest),
+    *(*WEIGHED, KernelPerceptron, ct.HeterogeneousMultitaskPerceptron, ct.OneVsRest),
     *(ct.AdaptiveSharingRegressor, ct.MultitaskMixedEffectsClassifier, ct.batch.MultitaskKernelClassifier),
     ct.batch.VectorFieldRidge,
 )
@@ -85,12 +85,12 @@ OF_EACH_KIND = (
 
 def expected_to_fail(model):
     """The checks that contradict what an estimator is for, and why."""
-    if not hasattr(model, "partial_fit") or isinstance(model, ct.geometries.SecondOrderMultitaskRegressor):
+    if not hasattr(model, "partial_fit") or isinstance(model, ct.SecondOrderMultitaskRegressor):
         return {}
-    if isinstance(model, ct.geometries.HeterogeneousMultitaskPerceptron):
+    if isinstance(model, ct.HeterogeneousMultitaskPerceptron):
         return ONE_PASS | NO_WEIGHTS
     by_order = "check_class_weight_classifiers"  # AROW and a Forgetron, which shrinks what it has, do see the weights
-    if isinstance(model, ct.MultitaskAROW) or isinstance(getattr(model, "budget", None), ct.budgets.Forgetron):
+    if isinstance(model, ct.MultitaskAROW) or isinstance(getattr(model, "budget", None), ct.updates.Forgetron):
         one_pass = {name: why for name, why in ONE_PASS.items() if name != by_order}
         return one_pass | (BY_CONFIDENCE if isinstance(model, ct.MultitaskAROW) else {})
     return ONE_PASS
@@ -147,9 +147,9 @@ B, TREE = ct.MeanRegularized(b=5), CASES["tree b"].relation
 CLUSTERS, MEAN = CASES["clusters b"].relation, ct.MeanRegularized(share=0.3)
 LOG_DET = ct.LogDet(0.01, step_norm=True)
 MEMBERS = [
-    ct.Member(ct.hypotheses.LinearWeights("sparse"), CLUSTERS, ct.rules.PassiveAggressive(C=0.3)),
-    ct.Member(ct.hypotheses.AdaptiveGradient(0.5), B, ct.rules.Logistic()),
-    ct.Member(ct.hypotheses.DiagonalAROW(3.0), ct.HalfUpdate(), ct.rules.AROW()),
+    ct.Member(ct.updates.LinearWeights("sparse"), CLUSTERS, ct.updates.PassiveAggressive(C=0.3)),
+    ct.Member(ct.updates.AdaptiveGradient(0.5), B, ct.updates.Logistic()),
+    ct.Member(ct.updates.DiagonalAROW(3.0), ct.HalfUpdate(), ct.updates.AROW()),
 ]
 
 LEARNERS = {
@@ -157,7 +157,7 @@ LEARNERS = {
     "AROW by b": lambda: raw.MultitaskAROW(B, r=3.0),
     "AROW tree": lambda: raw.MultitaskAROW(TREE),
     "logistic by b": lambda: raw.MultitaskLogistic(B),
-    "intercepts": lambda: raw.MultitaskLogistic(ct.relations.Intercepts()),
+    "intercepts": lambda: raw.MultitaskLogistic(ct.tasks.Intercepts()),
     "half-life": lambda: ct.MultitaskPerceptron(MEAN, half_life=(30.0, 7.0)),
     "half-life by b": lambda: raw.MultitaskLogistic(CLUSTERS, half_life=12.0),
     "half-life AROW": lambda: raw.MultitaskAROW(MEAN, r=3, half_life=(30.0, 7.0)),
@@ -168,31 +168,25 @@ LEARNERS = {
     "sharing learned": lambda: raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron(LOG_DET), raw.MultitaskAROW(B)]),
     "log det": lambda: ct.MultitaskPerceptron(LOG_DET),
     "log det trace": lambda: ct.MultitaskPerceptron(ct.LogDet(0.01, weights="new", trace_norm=True), average=True),
-    "von Neumann": lambda: ct.MultitaskPerceptron(ct.relations.VonNeumann(0.01, step_norm=True)),
-    "covariance": lambda: ct.MultitaskPerceptron(ct.relations.Covariance(0.1)),
-    "covariance inverse": lambda: ct.MultitaskPerceptron(ct.relations.Covariance(0.1, step_norm=True, role="Ainv")),
-    "batch optimal": lambda: ct.MultitaskPerceptron(ct.relations.BatchOptimal(0.1)),
-    "batch optimal inverse": lambda: ct.MultitaskPerceptron(
-        ct.relations.BatchOptimal(0.1, step_norm=True, role="Ainv")
-    ),
-    "divergence": lambda: ct.MultitaskPerceptron(ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 1e-4)),
-    "spectral": lambda: ct.MultitaskPerceptron(ct.relations.Spectral(3)),
-    "spectral primed": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.relations.Spectral(2), 20)),
-    "primed": lambda: ct.MultitaskPerceptron(ct.relations.Primed(LOG_DET, 20)),
-    "primed auto": lambda: ct.MultitaskPerceptron(
-        ct.relations.Primed(ct.relations.VonNeumann(0.01), "auto"), average=True
-    ),
-    "every rounds": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),
-    "primed by b": lambda: ct.MultitaskPerceptron(ct.relations.Primed(B, 10)),
+    "von Neumann": lambda: ct.MultitaskPerceptron(ct.tasks.VonNeumann(0.01, step_norm=True)),
+    "covariance": lambda: ct.MultitaskPerceptron(ct.tasks.Covariance(0.1)),
+    "covariance inverse": lambda: ct.MultitaskPerceptron(ct.tasks.Covariance(0.1, step_norm=True, role="Ainv")),
+    "batch optimal": lambda: ct.MultitaskPerceptron(ct.tasks.BatchOptimal(0.1)),
+    "batch optimal inverse": lambda: ct.MultitaskPerceptron(ct.tasks.BatchOptimal(0.1, step_norm=True, role="Ainv")),
+    "divergence": lambda: ct.MultitaskPerceptron(ct.tasks.Bregman(ct.tasks.BetaDivergence(0.5), 1e-4)),
+    "spectral": lambda: ct.MultitaskPerceptron(ct.tasks.Spectral(3)),
+    "spectral primed": lambda: ct.MultitaskPerceptron(ct.tasks.Primed(ct.tasks.Spectral(2), 20)),
+    "primed": lambda: ct.MultitaskPerceptron(ct.tasks.Primed(LOG_DET, 20)),
+    "primed auto": lambda: ct.MultitaskPerceptron(ct.tasks.Primed(ct.tasks.VonNeumann(0.01), "auto"), average=True),
+    "every rounds": lambda: ct.MultitaskPerceptron(ct.tasks.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),
+    "primed by b": lambda: ct.MultitaskPerceptron(ct.tasks.Primed(B, 10)),
     "p-norm": lambda: PNormPerceptron(MEAN, 3.0),
     "p-norm by b": lambda: PNormPerceptron(B, 2.5, "Ainvsqrt"),
     "p-norm auto": lambda: PNormPerceptron(CLUSTERS),
-    "exponentiated": lambda: ct.geometries.PotentialMultitaskPerceptron(
-        ct.potentials.ExponentiatedGradient(), B, rate=0.3
-    ),
+    "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.updates.ExponentiatedGradient(), B, rate=0.3),
     "numbers": lambda: raw.MultitaskRegressor(CLUSTERS),
     "numbers as they are": lambda: raw.MultitaskRegressor(CLUSTERS, targets="as they are"),
-    "numbers by tube": lambda: raw.MultitaskRegressor(CLUSTERS, ct.rules.EpsilonInsensitive(0.1), average=True),
+    "numbers by tube": lambda: raw.MultitaskRegressor(CLUSTERS, ct.updates.EpsilonInsensitive(0.1), average=True),
     "numbers forgotten": lambda: raw.MultitaskRegressor(MEAN, half_life=(30.0, 7.0)),
     "numbers of all shares": lambda: raw.AdaptiveSharingRegressor(),
     "mixed effects": lambda: ct.MultitaskMixedEffectsClassifier(scale="none"),
@@ -206,20 +200,20 @@ ROUNDED = {
     "second order": lambda: SecondOrderPerceptron(B, solver="primal"),
     "second order dual": lambda: SecondOrderPerceptron(CLUSTERS, solver="dual"),
     "second order Gaussian": lambda: SecondOrderPerceptron(B, kernel=ct.kernels.Gaussian(1.0)),
-    "ridge": lambda: ct.geometries.SecondOrderMultitaskRegressor(B, solver="primal"),
-    "ridge dual": lambda: ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver="dual"),
+    "ridge": lambda: ct.SecondOrderMultitaskRegressor(B, solver="primal"),
+    "ridge dual": lambda: ct.SecondOrderMultitaskRegressor(MEAN, solver="dual"),
     "AROW full": lambda: raw.MultitaskAROW(B, covariance="full"),
     "kernel": lambda: KernelPerceptron(ct.kernels.Polynomial(2), B),
     "kernel Gaussian": lambda: KernelPerceptron(ct.kernels.Gaussian(2.0), TREE),
-    "kernel random": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), CLUSTERS, ct.budgets.RandomRemoval(5, seed=3)),
-    "kernel Forgetron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5)),
-    "kernel projection": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Projection(5, 0.1)),
-    "kernel Projectron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Projectron(0.5, plus=True)),
-    "kernel shared": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.SharedProjection(5, 0.1)),
+    "kernel random": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), CLUSTERS, ct.updates.RandomRemoval(5, seed=3)),
+    "kernel Forgetron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.updates.Forgetron(5)),
+    "kernel projection": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.updates.Projection(5, 0.1)),
+    "kernel Projectron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.updates.Projectron(0.5, plus=True)),
+    "kernel shared": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.updates.SharedProjection(5, 0.1)),
     "kernel printed Forgetron": lambda: KernelPerceptron(
-        ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5, variant="printed")
+        ct.kernels.Gaussian(1.0), B, ct.updates.Forgetron(5, variant="printed")
     ),
-    "kernel shifting Forgetron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.ShiftingForgetron(5)),
+    "kernel shifting Forgetron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.updates.ShiftingForgetron(5)),
     "sharing geometries": lambda: raw.AdaptiveSharingClassifier(
         [PNormPerceptron(B, p=3.0), SecondOrderPerceptron(B, solver="dual")]
     ),
@@ -293,7 +287,7 @@ def test_predictions_before_labels_that_come_late(name):
 
 # -- parameters that change ----------------------------------------------------------------------------------------
 
-SPECTRAL = ct.relations.Spectral(2.0)
+SPECTRAL = ct.tasks.Spectral(2.0)
 CHANGES = [
     slow(ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.LogDet(0.1)}, False),
     slow(ct.MultitaskPerceptron(ct.LogDet(0.001)), {"relation": ct.LogDet(0.2)}, False),
@@ -303,19 +297,19 @@ CHANGES = [
     (ct.MultitaskPerceptron(), {"average": True}, False),
     (ct.MultitaskPerceptron(), {"half_life": 100.0}, False),
     (ct.MultitaskPerceptron(), {"storage": "sparse"}, False),
-    (ct.MultitaskPerceptron(), {"rule": ct.rules.PassiveAggressive(0.1)}, False),
+    (ct.MultitaskPerceptron(), {"rule": ct.updates.PassiveAggressive(0.1)}, False),
     (ct.MultitaskPerceptron(), {"max_tasks": 3, "class_weight": "balanced"}, True),
     (ct.MultitaskPerceptron(), {"relation": ct.HalfUpdate(), "average": True}, False),
     (KernelPerceptron(), {"relation": ct.Pooled()}, False),
     (KernelPerceptron(), {"kernel": ct.kernels.Gaussian(3.0)}, False),
     (raw.MultitaskLogistic(), {"step": "coin"}, False),
     (raw.MultitaskLogistic(), {"step": 0.1}, False),
-    (raw.MultitaskLogistic(), {"relation": ct.relations.Intercepts()}, False),
+    (raw.MultitaskLogistic(), {"relation": ct.tasks.Intercepts()}, False),
     (raw.MultitaskLogistic(), {"half_life": 100.0}, False),
     (raw.MultitaskLogistic(), {"max_tasks": 2}, True),
     (ct.MultitaskAROW(covariance="full"), {"covariance": "diagonal"}, False),
-    (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": (0.0, 1.0)}, False),
-    (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": 2.0}, False),
+    (ct.HeterogeneousMultitaskPerceptron(), {"b": (0.0, 1.0)}, False),
+    (ct.HeterogeneousMultitaskPerceptron(), {"b": 2.0}, False),
     (PNormPerceptron(), {"p": 3.0}, False),
     (ct.OneVsRest(ct.MultitaskPerceptron()), {"model": ct.MultitaskPerceptron(SPECTRAL)}, False),
     (raw.AdaptiveSharingRegressor(), {"max_tasks": 3}, True),
@@ -330,7 +324,7 @@ CHANGES = [
 def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed, how, tmp_path):
     """Refused once something is learned, and nothing is lost; or the model goes on, and so does its file."""
     fitted = clone(model)
-    task = () if isinstance(model, ct.geometries.HeterogeneousMultitaskPerceptron) else (STREAM.task,)
+    task = () if isinstance(model, ct.HeterogeneousMultitaskPerceptron) else (STREAM.task,)
     X, y = STREAM.X, labels(model)
 
     def predictions(model):

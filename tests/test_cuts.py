@@ -14,7 +14,7 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 from slow import slow
 from states import digest, reloaded
 from streams import CASES, FORMS, PLAIN_COVER, RULES, SAMPLE, K, Stream, linear_stream
@@ -101,7 +101,7 @@ def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
 
     def trace(ends):
         blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
-        Potential, gradient = ct.geometries.PotentialMultitaskPerceptron, ct.potentials.ExponentiatedGradient()
+        Potential, gradient = ct.PotentialMultitaskPerceptron, ct.updates.ExponentiatedGradient()
         model = Potential(gradient, ct.MeanRegularized(b=5), rate=0.3)
         return ct.progressive_validation(model, blocks, delay=delay)
 
@@ -118,7 +118,7 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
     def stopped(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coterie.models.linear.learn", stopped)
+    monkeypatch.setattr("coterie.models.linear_learner.learn", stopped)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(stream.X[5:], stream.y[5:], stream.task[5:])
     levels = model.state_.model.levels
@@ -132,15 +132,15 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(b=5)), ct.asking.Margin(0.8)),
+        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(b=5)), ct.updates.Margin(0.8)),
         slow(
             lambda: ct.SelectiveSampling(
-                ct.MultitaskPerceptron(CASES["clusters b"].relation, average=True), ct.asking.Margin(0.5), 20, 30
+                ct.MultitaskPerceptron(CASES["clusters b"].relation, average=True), ct.updates.Margin(0.5), 20, 30
             )
         ),
-        slow(lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(ct.LogDet(1e-4)), ct.asking.RelationRow(scale=25.0))),
+        slow(lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(ct.LogDet(1e-4)), ct.updates.RelationRow(scale=25.0))),
         slow(
-            lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.asking.Margin(0.8), 20, 30, per_task=0.5)
+            lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.updates.Margin(0.8), 20, 30, per_task=0.5)
         ),
     ],
     ids=["margin", "averaged", "row", "sharing"],

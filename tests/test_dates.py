@@ -11,11 +11,11 @@ import pytest
 from pyarrow import parquet
 
 import coterie as ct
-from coterie.inputs.dates import moment
-from coterie.inputs.encoding import Encoder
-from coterie.inputs.errors import InputError
-from coterie.io.readers import read
-from coterie.numeric.core.hashing import feature_hash
+from coterie._compiled.core.hashing import feature_hash
+from coterie.data.dates import moment
+from coterie.data.errors import InputError
+from coterie.data.readers import read
+from coterie.data.record_encoders import Encoder
 from reference import text as reference
 
 DATES = [datetime(2024, 2, 29, 18, 30), datetime(2023, 12, 31, 23, 59, 59, 999_999), datetime(2024, 12, 31)]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import coterie as ct
 import raw
-from coterie.bounds.perceptron_bounds import shifting_bound
+from coterie.evaluation.bounds.perceptron_bounds import shifting_bound
 from reference import adalog, forgetting
 from reference.sharing import run
 from slow import slow, slow_where
@@ -58,7 +58,7 @@ def test_one_half_life_under_every_relation(name, rule):
     case, rule = CASES[name], RULES[rule]
     model = ct.MultitaskPerceptron(case.relation, rule, half_life=9.0, storage="dense")
     rounds = model.__stream_model__().learn(X, Y, STREAM.named(case.tasks), tasks=case.tasks)
-    C = None if rule == ct.rules.Perceptron() else 0.3
+    C = None if rule == ct.updates.Perceptron() else 0.3
     margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, C)
     assert_same(rounds.margin, margins)
     np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)

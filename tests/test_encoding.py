@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.inputs.encoding import Encoder
-from coterie.inputs.errors import InputError
-from coterie.io.readers import read
-from coterie.io.schema import ReadOptions, choose_encoder, schema_kinds
-from coterie.numeric.core.hashing import feature_hash
+from coterie._compiled.core.hashing import feature_hash
+from coterie.data.errors import InputError
+from coterie.data.readers import read
+from coterie.data.record_encoders import Encoder
+from coterie.data.schema import ReadOptions, choose_encoder, schema_kinds
 from reference import moments
 from states import dense
 

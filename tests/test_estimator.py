@@ -62,11 +62,11 @@ def test_pipelines():
     assert scores.shape == (3,)
     pipeline = make_pipeline(StandardScaler(), ct.MultitaskPerceptron())
     pipeline.fit(STREAM.X, STREAM.y, multitaskperceptron__task=STREAM.task)
-    pipeline.set_params(multitaskperceptron__rule=ct.rules.PassiveAggressive())
+    pipeline.set_params(multitaskperceptron__rule=ct.updates.PassiveAggressive())
     with pytest.raises(ValueError, match="rule cannot change after the first update"):
         pipeline.predict(STREAM.X)
     pipeline.fit(STREAM.X, STREAM.y, multitaskperceptron__task=STREAM.task)
-    assert pipeline[-1].rule == ct.rules.PassiveAggressive()
+    assert pipeline[-1].rule == ct.updates.PassiveAggressive()
     assert pipeline[-1].tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
     assert ct.MultitaskPerceptron(task_column=column).fit(X, STREAM.y).score(X, STREAM.y) > 0.6
 
@@ -84,7 +84,7 @@ MIRRORED = np.where(STREAM.task % 2 == 1, -STREAM.y, STREAM.y)
     "model",
     [
         ct.MultitaskPerceptron(ct.Independent()),
-        ct.SelectiveSampling(ct.MultitaskPerceptron(ct.Independent()), ask=ct.asking.Always()),
+        ct.SelectiveSampling(ct.MultitaskPerceptron(ct.Independent()), ask=ct.updates.Always()),
         ct.batch.MultitaskSVC("linear", ct.Independent()),
         make_pipeline(StandardScaler(), ct.MultitaskPerceptron(ct.Independent())),
     ],

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import coterie as ct
-from coterie.io.readers import read
+from coterie.data.readers import read
 
 pytestmark = pytest.mark.filterwarnings("ignore:column 'flat' has the same value in the first")
 

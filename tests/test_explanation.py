@@ -7,7 +7,7 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie import explanation
+from coterie.evaluation import explanation
 from slow import slow
 
 
@@ -19,7 +19,7 @@ def learned(seed=0, n=4000):
     task = rng.choice(list("cadb"), size=n)
     X = rng.standard_normal((n, 5))
     y = np.array([U[label] @ x > 0 for label, x in zip(task, X, strict=True)])
-    relation = ct.relations.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
+    relation = ct.tasks.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
     frame = pd.DataFrame(X, columns=["price", "age", "size", "year", "rank"])
     return ct.MultitaskPerceptron(relation).fit(frame, y, task)
 
@@ -53,8 +53,8 @@ LINEAR = {
     "averaged": lambda: ct.MultitaskPerceptron(average=True),
     "default": raw.AdaptiveSharingClassifier,
     "AROW": raw.MultitaskAROW,
-    "p-norm": ct.geometries.PNormMultitaskPerceptron,
-    "potential": ct.geometries.PotentialMultitaskPerceptron,
+    "p-norm": ct.PNormMultitaskPerceptron,
+    "potential": ct.PotentialMultitaskPerceptron,
     "numbers": raw.MultitaskRegressor,
     "default of numbers": raw.AdaptiveSharingRegressor,
     "mixed effects of numbers": lambda: ct.MultitaskMixedEffectsRegressor(scale="none"),
@@ -85,16 +85,16 @@ def test_the_parts_of_features_add_up_to_the_margin(name):
 
 def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     xs, ys, tasks = (list(column) for column in zip(*records(250), strict=True))
-    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0))
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0))
     kernel = model.partial_fit(xs, ys, task=tasks).explain(xs[0], tasks[0])
     assert (kernel.parts, kernel.base, kernel.rest_of) == ([], 0.0, "support vectors")
     assert kernel.rest == kernel.margin != 0.0
-    second = ct.geometries.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)
+    second = ct.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)
     explanation = second.explain(xs[0], tasks[0])
     assert explanation.rest_of == "how sure the model is of the record"
     assert explanation.rest * explanation.margin < 0.0 < len(explanation.parts)
     np.testing.assert_allclose(total(explanation), second.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
-    model = raw.AdaptiveSharingClassifier([ct.MultitaskLogistic(), ct.geometries.SecondOrderMultitaskPerceptron()])
+    model = raw.AdaptiveSharingClassifier([ct.MultitaskLogistic(), ct.SecondOrderMultitaskPerceptron()])
     model.partial_fit(xs, ys, task=tasks)
     explanation = model.explain(xs[0], tasks[0])
     assert explanation.rest_of == "how sure the model is of the record"

@@ -75,9 +75,9 @@ def test_repr_of_every_estimator_and_part_is_an_expression(name):
 def test_repr_of_nested_models_and_arrays_is_an_expression():
     for model in (
         ct.AdaptiveSharingClassifier([ct.MultitaskAROW(ct.Pooled()), ct.MultitaskLogistic(ct.Independent())]),
-        ct.SelectiveSampling(ct.MultitaskLogistic(ct.MeanRegularized(share=0.3)), ct.asking.Margin(0.25), budget=9),
-        ct.OneVsRest(ct.MultitaskPerceptron(ct.relations.Interaction(np.array([[2.0, 0.1], [0.1, 1.0]])))),
-        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), budget=ct.budgets.SharedProjection(200)),
+        ct.SelectiveSampling(ct.MultitaskLogistic(ct.MeanRegularized(share=0.3)), ct.updates.Margin(0.25), budget=9),
+        ct.OneVsRest(ct.MultitaskPerceptron(ct.tasks.Interaction(np.array([[2.0, 0.1], [0.1, 1.0]])))),
+        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), budget=ct.updates.SharedProjection(200)),
     ):
         assert repr(read_expression(repr(model))) == repr(model)
 

@@ -14,8 +14,9 @@ from types import ModuleType
 import pytest
 
 import coterie as ct
-from coterie import numeric, spec
-from coterie.numeric.core.generic import _BODIES
+from coterie import _compiled as numeric
+from coterie import spec
+from coterie._compiled.core.generic import _BODIES
 from public import NAMES as PUBLIC
 from public import WHERE
 from slow import slow
@@ -50,7 +51,7 @@ def module_of(public):
 
 
 #: Every estimator, and one public name of each other module: what else is in it comes along.
-ESTIMATORS = {name for name, kind in spec.ESTIMATORS.items() if not kind.__module__.startswith("coterie.serve.")}
+ESTIMATORS = {name for name, kind in spec.ESTIMATORS.items() if not kind.__module__.startswith("coterie.server.")}
 NAMES = sorted({*{module_of(getattr(ct, name)): name for name in ct.__all__}.values(), *ESTIMATORS})
 SHOW = """
 import json, sys
@@ -58,7 +59,7 @@ import {1}
 from {1} import {0}
 assert {1}.{0} is {0}
 module = {0}.__name__ if isinstance({0}, type(sys)) else {0}.__module__
-print(json.dumps([module, [name for name in sys.modules if name.startswith("coterie.numeric.")]]))
+print(json.dumps([module, [name for name in sys.modules if name.startswith("coterie._compiled.")]]))
 """
 
 
@@ -84,7 +85,7 @@ def alone():
 def callers(function):
     """The modules in which a function that has a body for each type is called."""
     call = re.compile(rf"(?<!def )\b{function.__name__}\(")
-    found_modules = pkgutil.walk_packages(numeric.__path__, "coterie.numeric.")
+    found_modules = pkgutil.walk_packages(numeric.__path__, "coterie._compiled.")
     modules = [importlib.import_module(module.name) for module in found_modules]
     knowing = [module for module in modules if vars(module).get(function.__name__) is function]
     return {module.__name__ for module in knowing if call.search(inspect.getsource(module))}
@@ -120,11 +121,11 @@ def test_a_name_alone_is_what_it_is_among_all(name, alone):
 @pytest.mark.parametrize(
     "part",
     [
-        slow(ct.relations.Primed(ct.LogDet(1e-3), 5)),
-        slow(ct.wrappers.Forgetting(ct.hypotheses.DiagonalAROW(), own=5.0)),
+        slow(ct.tasks.Primed(ct.LogDet(1e-3), 5)),
+        slow(ct.updates.Forgetting(ct.updates.DiagonalAROW(), own=5.0)),
         slow(ct.kernels.Normalised(ct.kernels.Polynomial(3))),
-        slow(ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Pooled(), ct.rules.Logistic())),
-        slow(ct.geometries.MultitaskKernelPerceptron("linear").get_params()["kernel"]),
+        slow(ct.Member(ct.updates.AdaptiveGradient(), ct.Pooled(), ct.updates.Logistic())),
+        slow(ct.MultitaskKernelPerceptron("linear").get_params()["kernel"]),
         ct.SelectiveSampling(ct.OneVsRest(ct.MultitaskLogistic(ct.Hierarchy("/", b=1.0)))),
     ],
     ids=repr,

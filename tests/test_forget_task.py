@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import coterie as ct
 import raw
 import terminal
-from coterie.index import Index
-from coterie.models.recency import Recency
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.primal.kalman_filter import MixedEffects
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.primal.kalman_filter import MixedEffects
+from coterie.tasks.index import Index
+from coterie.tasks.recency import Recency
 from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
@@ -437,7 +437,7 @@ def test_an_index_forgets_labels_and_goes_on(labels, picks, whole, asked):
 
 
 def test_questions_about_a_task_are_forgotten_and_its_labels_still_count():
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ask=ct.asking.Always(), budget=6, window=100, per_task=2)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ask=ct.updates.Always(), budget=6, window=100, per_task=2)
     for t, who in enumerate(["ann", "ann", "ann", "bob", "bob", "eve"]):
         wanted = model.wants_label({"a": t + 1.0}, task=who)
         assert wanted == (t != 2)

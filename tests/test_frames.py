@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import coterie as ct
-from coterie.io.readers import read
+from coterie.data.readers import read
 from states import content
 
 N = 60

@@ -25,9 +25,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from coterie.inputs.errors import InputError
-from coterie.io import lines
-from coterie.io.readers import read
+from coterie.data import lines
+from coterie.data.errors import InputError
+from coterie.data.readers import read
 from slow import slow
 from terminal import fork
 

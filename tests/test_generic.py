@@ -13,10 +13,10 @@ from numba import njit
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.hypotheses.storage import Storage
-from coterie.numeric.core.records import Csr, Dense
-from coterie.numeric.weights.table import prefetch_row
-from coterie.state import arrays_of
+from coterie._compiled.core.records import Csr, Dense
+from coterie._compiled.weights.table import prefetch_row
+from coterie.models.state import arrays_of
+from coterie.updates.weights.storage import Storage
 from slow import but_slowly, slow
 
 SPARSE_RECORD = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
@@ -48,7 +48,7 @@ HOLDING = {
     "logistic": lambda: ct.MultitaskLogistic(storage="sparse"),
     "AROW": lambda: ct.MultitaskAROW(),
     "forgetting": lambda: ct.MultitaskAROW(half_life=20.0),
-    "matrix": lambda: ct.MultitaskPerceptron(ct.relations.Interaction(MATRIX, tasks=("a", "b", "c"))),
+    "matrix": lambda: ct.MultitaskPerceptron(ct.tasks.Interaction(MATRIX, tasks=("a", "b", "c"))),
     "graph": lambda: ct.MultitaskPerceptron(ct.TaskGraph([("a", "b"), ("b", "c")])),
     "learned": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=0.01, step_norm=True)),
 }
@@ -77,7 +77,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.numeric.core.generic import compiled
+from coterie._compiled.core.generic import compiled
 
 {place}
 
@@ -103,7 +103,7 @@ def test_machine_code_of_before_a_type_moved_is_passed_over(tmp_path):
 
 def _run(folder, version):
     """Run the module as another version of coterie would."""
-    code = f"import coterie.numeric._numba as g\ng.numba_version = {version!r}\nimport user\n"
+    code = f"import coterie._compiled._numba as g\ng.numba_version = {version!r}\nimport user\n"
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
@@ -113,7 +113,7 @@ FORWARDING = """
 import numpy as np
 
 import coterie as ct
-from coterie.numeric.primal.stream import learn
+from coterie._compiled.primal.stream import learn
 
 X, task = np.eye(3), ["a", "b", "a"]
 model = ct.MultitaskLogistic(half_life=20.0, storage="dense").partial_fit(X, [0, 1, 0], task=task)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.relations.graph import TaskGraph
+from coterie.tasks.relations.graph import TaskGraph
 from reference import interaction_matrices as matrices
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.geometries import HeterogeneousMultitaskPerceptron as Heterogeneous
+from coterie import HeterogeneousMultitaskPerceptron as Heterogeneous
 from reference import heterogeneous as reference
 from reference import sharing
 from streams import assert_margins
@@ -56,7 +56,7 @@ def test_one_task_is_a_perceptron():
 # -- which tasks agree: CCG08 §6, "other measures of similarity" -------------------------------------------------------
 
 CHAIN = ct.TaskGraph([(0, 1), (1, 2, 2.5)])
-ANY = ct.relations.Interaction([[3.0, -1.0, 0.5], [-1.0, 2.0, 0.2], [0.5, 0.2, 1.0]])
+ANY = ct.tasks.Interaction([[3.0, -1.0, 0.5], [-1.0, 2.0, 0.2], [0.5, 0.2, 1.0]])
 RELATIONS = {"chain": CHAIN, "any": ANY, "clusters": ct.Clusters({0: "a", 1: "b", 2: "b"}, share=0.6)}
 
 

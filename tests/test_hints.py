@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import coterie as ct
-from coterie.io.readers import read
+from coterie.data.readers import read
 from terminal import run, run_json
 
 N = 3000

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie import index
-from coterie.index import MANY, Index, WholeNumbers, distinct_labels
+from coterie.tasks import index
+from coterie.tasks.index import MANY, Index, WholeNumbers, distinct_labels
 
 RNG = np.random.default_rng(0)
 DRAWN = RNG.integers(-500, 500, 2000)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.bounds.perceptron_bounds import mistake_bound
-from coterie.relations.interaction import Interaction
+from coterie.evaluation.bounds.perceptron_bounds import mistake_bound
+from coterie.tasks.relations.interaction import Interaction
 from reference import perceptron
 
 seeds = st.integers(0, 2**32 - 1)
@@ -111,7 +111,7 @@ def test_a_laplacian_alone_is_taken_by_its_pseudo_inverse():
     M = relation.relation_matrix()
     np.testing.assert_allclose(M, np.linalg.pinv(L), atol=1e-12)
     np.testing.assert_allclose(np.linalg.inv(L + 1e-6 * np.eye(K)) - 1e6 / K, M, atol=1e-4)
-    np.testing.assert_allclose(M, ct.relations.GraphPenalty(np.diag(np.diag(L)) - L).relation_matrix(), atol=1e-12)
+    np.testing.assert_allclose(M, ct.tasks.GraphPenalty(np.diag(np.diag(L)) - L).relation_matrix(), atol=1e-12)
     U = np.random.default_rng(0).normal(size=(K, 3))
     assert relation.penalty(U) == np.inf, "the mean is not zero"
     U -= U.mean(axis=0)

@@ -42,18 +42,18 @@ def close(actual, expected):
 @pytest.mark.parametrize("delay", [0, 7])
 @pytest.mark.parametrize(("form", "storage"), [("dense", "auto"), ("csr", "sparse"), ("dense", "sparse")])
 def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
-    model = raw.MultitaskLogistic(ct.relations.Intercepts(), step=0.4, storage=storage)
+    model = raw.MultitaskLogistic(ct.tasks.Intercepts(), step=0.4, storage=storage)
     literal = run(pool(0.4), as_records(widened(X, TASK)), TASK.tolist(), Y, delay)
     close(predictions(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
 
 
 @pytest.mark.slow
 def test_constants_fade_as_what_is_a_tasks_own():
-    fading = raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=40.0)
+    fading = raw.MultitaskLogistic(ct.tasks.Intercepts(), half_life=40.0)
     close(predictions(fading), predictions(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
     literal = Fading(pool(), (60.0, 7.0), lambda row, j: j >= X.shape[1])
     expected = run(literal, as_records(widened(X, TASK)), TASK.tolist(), Y)
-    close(predictions(raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=(60.0, 7.0))), expected)
+    close(predictions(raw.MultitaskLogistic(ct.tasks.Intercepts(), half_life=(60.0, 7.0))), expected)
 
 
 # -- what was learned --------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_constants_fade_as_what_is_a_tasks_own():
 
 @pytest.mark.parametrize(("make", "y"), [(raw.MultitaskLogistic, Y), (raw.MultitaskRegressor, NUMBERS)])
 def test_margins_are_shared_weights_and_a_constant(make, y):
-    model = make(ct.relations.Intercepts()).fit(X, y, task=TASK)
+    model = make(ct.tasks.Intercepts()).fit(X, y, task=TASK)
     place = [model.tasks_.index(i) for i in TASK[:50]]
     predictions = getattr(model, "decision_function", model.predict)(X[:50], TASK[:50])
     close(predictions, X[:50] @ model.coef_[0] + model.intercept_[place])
@@ -70,10 +70,10 @@ def test_margins_are_shared_weights_and_a_constant(make, y):
 
 
 def test_a_new_task_has_no_constant():
-    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
+    model = raw.MultitaskLogistic(ct.tasks.Intercepts()).fit(X, Y, task=TASK)
     close(model.decision_function(X[:5], ["new"] * 5), X[:5] @ model.coef_[0])
-    first = predictions(raw.MultitaskLogistic(ct.relations.Intercepts()))[-2]  # the only record of its task
-    before = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X[:-2], Y[:-2], task=TASK[:-2])
+    first = predictions(raw.MultitaskLogistic(ct.tasks.Intercepts()))[-2]  # the only record of its task
+    before = raw.MultitaskLogistic(ct.tasks.Intercepts()).fit(X[:-2], Y[:-2], task=TASK[:-2])
     assert first == before.decision_function(X[-2:-1], [SEEN_ONCE])[0]
 
 
@@ -83,7 +83,7 @@ def test_a_new_task_has_no_constant():
 @pytest.mark.parametrize(("form", "storage"), [("dense", "auto"), ("csr", "sparse")])
 def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp_path):
     literal, rows = pool(), as_records(widened(X, TASK))
-    model, expected, margins = raw.MultitaskLogistic(ct.relations.Intercepts(), storage=storage), [], []
+    model, expected, margins = raw.MultitaskLogistic(ct.tasks.Intercepts(), storage=storage), [], []
     records = FORMS[form](X)
     for t, i in enumerate(TASK.tolist()):
         if t in (100, 101, 180, 240):
@@ -107,9 +107,9 @@ LOGISTIC = [
     ct.MultitaskPerceptron(average=True),
     ct.MultitaskAROW(),
     ct.MultitaskAROW(covariance="full"),
-    ct.geometries.PNormMultitaskPerceptron(),
-    ct.geometries.SecondOrderMultitaskPerceptron(),
-    ct.geometries.PotentialMultitaskPerceptron(),
+    ct.PNormMultitaskPerceptron(),
+    ct.SecondOrderMultitaskPerceptron(),
+    ct.PotentialMultitaskPerceptron(),
     ct.MultitaskLogistic(ct.Clusters({0: 1, 1: 1}, share=0.5)),
     ct.AdaptiveSharingClassifier(),
     ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskAROW()]),
@@ -125,18 +125,18 @@ def test_every_linear_classifier_has_it(model):
     baselines = model.__baselines__()
     assert list(baselines) == ["independent", "pooled", "intercepts", "mixed model"]
     assert isinstance(baselines["intercepts"], ct.MultitaskLogistic)
-    assert baselines["intercepts"].relation == ct.relations.Intercepts()
+    assert baselines["intercepts"].relation == ct.tasks.Intercepts()
 
 
 def test_numbers_are_compared_with_it():
     for model in (
-        ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(), average=True, max_tasks=4),
+        ct.MultitaskRegressor(loss=ct.updates.EpsilonInsensitive(), average=True, max_tasks=4),
         ct.MultitaskRegressor(),
     ):
         baseline = model.__baselines__()["intercepts"]
-        assert baseline.get_params() == ct.MultitaskRegressor(ct.relations.Intercepts()).get_params()
-    absolute = ct.MultitaskRegressor(loss=ct.rules.Absolute()).__baselines__()["intercepts"]
-    assert absolute.loss == ct.rules.Absolute()
+        assert baseline.get_params() == ct.MultitaskRegressor(ct.tasks.Intercepts()).get_params()
+    absolute = ct.MultitaskRegressor(loss=ct.updates.Absolute()).__baselines__()["intercepts"]
+    assert absolute.loss == ct.updates.Absolute()
     comparison = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
     assert comparison.models["intercepts"].max_tasks is None
     assert comparison.traces["intercepts"].error < 0.7 * comparison.traces["pooled"].error

@@ -5,7 +5,7 @@ import pytest
 
 import coterie as ct
 from coterie.batch.target_codes import simplex
-from coterie.relations import Interaction
+from coterie.tasks import Interaction
 from reference import kernel_ridge as reference
 
 RNG = np.random.default_rng(9)
@@ -25,7 +25,7 @@ def test_one_vs_all_is_one_regression_a_class():
         np.testing.assert_allclose(scores[:, place], ridge.predict(NEW, TASK[:8]) - 0.5, rtol=1e-8, atol=1e-10)
     np.testing.assert_array_equal(model.predict(NEW, TASK[:8]), model.classes_[scores.argmax(axis=1)])
     independent = ct.batch.MultitaskKernelClassifier(alpha=0.3, class_relation=ct.Independent()).fit(X, CLASS)
-    plain = ct.batch.MultitaskKernelClassifier(relation=ct.relations.MixedEffect(omega=0.0), alpha=0.3).fit(X, CLASS)
+    plain = ct.batch.MultitaskKernelClassifier(relation=ct.tasks.MixedEffect(omega=0.0), alpha=0.3).fit(X, CLASS)
     np.testing.assert_allclose(independent.decision_function(NEW), plain.decision_function(NEW), rtol=1e-8)
 
 

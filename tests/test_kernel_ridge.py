@@ -8,7 +8,7 @@ import coterie as ct
 from coterie import kernels
 from coterie.batch import MultitaskKernelRidge as KernelRidge
 from coterie.batch import memory
-from coterie.relations import Interaction
+from coterie.tasks import Interaction
 from reference import kernel_ridge as reference
 
 RNG = np.random.default_rng(7)
@@ -32,12 +32,12 @@ RELATIONS = {
     "clusters": ct.Clusters(GROUPS, b=3.0),
     "graph": ct.TaskGraph([(0, 1), (1, 2), (2, 3)]),
     "matrix": Interaction(MATRIX),
-    "mixed effect": ct.relations.MixedEffect(lam=0.5, gamma=2.0),
-    "omega": ct.relations.MixedEffect(omega=0.7),
-    "differences": ct.relations.MixedEffect(lam=0.0, gamma=1.0),
-    "laplacian": ct.relations.GraphPenalty(GRAPH - np.diag(np.diag(GRAPH))),
-    "clusters, means excluded": ct.relations.ClusterPenalty(GROUPS, within=2.0, between=0.0),
-    "one function per cluster": ct.relations.ClusterPenalty(GROUPS, within=0.0, between=1.0),
+    "mixed effect": ct.tasks.MixedEffect(lam=0.5, gamma=2.0),
+    "omega": ct.tasks.MixedEffect(omega=0.7),
+    "differences": ct.tasks.MixedEffect(lam=0.0, gamma=1.0),
+    "laplacian": ct.tasks.GraphPenalty(GRAPH - np.diag(np.diag(GRAPH))),
+    "clusters, means excluded": ct.tasks.ClusterPenalty(GROUPS, within=2.0, between=0.0),
+    "one function per cluster": ct.tasks.ClusterPenalty(GROUPS, within=0.0, between=1.0),
 }
 FILTERS = {
     "tikhonov": (None, lambda s: reference.iterated_gain(0.3, 1)),
@@ -163,29 +163,29 @@ def penalty_of(relation, W):
 def test_penalties_are_the_sums_of_their_definitions():
     F = RNG.normal(size=(T, 5))
     tasks = list(range(T))
-    mixed = ct.relations.MixedEffect(lam=0.5, gamma=2.0)
+    mixed = ct.tasks.MixedEffect(lam=0.5, gamma=2.0)
     assert mixed.penalty(F, tasks) == pytest.approx(reference.mixed_effect_penalty(F, 0.5, 2.0))
-    assert ct.relations.GraphPenalty(GRAPH).penalty(F) == pytest.approx(reference.graph_penalty(F, GRAPH))
-    turned = ct.relations.GraphPenalty(GRAPH).penalty(F[::-1], tasks[::-1])
+    assert ct.tasks.GraphPenalty(GRAPH).penalty(F) == pytest.approx(reference.graph_penalty(F, GRAPH))
+    turned = ct.tasks.GraphPenalty(GRAPH).penalty(F[::-1], tasks[::-1])
     assert turned == pytest.approx(reference.graph_penalty(F, GRAPH))
-    clusters = ct.relations.ClusterPenalty(GROUPS, within=2.0, between=0.5)
+    clusters = ct.tasks.ClusterPenalty(GROUPS, within=2.0, between=0.5)
     assert clusters.penalty(F, tasks) == pytest.approx(reference.cluster_penalty(F, [0, 0, 1, 1], 2.0, 0.5))
     omega = 0.7
     A_w = 1 / (2 * (1 - omega) * (1 - omega + omega * T))
     printed = A_w * reference.mixed_effect_penalty(F, 2 * (1 - omega), 2 * omega * T)
-    assert ct.relations.MixedEffect(omega=omega).penalty(F, tasks) == pytest.approx(printed)
-    scaled = ct.relations.MixedEffect(lam=1.0, gamma=omega / (1 - omega) * T).relation_matrix(tasks)
-    M = ct.relations.MixedEffect(omega=omega).relation_matrix(tasks)
+    assert ct.tasks.MixedEffect(omega=omega).penalty(F, tasks) == pytest.approx(printed)
+    scaled = ct.tasks.MixedEffect(lam=1.0, gamma=omega / (1 - omega) * T).relation_matrix(tasks)
+    M = ct.tasks.MixedEffect(omega=omega).relation_matrix(tasks)
     np.testing.assert_allclose(scaled / scaled[0, 0], M, rtol=1e-12)
 
 
 def test_the_null_space_of_a_penalty_is_excluded():
-    for relation in (ct.relations.MixedEffect(lam=0.0, gamma=1.0), RELATIONS["laplacian"]):
+    for relation in (ct.tasks.MixedEffect(lam=0.0, gamma=1.0), RELATIONS["laplacian"]):
         model = KernelRidge("linear", relation, alpha=1e-6).fit(X, Y + 3, task=TASK)
         total = sum(model.predict(NEW, task=[t] * 9) for t in range(T))
         np.testing.assert_allclose(total, 0.0, atol=1e-7)
     assert ct.Pooled().penalty([[1.0], [2.0]], ["a", "b"]) == np.inf
-    assert ct.relations.ClusterPenalty(GROUPS, within=0.0).penalty(np.eye(T), list(range(T))) == np.inf
+    assert ct.tasks.ClusterPenalty(GROUPS, within=0.0).penalty(np.eye(T), list(range(T))) == np.inf
 
 
 def test_a_precomputed_kernel_gives_the_same():
@@ -274,7 +274,7 @@ def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):
     with pytest.raises(MemoryError, match=message + "solver='cholesky'"):
         model.fit(X, Y, task=TASK)
     auto = model.set_params(solver="auto").fit(X, Y, task=TASK).dual_coef_
-    joint = joint_of(reference.gaussian(1.0), ct.relations.MixedEffect(omega=0.5), X, TASK)
+    joint = joint_of(reference.gaussian(1.0), ct.tasks.MixedEffect(omega=0.5), X, TASK)
     np.testing.assert_allclose(auto, reference.tikhonov(joint, Y, 0.3), rtol=1e-6)
 
 

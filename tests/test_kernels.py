@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import coterie as ct
+from coterie import MultitaskKernelPerceptron as KernelPerceptron
 from coterie import kernels
-from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
+from coterie._compiled.core.points import gaussians
 from coterie.kernels import gram, median_distance
-from coterie.numeric.core.points import gaussians
 from reference import budgets as literal
 from slow import slow
 from streams import linear_stream
@@ -63,14 +63,14 @@ def test_values_are_those_of_the_formula(name, form):
 def test_a_model_takes_it(name):
     kernel, formula = PAIRS[name]
     for form in (np.asarray, sp.csr_array):
-        model = KernelPerceptron(kernel, ct.HalfUpdate(), ct.budgets.Forgetron(15))
+        model = KernelPerceptron(kernel, ct.HalfUpdate(), ct.updates.Forgetron(15))
         rounds = model.__stream_model__().learn(form(X), Y, TASK, tasks=range(5))
         run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
         np.testing.assert_array_equal(rounds.updated, run.updated)
         np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("budget", [ct.budgets.Forgetron(15), ct.budgets.Projection(15, 0.3)])
+@pytest.mark.parametrize("budget", [ct.updates.Forgetron(15), ct.updates.Projection(15, 0.3)])
 def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     values = gram(kernels.Gaussian(2.0), X)
     precomputed, computed = (KernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
@@ -195,7 +195,7 @@ def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
     wide = np.repeat(X, 3, axis=0)
     wrong = wide.copy()
     wrong[200, 0] = 100.0
-    model = KernelPerceptron(sometimes, budget=ct.budgets.Projection(20, 0.1)).fit(X, Y, TASK)
+    model = KernelPerceptron(sometimes, budget=ct.updates.Projection(20, 0.1)).fit(X, Y, TASK)
     before = {name: array.copy() for name, array in model.__dump__()[1].items()}
     labels, tasks = np.repeat(Y, 3), np.repeat(TASK, 3)
     with pytest.raises(ValueError, match=r"k\(x, x\) < 0, for the records of rounds 320 and 320"):
@@ -229,7 +229,7 @@ def test_tasks_and_classes_that_came_before_a_refusal_are_taken_back(way):
 def test_a_gram_matrix_that_turns_singular_is_regularised_and_counted():
     """Seven dimensions and thirty vectors, rounding taken for news: eta² is below it. The model stays usable."""
     stream = linear_stream(53, n=2000)
-    for budget in (ct.budgets.Projection(30, 1e-10), ct.budgets.SharedProjection(30, 1e-10)):
+    for budget in (ct.updates.Projection(30, 1e-10), ct.updates.SharedProjection(30, 1e-10)):
         model = KernelPerceptron("linear", ct.HalfUpdate(), budget).fit(stream.X, stream.y, stream.task)
         assert model.repairs_ > 0
         assert np.isfinite(model.decision_function(stream.X, stream.task)).all()
@@ -238,8 +238,8 @@ def test_a_gram_matrix_that_turns_singular_is_regularised_and_counted():
 @pytest.mark.parametrize(
     "budget",
     [
-        *(ct.budgets.Forgetron(20), ct.budgets.Projection(20, 1e-3)),
-        *(slow(ct.budgets.SharedProjection(20, 1e-3)), slow(ct.budgets.Projectron(1e-3))),
+        *(ct.updates.Forgetron(20), ct.updates.Projection(20, 1e-3)),
+        *(slow(ct.updates.SharedProjection(20, 1e-3)), slow(ct.updates.Projectron(1e-3))),
     ],
     ids=repr,
 )

@@ -9,26 +9,26 @@ import pytest
 
 import coterie as ct
 from coterie import spec
-from coterie.relations import learned as parts
+from coterie.tasks.relations import learned as parts
 from reference import omtl, perceptron
 from slow import slow, slow_where
 
 K, D = 4, 6
-AVERAGED = {"rule": ct.rules.PassiveAggressive(C=0.05), "average": True}
+AVERAGED = {"rule": ct.updates.PassiveAggressive(C=0.05), "average": True}
 
 LAWS = {
     "logdet": (ct.LogDet(1e-4), omtl.logdet(1e-4)),
     "logdet, large": (ct.LogDet(1e-1), omtl.logdet(1e-1)),
     "logdet, trace": (ct.LogDet(1e-3, trace_norm=True), omtl.logdet(1e-3, True)),
-    "von Neumann": (ct.relations.VonNeumann(1e-5), omtl.von_neumann(1e-5)),
-    "von Neumann, trace": (ct.relations.VonNeumann(1e-4, trace_norm=True), omtl.von_neumann(1e-4, True)),
-    "covariance": (ct.relations.Covariance(0.5), omtl.covariance(0.5)),
-    "covariance, inverse": (ct.relations.Covariance(0.1, role="Ainv"), omtl.covariance(0.1, "Ainv")),
-    "batch optimal": (ct.relations.BatchOptimal(0.1), omtl.batch_optimal(0.1)),
-    "batch optimal, inverse": (ct.relations.BatchOptimal(0.1, role="Ainv"), omtl.batch_optimal(0.1, "Ainv")),
+    "von Neumann": (ct.tasks.VonNeumann(1e-5), omtl.von_neumann(1e-5)),
+    "von Neumann, trace": (ct.tasks.VonNeumann(1e-4, trace_norm=True), omtl.von_neumann(1e-4, True)),
+    "covariance": (ct.tasks.Covariance(0.5), omtl.covariance(0.5)),
+    "covariance, inverse": (ct.tasks.Covariance(0.1, role="Ainv"), omtl.covariance(0.1, "Ainv")),
+    "batch optimal": (ct.tasks.BatchOptimal(0.1), omtl.batch_optimal(0.1)),
+    "batch optimal, inverse": (ct.tasks.BatchOptimal(0.1, role="Ainv"), omtl.batch_optimal(0.1, "Ainv")),
     "logdet, inverse": (ct.LogDet(1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv")),
-    "von Neumann, inverse": (ct.relations.VonNeumann(1e-4, role="Ainv"), omtl.von_neumann(1e-4, role="Ainv")),
-    "between": (ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 1e-5), omtl.beta_divergence(0.5, 1e-5)),
+    "von Neumann, inverse": (ct.tasks.VonNeumann(1e-4, role="Ainv"), omtl.von_neumann(1e-4, role="Ainv")),
+    "between": (ct.tasks.Bregman(ct.tasks.BetaDivergence(0.5), 1e-5), omtl.beta_divergence(0.5, 1e-5)),
 }
 #: Law, trace and step are compiled together: the plain run has each law with the mean step or without, and LogDet with
 #: both; forms that are compiled to the same are tested with the second.
@@ -81,7 +81,7 @@ def assert_same(model, trace, run, y, rtol=1e-9, W=None):
 @pytest.mark.parametrize("start", ["unit_trace", "identity"])
 def test_equal_to_the_literal_form(name, step_norm, start):
     relation, update = LAWS[name]
-    relation = ct.relations.Primed(changed(relation, step_norm=step_norm, start=start), 40)
+    relation = ct.tasks.Primed(changed(relation, step_norm=step_norm, start=start), 40)
     X, y, task = stream(1)
     if name in OUTGROWN and not step_norm:
         with pytest.warns(RuntimeWarning, match=r"outgrew its limit in round \d+ and is kept as it was before"):
@@ -99,7 +99,7 @@ def test_equal_to_the_literal_form(name, step_norm, start):
 def test_the_matrix_is_that_of_the_literal_form(name, step_norm, weights):
     relation, update = LAWS[name]
     X, y, task = stream()
-    model, trace = ran(ct.relations.Primed(changed(relation, weights=weights, step_norm=step_norm), 0.3), X, y, task)
+    model, trace = ran(ct.tasks.Primed(changed(relation, weights=weights, step_norm=step_norm), 0.3), X, y, task)
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=0.3 * len(y), weights=weights, step_norm=step_norm)
     order = assert_same(model, trace, run, y)
     M = np.linalg.inv(run.A)
@@ -115,7 +115,7 @@ def test_a_relation_revised_once_a_pass(name):
     relation, update = LAWS[name]
     X, y, task = stream(35)
     n = len(y)
-    model, once = (ct.MultitaskPerceptron(ct.relations.Primed(relation, 0.0, every=n)) for _ in range(2))
+    model, once = (ct.MultitaskPerceptron(ct.tasks.Primed(relation, 0.0, every=n)) for _ in range(2))
     for passes in (3, 1, 1):
         model.__stream_model__().learn(X, y, task, tasks=range(K), whole=passes > 1, passes=passes, weights=np.ones(n))
     thrice = [np.concatenate([part] * 3) for part in (X, y, task)]
@@ -137,7 +137,7 @@ def test_without_priming_from_the_first_mistake(name, step_norm):
     X, y, task = stream(2, n=30)
     run = omtl.omtl(X, y, task, update, n_tasks=K, step_norm=step_norm)
     for epoch in (None, 0, 1, 0.0):
-        model, trace = ran(relation if epoch is None else ct.relations.Primed(relation, epoch), X, y, task)
+        model, trace = ran(relation if epoch is None else ct.tasks.Primed(relation, epoch), X, y, task)
         # (W'W)^1/2 of a singular W'W is known to the square root of the precision
         assert_same(model, trace, run, y, 1e-6 if name == "batch optimal" else 1e-8)
 
@@ -148,14 +148,14 @@ GIVEN = B @ B.T + np.eye(K)
 
 @pytest.mark.parametrize(
     ("relation", "A", "epoch"),
-    [(ct.HalfUpdate(), (K + 1) * np.eye(K) - 1, 0.5), (ct.relations.Interaction(GIVEN, tasks=range(K)), GIVEN, 20)],
+    [(ct.HalfUpdate(), (K + 1) * np.eye(K) - 1, 0.5), (ct.tasks.Interaction(GIVEN, tasks=range(K)), GIVEN, 20)],
     ids=["half", "given"],
 )
 @pytest.mark.slow
 def test_a_relation_that_is_known_after_priming(relation, A, epoch):
     X, y, task = stream(3)
     run = omtl.omtl(X, y, task, omtl.fixed(A), n_tasks=K, epoch=epoch if epoch > 1 else epoch * len(y))
-    model, trace = ran(ct.relations.Primed(relation, epoch), X, y, task)
+    model, trace = ran(ct.tasks.Primed(relation, epoch), X, y, task)
     assert_same(model, trace, run, y)
 
 
@@ -164,7 +164,7 @@ def test_passive_aggressive_steps_read_the_diagonal_and_the_average_is_of_the_we
     relation, update = LAWS[name]
     X, y, task = stream(5)
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=20, step_norm=True, tau=partial(perceptron.step, "PA-I", 0.05))
-    relation = ct.relations.Primed(changed(relation, step_norm=True), 20)
+    relation = ct.tasks.Primed(changed(relation, step_norm=True), 20)
     model, trace = ran(relation, X, y, task, **AVERAGED)
     order = np.argsort(model.tasks_)
     np.testing.assert_allclose(model.coef_[order], run.mean.T, rtol=1e-8, atol=1e-8)
@@ -175,9 +175,9 @@ def test_passive_aggressive_steps_read_the_diagonal_and_the_average_is_of_the_we
 
 
 LONG = [
-    *(ct.LogDet(1e-3, step_norm=True), ct.LogDet(1e-10), slow(ct.relations.VonNeumann(1e-9, step_norm=True))),
-    *map(slow, [ct.relations.Covariance(0.1), ct.relations.Covariance(0.1, step_norm=True, role="Ainv")]),
-    *map(slow, [ct.relations.BatchOptimal(0.1), ct.relations.VonNeumann(1e-11)]),
+    *(ct.LogDet(1e-3, step_norm=True), ct.LogDet(1e-10), slow(ct.tasks.VonNeumann(1e-9, step_norm=True))),
+    *map(slow, [ct.tasks.Covariance(0.1), ct.tasks.Covariance(0.1, step_norm=True, role="Ainv")]),
+    *map(slow, [ct.tasks.BatchOptimal(0.1), ct.tasks.VonNeumann(1e-11)]),
 ]
 
 
@@ -191,7 +191,7 @@ def test_symmetric_and_positive_definite_over_many_updates(relation):
     assert trace.updated.sum() >= 100_000
     assert model.state_.model.relation.status[0] == 0
     M = model.relation_matrix_
-    np.testing.assert_allclose(M, M.T, rtol=1e-7 * isinstance(relation, ct.relations.VonNeumann), atol=0.0)
+    np.testing.assert_allclose(M, M.T, rtol=1e-7 * isinstance(relation, ct.tasks.VonNeumann), atol=0.0)
     assert np.linalg.eigvalsh(M)[0] > 0
     G = model.state_.model.relation.gram.products
     np.testing.assert_allclose(G, model.coef_ @ model.coef_.T, atol=1e-6 * np.abs(G).max())
@@ -204,7 +204,7 @@ def test_symmetric_and_positive_definite_over_many_updates(relation):
 def test_tasks_that_come_while_primed_were_known_from_the_start(options):
     X, y, task = stream(35, n=200)
     X = np.round(4 * X)  # whole numbers, whose sums are exact: zero margins are zero in both
-    relation = ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 120)
+    relation = ct.tasks.Primed(ct.LogDet(1e-3, step_norm=True), 120)
     known, expected = ran(relation, X, y, task, **options)
     arrive = ct.MultitaskPerceptron(relation, **options)
     trace = ct.progressive_validation(arrive, X, y, task=task)
@@ -221,7 +221,7 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
     relation, update = LAWS[name]
     X, y, task = stream(17, n=160)
     late = np.where(np.arange(160) < 80, task % 3, task)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(relation, 40))
+    model = ct.MultitaskPerceptron(ct.tasks.Primed(relation, 40))
     learn = model.__stream_model__().learn
     margins = [learn(X[:80], y[:80], late[:80], tasks=range(3)).margin, learn(X[80:], y[80:], late[80:]).margin]
     run = omtl.omtl(X, y, late, update, n_tasks=4, epoch=40, A=np.eye(4) / 3)
@@ -229,7 +229,7 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("relation", [ct.relations.Covariance(0.1, role="Ainv"), ct.LogDet(1e-3)], ids=repr)
+@pytest.mark.parametrize("relation", [ct.tasks.Covariance(0.1, role="Ainv"), ct.LogDet(1e-3)], ids=repr)
 def test_features_that_come_later(relation):
     rng = np.random.default_rng(18)
     model = ct.MultitaskPerceptron(changed(relation, step_norm=True))
@@ -251,7 +251,7 @@ def test_a_task_nobody_has_seen_has_no_weights():
 
 def test_several_passes_are_one_long_stream():
     X, y, task = stream(23)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 0.5))
+    model = ct.MultitaskPerceptron(ct.tasks.Primed(ct.LogDet(1e-3, step_norm=True), 0.5))
     for passes in (2, 1):
         model.__stream_model__().learn(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
     twice = [np.concatenate([part, part]) for part in (X, y, task)]
@@ -285,15 +285,15 @@ def test_auto_is_the_first_look_that_finds_the_correlations_settled():
         W[:, i] += K * label * x
     assert settled is not None
     relation = ct.LogDet(1e-3, step_norm=True)
-    auto, _ = ran(ct.relations.Primed(relation, "auto"), X, y, task)
-    fixed, _ = ran(ct.relations.Primed(relation, settled), X, y, task)
+    auto, _ = ran(ct.tasks.Primed(relation, "auto"), X, y, task)
+    fixed, _ = ran(ct.tasks.Primed(relation, settled), X, y, task)
     np.testing.assert_array_equal(auto.coef_, fixed.coef_)
     assert auto.state_.model.relation.start.moves[0] == moves
 
 
 # -- growth that cannot go on -----------------------------------------------------------------------------------------
 
-EXPLODING = [ct.LogDet(0.1), ct.relations.VonNeumann(0.1), ct.relations.Covariance(0.1, role="Ainv")]
+EXPLODING = [ct.LogDet(0.1), ct.tasks.VonNeumann(0.1), ct.tasks.Covariance(0.1, role="Ainv")]
 
 
 @pytest.mark.parametrize("relation", [EXPLODING[0], *map(slow, EXPLODING[1:])], ids=repr)
@@ -318,7 +318,7 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation):
 @pytest.mark.parametrize("every", [None, 10])
 def test_the_round_that_stops_a_relation_is_named(every):
     X, y, task = stream(24, n=400)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(EXPLODING[0], 10, every=every))
+    model = ct.MultitaskPerceptron(ct.tasks.Primed(EXPLODING[0], 10, every=every))
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         for t in range(400):
@@ -334,7 +334,7 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
     """exp(-eta W'W) is 0 where records are long: A⁻¹ would be infinite."""
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(60, 5)) * (100.0 if beta == 1.0 else 1e80), rng.integers(3, size=60)
-    model = ct.MultitaskPerceptron(ct.relations.Bregman(ct.relations.BetaDivergence(beta), 1.0), scale="none")
+    model = ct.MultitaskPerceptron(ct.tasks.Bregman(ct.tasks.BetaDivergence(beta), 1.0), scale="none")
     with pytest.warns(RuntimeWarning, match="outgrew its limit"):
         model.fit(X, rng.choice([-1, 1], 60), task)
     assert np.isfinite(model.state_.model.relation.inverse).all()
@@ -352,7 +352,7 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
 )
 def test_an_epoch_that_no_stream_has_is_refused_where_its_length_tells(epoch, refused, accepted, message):
     X, y, task = stream(25)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), epoch))
+    model = ct.MultitaskPerceptron(ct.tasks.Primed(ct.LogDet(1e-3), epoch))
     whole = partial(ct.progressive_validation, model)
     with pytest.raises(ValueError, match=message):
         (whole if refused == "whole" else getattr(model, refused))(X, y, task=task)

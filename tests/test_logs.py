@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.numeric.core.logs import signed_log, take_logs
+from coterie._compiled.core.logs import signed_log, take_logs
 from terminal import refused, run, run_json
 
 N = 240

@@ -24,8 +24,8 @@ GROUPED = {
     "clusters": ct.Clusters(GROUPS, b=3.0),
     "clusters by share": ct.Clusters({0: "a", 1: "a", 2: "a", 3: "b"}, share=0.4),
     "tree": ct.Hierarchy({0: "a", 1: "a", 2: "b", 3: "b", "a": "all", "b": "all"}, b=(1.0, 2.0)),
-    "omega": ct.relations.MixedEffect(omega=0.7),
-    "penalty": ct.relations.ClusterPenalty(GROUPS, within=2.0, between=0.5),
+    "omega": ct.tasks.MixedEffect(omega=0.7),
+    "penalty": ct.tasks.ClusterPenalty(GROUPS, within=2.0, between=0.5),
 }
 
 
@@ -58,7 +58,7 @@ def test_kernel_machines_are_the_optimum(relation):
 
 
 def test_one_task_is_the_machine_of_scikit_learn():
-    one = ct.relations.MixedEffect(omega=0.5)
+    one = ct.tasks.MixedEffect(omega=0.5)
     theirs = SVC(C=2.0, gamma=0.5, tol=1e-8).fit(X, SIGNS)
     ours = ct.batch.MultitaskSVC(kernels.Gaussian(1.0), one, C=2.0, tol=1e-8).fit(X, SIGNS)
     np.testing.assert_allclose(ours.decision_function(NEW), theirs.decision_function(NEW), atol=1e-6)

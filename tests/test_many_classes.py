@@ -14,8 +14,8 @@ from streams import as_dictionaries, linear_stream
 
 MODELS = {
     "logistic": raw.MultitaskLogistic(),
-    "perceptron": ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
-    "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.rules.PassiveAggressive()),
+    "perceptron": ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive(), average=True),
+    "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.updates.PassiveAggressive()),
     "AROW": raw.MultitaskAROW(r=3),
     "sharing": raw.AdaptiveSharingClassifier("cheap"),
     "graph": ct.MultitaskPerceptron(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)])),

@@ -7,11 +7,11 @@ import pytest
 import coterie as ct
 from slow import slow
 
-FOUND = ct.relations.Interaction(np.array([[1.0, 0.0], [0.0, 4.0]]), tasks=["ann", "bob"])  # so M is 1 and 1/4
+FOUND = ct.tasks.Interaction(np.array([[1.0, 0.0], [0.0, 4.0]]), tasks=["ann", "bob"])  # so M is 1 and 1/4
 MODELS = {
-    "primal": (ct.geometries.SecondOrderMultitaskRegressor(FOUND, solver="primal"), (1.0, 0.25)),
-    "dual": (ct.geometries.SecondOrderMultitaskRegressor(FOUND, solver="dual"), (1.0, 0.25)),
-    "perceptron": (ct.geometries.SecondOrderMultitaskPerceptron(FOUND), (1.0, 0.25)),
+    "primal": (ct.SecondOrderMultitaskRegressor(FOUND, solver="primal"), (1.0, 0.25)),
+    "dual": (ct.SecondOrderMultitaskRegressor(FOUND, solver="dual"), (1.0, 0.25)),
+    "perceptron": (ct.SecondOrderMultitaskPerceptron(FOUND), (1.0, 0.25)),
     "mixed effects": (
         ct.MultitaskMixedEffectsRegressor(0, 0.25, slope_variance=0.75, fit_intercept=False, scale="none"),
         (1.0, 1.0),
@@ -46,7 +46,7 @@ def test_features_that_no_record_had_count_with_the_prior_variance(name):
         np.testing.assert_allclose(q[2::3], wide.margin_variance(X[2::3], task=task[2::3]))
 
 
-@pytest.mark.parametrize("model", [ct.MultitaskAROW(), ct.geometries.SecondOrderMultitaskPerceptron()], ids=str)
+@pytest.mark.parametrize("model", [ct.MultitaskAROW(), ct.SecondOrderMultitaskPerceptron()], ids=str)
 def test_of_tasks_nobody_has_seen_too(model):
     model = model.__sklearn_clone__()
     model.learn_one({"a": 1.0}, True, task="ann")
@@ -82,12 +82,12 @@ def known_from_the_start(records):
 
 
 PREDICTORS = {
-    "second order, primal": ct.geometries.SecondOrderMultitaskPerceptron(solver="primal"),
-    "second order, dual": ct.geometries.SecondOrderMultitaskPerceptron(solver="dual"),
-    "second order, Gaussian": ct.geometries.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian(2.0)),
-    "Gaussian": ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
-    "normalised polynomial": ct.geometries.MultitaskKernelPerceptron(ct.kernels.Normalised(ct.kernels.Polynomial(2))),
-    "Laplacian": ct.geometries.MultitaskKernelPerceptron(ct.kernels.Pairwise("laplacian", {"gamma": 0.5})),
+    "second order, primal": ct.SecondOrderMultitaskPerceptron(solver="primal"),
+    "second order, dual": ct.SecondOrderMultitaskPerceptron(solver="dual"),
+    "second order, Gaussian": ct.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian(2.0)),
+    "Gaussian": ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
+    "normalised polynomial": ct.MultitaskKernelPerceptron(ct.kernels.Normalised(ct.kernels.Polynomial(2))),
+    "Laplacian": ct.MultitaskKernelPerceptron(ct.kernels.Pairwise("laplacian", {"gamma": 0.5})),
     "AROW of all covariances": ct.MultitaskAROW(covariance="full", fit_intercept=False),
     "AROW": ct.MultitaskAROW(),
     "mixed effects": ct.MultitaskMixedEffectsClassifier(scale="none"),
@@ -96,7 +96,7 @@ PREDICTORS = {
     "ensemble of unit length": ct.AdaptiveSharingClassifier(scale="unit"),
     "unit length": ct.MultitaskLogistic(scale="unit"),
     "several classes": ct.OneVsRest(ct.MultitaskMixedEffectsClassifier(scale="none")),
-    "queries": ct.SelectiveSampling(ct.geometries.SecondOrderMultitaskPerceptron(), ask=ct.asking.Always()),
+    "queries": ct.SelectiveSampling(ct.SecondOrderMultitaskPerceptron(), ask=ct.updates.Always()),
 }
 
 
@@ -183,7 +183,7 @@ def test_batch_estimators_compare_records_by_all_features(kernel):
 
 BANDITS = [
     ("thompson", ct.MultitaskMixedEffectsRegressor(scale="none")),
-    ("thompson", ct.geometries.SecondOrderMultitaskRegressor()),
+    ("thompson", ct.SecondOrderMultitaskRegressor()),
     ("epsilon", ct.MultitaskMixedEffectsClassifier(scale="unit")),
 ]
 

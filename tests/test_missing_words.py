@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from coterie.inputs.dates import expand_dates
-from coterie.inputs.encoding import Encoder
-from coterie.inputs.keys import MISSING_WORDS
-from coterie.io.readers import read
+from coterie.data.dates import expand_dates
+from coterie.data.feature_keys import MISSING_WORDS
+from coterie.data.readers import read
+from coterie.data.record_encoders import Encoder
 from terminal import refused, run_json
 
 N = 12

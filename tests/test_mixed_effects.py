@@ -6,11 +6,11 @@ import pytest
 from scipy.stats import t as student
 
 import coterie as ct
-from coterie.index import Index
+from coterie._compiled.core.records import Csr
+from coterie._compiled.primal.kalman_filter import LIMIT
 from coterie.models.contract import Batch, InputShape
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
-from coterie.numeric.core.records import Csr
-from coterie.numeric.primal.kalman_filter import LIMIT
+from coterie.tasks.index import Index
 from reference.mixed_effects import MixedEffects
 from reference.moments import inside, scales
 from streams import FORMS
@@ -217,7 +217,7 @@ def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
     few = np.where((np.arange(60)[:, None] < 30) & (np.arange(LIMIT + 3) >= 100), 0.0, WIDE)
     model = KINDS[labels](scale="none", many_features="gradient")
     baseline = {"numbers": ct.MultitaskRegressor, "classes": ct.MultitaskLogistic}[labels]
-    gradient = baseline(ct.relations.Intercepts(), scale="none")
+    gradient = baseline(ct.tasks.Intercepts(), scale="none")
     strict = KINDS[labels](scale="none")
     near, beyond = (ct.progressive_validation(regressor, few, y, task=task) for regressor in (model, gradient))
     first = ct.progressive_validation(strict, few[:30], y[:30], task=task[:30])

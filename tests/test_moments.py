@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coterie.numeric.core.moments import FAR, LIMIT, NOTHING, noted, scale_of, z_score
-from coterie.numeric.primal.preparation import prepare_columns
-from coterie.numeric.primal.targets import standardise as labels_standardised
-from coterie.numeric.text.rows import standardise
+from coterie._compiled.core.moments import FAR, LIMIT, NOTHING, noted, scale_of, z_score
+from coterie._compiled.primal.preparation import prepare_columns
+from coterie._compiled.primal.targets import standardise as labels_standardised
+from coterie._compiled.text.rows import standardise
 from reference import moments as reference
 
 Floats = NDArray[np.float64]

@@ -8,10 +8,10 @@ import pytest
 
 import coterie as ct
 import terminal
-from coterie.inputs.encoding import Encoder
-from coterie.inputs.feature_names import Names
-from coterie.io.readers import read
-from coterie.numeric.core.hashing import feature_hash
+from coterie._compiled.core.hashing import feature_hash
+from coterie.data.feature_names import Names
+from coterie.data.readers import read
+from coterie.data.record_encoders import Encoder
 
 COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("size", "categorical")]
 RECORDS = [

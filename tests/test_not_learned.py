@@ -123,7 +123,7 @@ RECORDS = MIXED.to_dict("records")
 
 
 def asking(scale, learner=ct.MultitaskLogistic):
-    return ct.SelectiveSampling(learner(scale=scale), ct.asking.Randomly(rate=0.6), seed=2)
+    return ct.SelectiveSampling(learner(scale=scale), ct.updates.Randomly(rate=0.6), seed=2)
 
 
 def ask_progressively(model, X, delay=0):
@@ -179,7 +179,7 @@ def test_labels_that_are_not_asked_for_change_nothing(form, path, scale):
 GHOST_TASKS = np.where(LEARNED, TASKS, "ghost")
 present = [{name: value for name, value in x.items() if value == value} for x in RECORDS]
 GHOST_RECORDS = [x | ({} if learned else {"more": 1.0}) for x, learned in zip(present, LEARNED, strict=True)]
-PRIMED = ct.relations.Primed(ct.LogDet(eta=1e-8), 20)
+PRIMED = ct.tasks.Primed(ct.LogDet(eta=1e-8), 20)
 
 
 def yes_or_no(y):
@@ -205,9 +205,9 @@ LEARNERS = {
     "numbers": (ct.AdaptiveSharingRegressor, amounts),
     "learned relation, average": (lambda **more: ct.MultitaskPerceptron(PRIMED, average=True, **more), yes_or_no),
     "confidence": (ct.MultitaskAROW, yes_or_no),
-    "kernel": (lambda scale: ct.geometries.MultitaskKernelPerceptron(), yes_or_no),
-    "second order": (lambda scale: ct.geometries.SecondOrderMultitaskRegressor(), amounts),
-    "p-norm": (lambda scale: ct.geometries.PNormMultitaskPerceptron(), yes_or_no),
+    "kernel": (lambda scale: ct.MultitaskKernelPerceptron(), yes_or_no),
+    "second order": (lambda scale: ct.SecondOrderMultitaskRegressor(), amounts),
+    "p-norm": (lambda scale: ct.PNormMultitaskPerceptron(), yes_or_no),
 }
 #: These alone are no slow tests: they use types that others compile.
 QUICK = {"balanced", "one against the rest", "max_tasks"}
@@ -281,7 +281,7 @@ def test_late_labels_among_records_of_weight_0_are_learned_in_their_round():
 def test_clocks_count_rounds_that_are_not_asked_for_in_every_path(name):
     make, _ = LEARNERS[name]
     X = [{"x": x, "z": z} for x, z in rng.normal(size=(60, 2)).tolist()]
-    models = {path: ct.SelectiveSampling(make(), ct.asking.Randomly(rate=0.6), seed=2) for path in ASKING}
+    models = {path: ct.SelectiveSampling(make(), ct.updates.Randomly(rate=0.6), seed=2) for path in ASKING}
     for path, model in models.items():
         ASKING[path](model, X)
     expected = models["one by one"].decision_function(X, task=TASKS)

@@ -11,8 +11,8 @@ from numba.core.compiler import CompilerBase
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 
-from coterie.numeric import _numba
-from coterie.numeric.core.generic import compiled
+from coterie._compiled import _numba
+from coterie._compiled.core.generic import compiled
 
 LIBRARY = (
     "add_linking_library",

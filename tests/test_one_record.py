@@ -15,9 +15,9 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie.numeric.core import dictionaries
-from coterie.numeric.weights.dense import RowMajorPairs
-from coterie.numeric.weights.table import second
+from coterie._compiled.core import dictionaries
+from coterie._compiled.weights.dense import RowMajorPairs
+from coterie._compiled.weights.table import second
 from slow import slow
 from states import dense
 

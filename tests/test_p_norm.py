@@ -37,7 +37,7 @@ def run(model, stream, tasks, **options):
 def test_equal_to_the_definition(name, p, transform):
     case = CASES[name]
     expected = literal(STREAM.X, STREAM.y, STREAM.task, case.M, p, transform)
-    trace = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
+    trace = run(ct.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
     assert_margins(trace.margin, expected, STREAM.y)
 
 
@@ -49,10 +49,10 @@ def test_large_norms_are_finite(p):
         X = size * rng.normal(size=(300, 40))
         y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1.0, -1.0)
         task = rng.integers(3, size=300)
-        model = ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p)
+        model = ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p)
         trace = ct.progressive_validation(model, X / size, y, task=task)
         assert np.isfinite(trace.margin).all()
-        scaled = ct.progressive_validation(ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
+        scaled = ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
         np.testing.assert_array_equal(scaled.mistake, trace.mistake)
         expected = literal(X / size, y, np.searchsorted(np.unique(task), task), (np.eye(3) + 1) / 2, p)
         assert_margins(trace.margin, expected, y)
@@ -63,7 +63,7 @@ def test_large_norms_are_finite(p):
 def test_tasks_and_features_as_they_come(transform, p):
     """What is known later was always known: the same mistakes make the same weights."""
     relation = ct.MeanRegularized(share=0.4)
-    model = ct.geometries.PNormMultitaskPerceptron(relation, p, transform)
+    model = ct.PNormMultitaskPerceptron(relation, p, transform)
     records, tasks = FORMS["dictionaries"](STREAM.X), STREAM.named("abcde")
     for t in range(150):
         model.learn_one(records[t], STREAM.y[t], tasks[t])

@@ -28,7 +28,7 @@ from safetensors.numpy import save as pack
 import coterie as ct
 import kinds
 from coterie import persistence
-from coterie.numeric.weights.sparse import Sparse, SparsePairs
+from coterie._compiled.weights.sparse import Sparse, SparsePairs
 from kinds import MODELS, QUICK, form_of, predictions, taught
 from slow import slow
 from states import content, digest, reloaded

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.io.readers import read
+from coterie.data.readers import read
 from terminal import QUICK, WHO, heed, rows, run, start, write_csv, write_rows
 
 FORMATS = {"csv": "csv", "jsonl": "jsonl", "svm": "svmlight", "vw": "vw"}

@@ -11,15 +11,15 @@ import pytest
 
 import coterie as ct
 from coterie import spec
-from coterie.bounds.geometry_bounds import p_norm_bound, potential_bound
-from coterie.potentials import ExponentiatedGradient, PNorm
+from coterie.evaluation.bounds.geometry_bounds import p_norm_bound, potential_bound
+from coterie.updates import ExponentiatedGradient, PNorm
 from reference import potential as reference
 from reference.p_norm import gradient as p_norm_gradient
 from reference.p_norm import transform_of
 from streams import CASES, FORMS, K, assert_margins, linear_stream, spiteful
 
 STREAM = linear_stream(6, n=160, zeros=0.3)
-Potential, PNormed = ct.geometries.PotentialMultitaskPerceptron, ct.geometries.PNormMultitaskPerceptron
+Potential, PNormed = ct.PotentialMultitaskPerceptron, ct.PNormMultitaskPerceptron
 
 
 @spec.part

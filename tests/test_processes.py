@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import coterie as ct
-from coterie.numeric import _numba
+from coterie._compiled import _numba
 
 SRC = Path(ct.__file__).parents[1]
 
@@ -39,7 +39,7 @@ def learn_elsewhere(model, results):
 
 @pytest.mark.slow
 def test_a_model_goes_to_a_spawned_process_and_both_go_on():
-    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())
+    model = ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive())
     for y in (True, False):
         model.learn_one({"a": 1.0}, y, task="z")
     context = multiprocessing.get_context("spawn")
@@ -88,8 +88,8 @@ def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(tmp_path):
         "import warnings\n"
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
-        "    from coterie.numeric.core.hashing import feature_hash\n"
-        "    from coterie.numeric.core import text_fields as fields\n"
+        "    from coterie._compiled.core.hashing import feature_hash\n"
+        "    from coterie._compiled.core import text_fields as fields\n"
         "print(feature_hash('word=free', 18))\n"
         "print(*[each.message for each in caught], sep='\\n')\n"
     )

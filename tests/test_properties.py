@@ -62,7 +62,7 @@ def test_any_b_and_any_passive_aggressive_rule(stream, b, variant, C, average):
     M = (np.eye(KNOWN) + b / KNOWN) / (1 + b)
     name = {"0": "PA", "I": "PA-I", "II": "PA-II"}[variant]
     run = perceptron.primal(X, y, task, M=M, rule=name, C=C)
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=b), ct.rules.PassiveAggressive(C, variant), average)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=b), ct.updates.PassiveAggressive(C, variant), average)
     margin = known(model, X, y, task).margin
     expected = run.averaged_margins if average else run.margins
     np.testing.assert_allclose(margin, expected, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(expected).max()))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from coterie.numeric.core.generic import compiled
-from coterie.numeric.core.randomness import uniform
+from coterie._compiled.core.generic import compiled
+from coterie._compiled.core.randomness import uniform
 
 WORD = 2**64
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from coterie.inputs.errors import InputError
-from coterie.io import lines, readers
-from coterie.numeric.core.hashing import feature_hash
+from coterie._compiled.core.hashing import feature_hash
+from coterie.data import lines, readers
+from coterie.data.errors import InputError
 from reference import moments
 from reference import text as reference
 from states import dense

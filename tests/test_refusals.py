@@ -9,24 +9,21 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie import budgets
-from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
-from coterie.potentials import PNorm
-from coterie.wrappers import Forgetting
+from coterie.updates import AdaptiveGradient, DiagonalAROW, Forgetting, LinearWeights, PNorm, budgets
 from streams import linear_stream
 
 STREAM = linear_stream(5, n=20)
 
-PNormed, Potential = ct.geometries.PNormMultitaskPerceptron, ct.geometries.PotentialMultitaskPerceptron
-SecondOrder = ct.geometries.SecondOrderMultitaskPerceptron
-Kernel = ct.geometries.MultitaskKernelPerceptron
+PNormed, Potential = ct.PNormMultitaskPerceptron, ct.PotentialMultitaskPerceptron
+SecondOrder = ct.SecondOrderMultitaskPerceptron
+Kernel = ct.MultitaskKernelPerceptron
 Sharing, Regressor = raw.AdaptiveSharingClassifier, raw.MultitaskRegressor
-AROW, SPECTRAL = raw.MultitaskAROW, ct.relations.Spectral()
+AROW, SPECTRAL = raw.MultitaskAROW, ct.tasks.Spectral()
 Linear, Ridge = partial(Kernel, "linear"), ct.batch.MultitaskKernelRidge
 BY_KERNEL = ct.batch.MultitaskKernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR
 SVR = ct.batch.MultitaskSVR
 GRAPH = ct.TaskGraph([(0, 1)])
-LEARNED = ct.LogDet(0.1), ct.relations.Primed(ct.LogDet(0.1), 0.5)
+LEARNED = ct.LogDet(0.1), ct.tasks.Primed(ct.LogDet(0.1), 0.5)
 NO_BOUND = "max_tasks must be a whole number of 1 or more, or None, got"
 
 VALUES = [
@@ -83,23 +80,23 @@ KINDS = [
     (Ridge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
     (Ridge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
     (Ridge(ct.kernels.Gaussian), r"kernel is the class Gaussian; pass an instance: Gaussian\(\.\.\.\)"),
-    (Ridge("linear", ct.relations.Intercepts()), r"relation must be one of coterie.relations, got Intercepts\(\)"),
-    (PNormed(ct.relations.VonNeumann(0.1)), "PotentialWeights cannot learn under VonNeumann"),
+    (Ridge("linear", ct.tasks.Intercepts()), r"relation must be one of coterie.tasks, got Intercepts\(\)"),
+    (PNormed(ct.tasks.VonNeumann(0.1)), "PotentialWeights cannot learn under VonNeumann"),
     (Potential("p-norm"), "potential must be a part such as PNorm"),
     (Potential(PNorm), "potential is the class PNorm; pass an instance"),
     (Potential(ct.HalfUpdate()), r"potential must have a method gradient, as PNorm has, got HalfUpdate\(\)"),
     (SecondOrder(ct.LogDet(0.1)), "FullCovariance cannot learn under LogDet"),
-    (AROW(covariance="full", rule=ct.rules.Perceptron()), "a rule by confidence"),
-    (Regressor(loss=ct.rules.Perceptron()), r"loss must be Squared\(\), Absolute"),
+    (AROW(covariance="full", rule=ct.updates.Perceptron()), "a rule by confidence"),
+    (Regressor(loss=ct.updates.Perceptron()), r"loss must be Squared\(\), Absolute"),
     (Regressor(average=True), "Averaged cannot average AdaptiveGradient"),
     (Regressor(ct.TaskGraph([(0, 1)])), r"AdaptiveGradient cannot learn under TaskGraph"),
     (Sharing([AdaptiveGradient()]), "Member"),
     (Sharing([ct.MultitaskRegressor()]), "members must be classifiers, got the regressor MultitaskRegressor"),
-    (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.rules.AROW())]), "AdaptiveGradient"),
+    (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.updates.AROW())]), "AdaptiveGradient"),
     (ct.OneVsRest(Regressor()), "model must be an online binary classifier"),
     (ct.OneVsRest(raw.OneVsRest()), "model must be an online binary classifier"),
     *(
-        (ct.SelectiveSampling(model, ct.asking.RelationRow()), "learned relation .* has none: use Margin")
+        (ct.SelectiveSampling(model, ct.updates.RelationRow()), "learned relation .* has none: use Margin")
         for model in (ct.MultitaskPerceptron(), Sharing())
     ),
     *(
@@ -124,9 +121,9 @@ def test_what_does_not_go_together_is_refused_before_anything_is_learned(model, 
     assert not model.__sklearn_is_fitted__()
 
 
-RATES = (ct.LogDet, ct.relations.VonNeumann)
-RIDGES = (ct.relations.Covariance, ct.relations.BatchOptimal)
-EPSILON, Primed = ct.rules.EpsilonInsensitive, ct.relations.Primed
+RATES = (ct.LogDet, ct.tasks.VonNeumann)
+RIDGES = (ct.tasks.Covariance, ct.tasks.BatchOptimal)
+EPSILON, Primed = ct.updates.EpsilonInsensitive, ct.tasks.Primed
 PRIMED = partial(Primed, ct.LogDet(1e-3))
 PARTS = [
     *(
@@ -140,21 +137,21 @@ PARTS = [
         for kind in RATES + RIDGES
     ),
     (partial(ct.LogDet, 1e-3, trace_norm="yes"), "trace_norm of LogDet must be True or False, got 'yes'"),
-    (partial(ct.relations.BatchOptimal, 1e-3, step_norm=1), "step_norm of BatchOptimal must be True or False, got 1"),
-    *((partial(ct.relations.BetaDivergence, bad), "beta of BetaDivergence must ") for bad in (-0.1, 1.1, np.nan, "0")),
+    (partial(ct.tasks.BatchOptimal, 1e-3, step_norm=1), "step_norm of BatchOptimal must be True or False, got 1"),
+    *((partial(ct.tasks.BetaDivergence, bad), "beta of BetaDivergence must ") for bad in (-0.1, 1.1, np.nan, "0")),
     *(
-        (partial(ct.relations.Bregman, bad, 1e-3), r"takes a divergence, such as BetaDivergence\(0.5\), got")
-        for bad in (ct.relations.BetaDivergence, 0.5, None, ct.LogDet(1e-3))
+        (partial(ct.tasks.Bregman, bad, 1e-3), r"takes a divergence, such as BetaDivergence\(0.5\), got")
+        for bad in (ct.tasks.BetaDivergence, 0.5, None, ct.LogDet(1e-3))
     ),
     *((partial(PRIMED, 0, every=bad), "every must be a whole number") for bad in (0, -1, 0.5, "pass", True)),
     *((partial(PRIMED, bad), "epoch must be a fraction .* got") for bad in (-1, -0.1, 1.5, "soon", None, True, np.nan)),
     (partial(PRIMED, "auto", every=10), "every requires an epoch in rounds or as a fraction, got epoch='auto'"),
     (partial(Primed, Primed(ct.LogDet(1e-3), 0.1), 0.1), "that is not Primed"),
     (partial(Primed, "LogDet", 0.1), "requires a relation"),
-    (partial(ct.relations.Spectral, 0.5), "p of Spectral must be"),
+    (partial(ct.tasks.Spectral, 0.5), "p of Spectral must be"),
     (partial(EPSILON, -0.1), "epsilon must be a finite number, at least 0, got -0.1"),
     (partial(PNorm, 1.5), "p must be 'auto' or a finite number, at least 2"),
-    (partial(ct.potentials.ExponentiatedGradient, 0.0), "total must be a finite number above 0"),
+    (partial(ct.updates.ExponentiatedGradient, 0.0), "total must be a finite number above 0"),
     (partial(ct.batch.DivergenceFree, sigma=0), "sigma must be a finite number above 0"),
     (partial(ct.batch.FieldMixture, mix=1.5), "mix must lie between 0"),
     (partial(ct.batch.Separable, matrix=[[1, 2], [2, 1]]), "matrix must be positive semidefinite"),
@@ -167,11 +164,11 @@ PARTS = [
     (partial(Forgetting, LinearWeights(), shared=0), "shared must be a positive half-life, got 0"),
     (partial(Forgetting, LinearWeights(), own=math.nan), "own must be a positive half-life, got nan"),
     *(
-        (partial(ct.asking.Margin, bad), f"c of Margin must be a finite number above 0, got {bad}")
+        (partial(ct.updates.Margin, bad), f"c of Margin must be a finite number above 0, got {bad}")
         for bad in (0, math.nan)
     ),
-    (partial(ct.asking.RelationRow, of="M"), "of of RelationRow must be 'A' or 'Ainv', got 'M'"),
-    (partial(ct.asking.Randomly, rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
+    (partial(ct.updates.RelationRow, of="M"), "of of RelationRow must be 'A' or 'Ainv', got 'M'"),
+    (partial(ct.updates.Randomly, rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
     *(
         (partial(ct.kernels.Gaussian, bad), f"sigma must be a finite number above 0, got {bad}")
         for bad in (0.0, math.nan)
@@ -200,9 +197,9 @@ PARTS = [
     (partial(ct.Hierarchy, {"a": "b", "b": "a"}, b=1), "parents has a cycle through"),
     (partial(ct.Hierarchy, {"a": "b"}, b=(1, 2)), "got 2 for 1 levels"),
     (partial(ct.Hierarchy, "/", share=(0.8, 0.5)), "share must lie between 0"),
-    *((partial(ct.rules.PassiveAggressive, C=bad), f"C must be positive, got {bad}") for bad in (0, np.nan)),
-    (partial(ct.rules.PassiveAggressive, variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),
-    (partial(ct.relations.Interaction, [[1.0, 2.0], [2.0, 1.0]]), "must be positive definite"),
+    *((partial(ct.updates.PassiveAggressive, C=bad), f"C must be positive, got {bad}") for bad in (0, np.nan)),
+    (partial(ct.updates.PassiveAggressive, variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),
+    (partial(ct.tasks.Interaction, [[1.0, 2.0], [2.0, 1.0]]), "must be positive definite"),
     (partial(ct.TaskGraph, [("a", "b")], tasks=["a"]), r"edge \('a', 'b'\) names 'b', which is not among tasks"),
 ]
 

@@ -22,12 +22,12 @@ from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, STORAGES, K, linear_stream
 from terminal import run, run_json
 
-Tube = ct.rules.EpsilonInsensitive
+Tube = ct.updates.EpsilonInsensitive
 LOSSES = {"PA": Tube(0.1, variant="0"), "PA-I": Tube(0.2, C=0.3, variant="I"), "PA-II": Tube(0.0, C=0.3)}
 UNITLESS = [
     raw.MultitaskRegressor(),
-    slow(raw.MultitaskRegressor(ct.Independent(), ct.rules.Absolute(), step=0.7)),
-    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.rules.EpsilonInsensitive(), average=True),
+    slow(raw.MultitaskRegressor(ct.Independent(), ct.updates.Absolute(), step=0.7)),
+    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.updates.EpsilonInsensitive(), average=True),
 ]
 
 
@@ -78,14 +78,14 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
     ),
 )
 def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
-    part = {"squared": ct.rules.Squared(), "absolute": ct.rules.Absolute()}[loss]
+    part = {"squared": ct.updates.Squared(), "absolute": ct.updates.Absolute()}[loss]
     model = raw.MultitaskRegressor(ct.MeanRegularized(share=0.25), part, step=0.4, storage=storage)
     rounds = model.__stream_model__().learn(FORMS[form](X), Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, 0.25, loss, 0.4).predictions)
 
 
 def test_labels_as_they_are():
-    part = ct.rules.EpsilonInsensitive(0.5, C=0.2)
+    part = ct.updates.EpsilonInsensitive(0.5, C=0.2)
     model = raw.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
     rounds = model.__stream_model__().learn(X, Y, TASK)
     M = CASES["half"].M
@@ -133,7 +133,7 @@ def test_a_trace_of_numbers(comparison):
     assert trace.mistake.all()
     assert trace.updated[1:].all()
     assert trace.classes.size == 0
-    tube = ct.progressive_validation(raw.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(0.5)), X, Y)
+    tube = ct.progressive_validation(raw.MultitaskRegressor(loss=ct.updates.EpsilonInsensitive(0.5)), X, Y)
     assert 0 < tube.mistakes < tube.n
     np.testing.assert_array_equal(tube.mistake, np.abs(tube.residual) > 0.5 * np.std(Y))
 

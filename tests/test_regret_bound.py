@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.bandit_bounds import confidence_width, regret_bound
-from coterie.bounds.perceptron_bounds import penalty
+from coterie.evaluation.bounds.bandit_bounds import confidence_width, regret_bound
+from coterie.evaluation.bounds.perceptron_bounds import penalty
 
 K, D, ACTIONS, T, SIGMA = 6, 4, 8, 120, 0.3
 PATH = [(i, i + 1) for i in range(K - 1)]
@@ -17,7 +17,7 @@ def simulated(relation, ridge, seed, rounds=T):
     rng = np.random.default_rng(seed)
     M = relation.relation_matrix(list(range(K)))
     U = rng.normal(size=D) + 0.2 * rng.normal(size=(K, D))
-    model = ct.geometries.SecondOrderMultitaskRegressor(relation, ridge)
+    model = ct.SecondOrderMultitaskRegressor(relation, ridge)
     model.partial_fit(np.zeros((K, D)), [0.0] * K, list(range(K)))
     X, tasks, regret, seen = np.zeros((rounds, D)), rng.integers(K, size=rounds), 0.0, 0.0
     for t, i in enumerate(tasks):

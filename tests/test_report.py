@@ -10,10 +10,10 @@ import pytest
 
 import coterie as ct
 import samples
+from coterie.evaluation.explanation import listed_weights
+from coterie.evaluation.report import render, write_report
+from coterie.evaluation.report.markup import prose
 from coterie.evaluation.verdict import conclusion, verdict
-from coterie.explanation import listed_weights
-from coterie.report import render, write_report
-from coterie.report.markup import prose
 from faults import full_disk
 from slow import slow
 

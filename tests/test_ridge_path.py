@@ -88,6 +88,6 @@ def test_other_filters_are_searched_by_scikit_learn():
 
 def test_the_relation_chosen_is_the_one_used_where_the_model_has_none():
     path = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(), X, Y, TASK)
-    assert path.best[0] == path.chosen.relation == ct.relations.MixedEffect(omega=0.5)
-    named = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(relation=ct.relations.MixedEffect(omega=0.5)), X, Y, TASK)
+    assert path.best[0] == path.chosen.relation == ct.tasks.MixedEffect(omega=0.5)
+    named = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(relation=ct.tasks.MixedEffect(omega=0.5)), X, Y, TASK)
     np.testing.assert_array_equal(path.errors, named.errors)

@@ -13,8 +13,8 @@ import samples
 from coterie.evaluation import baselines
 from coterie.evaluation.baselines import CONSTANT, LabelBaselines
 from coterie.evaluation.metrics import evaluate
-from coterie.serve.engine import Engine
-from coterie.serve.events import Event, Record
+from coterie.server.engine import Engine
+from coterie.server.events import Event, Record
 from reference import running as reference
 
 RNG = np.random.default_rng(8)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import coterie as ct
-import coterie.serve.choosing  # whose engines are saved, too
+import coterie.server.bandit_engine  # whose engines are saved, too
 from coterie import spec
-from coterie.serve.choosing import BanditEngine
-from coterie.serve.engine import Engine
-from coterie.serve.events import Event, JournalRecord
+from coterie.server.bandit_engine import BanditEngine
+from coterie.server.engine import Engine
+from coterie.server.events import Event, JournalRecord
 from kinds import form_of, learned, predictions, records, taught
 
 FOLDER = Path(__file__).parent / "saved"

@@ -59,10 +59,10 @@ def test_truth_values_then_whole_numbers_of_json_lose_no_model(tmp_path):
 
 
 STEPS = {
-    "hints": ("coterie.io.readers.Reader.hints", property(lambda self: 1 / 0), 0),
+    "hints": ("coterie.data.readers.Reader.hints", property(lambda self: 1 / 0), 0),
     "the last line of progress": ("coterie.cli.progress.ProgressTable.finish", None, 0),
     "the summary": ("coterie.evaluation.summary.summarize", None, 1),
-    "the report": ("coterie.report.write_report", None, 1),
+    "the report": ("coterie.evaluation.report.write_report", None, 1),
     "lines of the summary": ("coterie.cli.printing.short_lines", None, 1),
     "printing": ("coterie.cli.printing.print_lines", None, 1),
     "JSON": ("coterie.cli.printing.print_result", None, 1),

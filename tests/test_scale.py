@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 
 import coterie as ct
-from coterie import scale
-from coterie.scale import driver
-from coterie.scale.shard import Shard
+from coterie import distributed as scale
+from coterie.distributed import driver
+from coterie.distributed.shard import Shard
 from slow import slow
 from terminal import WHO, refused, rows, run, run_json
 
@@ -250,7 +250,7 @@ import sys, coterie as ct
 path, folder, workers = sys.argv[1:]
 given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
 learner = ct.AdaptiveSharingClassifier()
-ct.scale.learn(path, learner, workers=int(workers), output=folder, save_every="8000", **given)
+ct.distributed.learn(path, learner, workers=int(workers), output=folder, save_every="8000", **given)
 """
 
 

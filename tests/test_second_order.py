@@ -37,7 +37,7 @@ def defined(name):
 @pytest.mark.parametrize(("name", "solver"), list(zip(CASES, cycle(SOLVERS), strict=False)))
 def test_equal_to_the_definition(name, solver):
     case, expected = CASES[name], defined(name)
-    model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, ridge=0.7, solver=solver)
+    model = ct.SecondOrderMultitaskPerceptron(case.relation, ridge=0.7, solver=solver)
     trace = run(model, STREAM, case.tasks)
     assert_margins(trace.margin, expected, STREAM.y)
     assert model.n_mistakes_ == trace.mistakes == trace.updated.sum()
@@ -50,9 +50,9 @@ def test_kernels(kernel):
     places = np.arange(len(STREAM.X))[:, None]
     case = CASES["graph factor"]
     expected = reference.dual(places, STREAM.y, STREAM.task, case.M, 1.0, lambda s, t: G[s[0], t[0]])
-    model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
+    model = ct.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
     assert_margins(run(model, STREAM, case.tasks).margin, expected, STREAM.y)
-    precomputed = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
+    precomputed = ct.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
     assert_margins(run(precomputed, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
 
 
@@ -60,7 +60,7 @@ def test_kernels(kernel):
 def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
     """Records one by one as dictionaries: what is learned is what the mistakes make of M of all tasks."""
     case, stream = CASES[name], linear_stream(5, n=210, zeros=0.2)
-    model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, solver=solver)
+    model = ct.SecondOrderMultitaskPerceptron(case.relation, solver=solver)
     records, tasks = FORMS["dictionaries"](stream.X), stream.named(case.tasks)
     moved, seen = [], []
     for t in range(120):
@@ -89,7 +89,7 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
 def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
     case, selected = CASES[name], STREAM.task < 4
     task = np.array(STREAM.named(case.tasks))
-    models = [ct.geometries.SecondOrderMultitaskPerceptron(case.relation, solver=solver) for _ in "12"]
+    models = [ct.SecondOrderMultitaskPerceptron(case.relation, solver=solver) for _ in "12"]
     for model, tasks in zip(models, (None, case.tasks), strict=True):
         model.partial_fit(STREAM.X[selected], STREAM.y[selected], task[selected], tasks=tasks)
     for method in ("decision_function", "margin_variance"):
@@ -119,7 +119,7 @@ def test_a_kernel_that_is_none_changes_nothing():
     def sometimes(X, Z):
         return -np.ones((len(X), len(Z))) if np.abs(X).max() > 50 else X @ Z.T
 
-    model = ct.geometries.SecondOrderMultitaskPerceptron(kernel=sometimes).fit(STREAM.X[:120], STREAM.y[:120])
+    model = ct.SecondOrderMultitaskPerceptron(kernel=sometimes).fit(STREAM.X[:120], STREAM.y[:120])
     before = model.decision_function(STREAM.X)
     with pytest.raises(ValueError, match="semidefinite"):
         model.partial_fit(np.concatenate([STREAM.X, 1e4 * STREAM.X]), np.tile(STREAM.y, 2))
@@ -137,7 +137,7 @@ def test_the_label_of_one_record_needs_no_variance(solver, monkeypatch):
     rng = np.random.default_rng(0)
     X, task = rng.standard_normal((80, 3)), rng.integers(4, size=80).tolist()
     records, y = [dict(zip("abc", x, strict=True)) for x in X.tolist()], (X[:, 0] > X[:, 1]).tolist()
-    model = ct.geometries.SecondOrderMultitaskPerceptron(solver=solver)
+    model = ct.SecondOrderMultitaskPerceptron(solver=solver)
     model.learn_many(records, y, task)
     margins = [model.decision_function_one(x, task=i) for x, i in zip(records, task, strict=True)]
     moments = SecondOrderLearner.moments

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.geometry_bounds import (
+from coterie.evaluation.bounds.geometry_bounds import (
     heterogeneous_bound,
     heterogeneous_spectral_bound,
     log_determinant,
@@ -15,8 +15,8 @@ from reference import p_norm as literal_p_norm
 from streams import spiteful
 
 K, D, N = 3, 5, 100
-SecondOrder = ct.geometries.SecondOrderMultitaskPerceptron
-Heterogeneous = ct.geometries.HeterogeneousMultitaskPerceptron
+SecondOrder = ct.SecondOrderMultitaskPerceptron
+Heterogeneous = ct.HeterogeneousMultitaskPerceptron
 RELATIONS = {
     "independent": (ct.Independent(), np.eye(K)),
     "mean": (ct.MeanRegularized(b=4.0), np.linalg.inv(np.eye(K) + 4.0 * (np.eye(K) - 1.0 / K))),
@@ -71,7 +71,7 @@ def test_p_norm(name, transform, p):
     relation, M = RELATIONS[name]
     T = literal_p_norm.transform_of(M, transform)
     assert_bounded(
-        lambda: ct.geometries.PNormMultitaskPerceptron(relation, p, transform),
+        lambda: ct.PNormMultitaskPerceptron(relation, p, transform),
         lambda trace, X, U, order: p_norm_bound(trace, X, U, T[order], p),
     )
 
@@ -90,7 +90,7 @@ def test_log_determinant_is_that_of_the_definition():
 def test_the_radius_of_the_p_norm_bound_is_that_of_the_instances():
     X, y, task, truth = stream(2, 1.0)
     _, M = RELATIONS["mean"]
-    trace = ct.progressive_validation(ct.geometries.PNormMultitaskPerceptron(p=3), X, y, task=task, tasks=range(K))
+    trace = ct.progressive_validation(ct.PNormMultitaskPerceptron(p=3), X, y, task=task, tasks=range(K))
     Z = np.array([np.kron(M[i], x) for x, i in zip(X, task, strict=True)])
     order = np.array(trace.tasks)
     bound = p_norm_bound(trace, X, truth[order], M[np.ix_(order, order)], 3)
@@ -103,7 +103,7 @@ def test_the_radius_of_the_p_norm_bound_is_that_of_the_instances():
     ("b", "relation"),
     [
         *((0.0, None), (1.0, None), (8.0, None)),
-        *((2.0, ct.TaskGraph([(0, 1), (1, 2, 3.0)])), (2.0, ct.relations.Interaction(np.diag([1.0, 2.0, 4.0])))),
+        *((2.0, ct.TaskGraph([(0, 1), (1, 2, 3.0)])), (2.0, ct.tasks.Interaction(np.diag([1.0, 2.0, 4.0])))),
     ],
 )
 def test_heterogeneous(b, relation, unit):

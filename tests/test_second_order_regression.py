@@ -29,10 +29,10 @@ def same(actual, expected):
 def test_equal_to_the_definition(name, solver):
     case = CASES[name]
     means, variances = reference.ridge(STREAM.X, Y, STREAM.task, case.M, 0.7)
-    model = ct.geometries.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
+    model = ct.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
     same(run(model, case.tasks).margin, means)
     assert model.solver_ == {"auto": "primal"}.get(solver, solver)
-    model = ct.geometries.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
+    model = ct.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
     tasks = np.array(STREAM.named(case.tasks), object)
     for chunk in (slice(0, 5), slice(5, 80)):
         model.partial_fit(STREAM.X[chunk], Y[chunk], tasks[chunk], tasks=case.tasks)
@@ -45,7 +45,7 @@ def test_kernels():
     kernel = ct.kernels.Gaussian(2.0)
     G, places = gram(kernel, STREAM.X), np.arange(len(STREAM))[:, None]
     means, _ = reference.ridge(places, Y, STREAM.task, M_MEAN, 0.5, lambda s, t: G[s[0], t[0]])
-    same(run(ct.geometries.SecondOrderMultitaskRegressor(MEAN, 0.5, kernel)).margin, means)
+    same(run(ct.SecondOrderMultitaskRegressor(MEAN, 0.5, kernel)).margin, means)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -53,7 +53,7 @@ def test_dictionaries_tasks_and_features_as_they_come(solver):
     """What is learned one by one is what is learned at once; an unseen task is one that was silent."""
     records, tasks = FORMS["dictionaries"](STREAM.X), np.array(list("abcde"))[STREAM.task]
     selected = np.flatnonzero(STREAM.task < 4)
-    single, block = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
+    single, block = (ct.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     assert single.predict_one(records[0], "a") == 0.0
     for t in selected:
         single.learn_one(records[t], Y[t], tasks[t])
@@ -66,7 +66,7 @@ def test_dictionaries_tasks_and_features_as_they_come(solver):
 @pytest.mark.parametrize("solver", ["primal", "dual"])
 def test_a_weight_of_two_is_the_record_twice_and_one_of_none_is_none(solver):
     weight = np.arange(len(Y)) % 3
-    weighed, repeated = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
+    weighed, repeated = (ct.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     weighed.fit(STREAM.X, Y, STREAM.task, sample_weight=weight.astype(float))
     repeated.fit(*(np.repeat(array, weight, axis=0) for array in (STREAM.X, Y, STREAM.task)))
     for method in ("predict", "margin_variance"):

@@ -30,13 +30,13 @@ from starlette.testclient import TestClient as AnyClient
 
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
-from coterie.serve.app import make_app
-from coterie.serve.engine import Engine
-from coterie.serve.events import Event, Observed, Record, decode_frame, encode_events, encode_frame, encode_records
-from coterie.serve.journal import HEAD, MARK, DamageError, Journal, write_flushed
-from coterie.serve.live import Limits, LiveComparison
-from coterie.serve.service import Service
-from coterie.serve.service_errors import ClosedError, RefusedError
+from coterie.server.app import make_app
+from coterie.server.engine import Engine
+from coterie.server.events import Event, Observed, Record, decode_frame, encode_events, encode_frame, encode_records
+from coterie.server.journal import HEAD, MARK, DamageError, Journal, write_flushed
+from coterie.server.live_comparison import Limits, LiveComparison
+from coterie.server.service import Service
+from coterie.server.service_errors import ClosedError, RefusedError
 
 
 class TestClient(AnyClient):
@@ -336,7 +336,7 @@ def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monk
     inputs = {id(stream_model_of(model).input) for model in shared.live.references.values()}
     assert len(shared.live.references) == 4
     assert len(inputs) == 1
-    monkeypatch.setattr("coterie.serve.live.share_form", lambda model, other: False)
+    monkeypatch.setattr("coterie.server.live_comparison.share_form", lambda model, other: False)
     separate = learned(tmp_path / "apart.coterie")
     assert len({id(stream_model_of(model).input) for model in separate.live.references.values()}) == 4
     assert digest(shared) == digest(separate)
@@ -391,7 +391,8 @@ def test_alarms_say_what_is_wrong():
 
 
 @pytest.mark.parametrize(
-    "kind", [ct.MultitaskLogistic, slow(lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(), ask=ct.asking.Always()))]
+    "kind",
+    [ct.MultitaskLogistic, slow(lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(), ask=ct.updates.Always()))],
 )
 def test_records_without_a_task_are_of_one(kind):
     engine = Engine(kind())
@@ -459,7 +460,7 @@ def test_a_folder_has_one_writer(tmp_path):
 @pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("call", ["write", "half a write", "fdatasync", "fsync", "replace"])
 def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch, call, error):
-    monkeypatch.setattr("coterie.serve.service.KEPT", 100)  # the whole journal
+    monkeypatch.setattr("coterie.server.service.KEPT", 100)  # the whole journal
     name = "write" if call == "half a write" else call
     real, rng, calls_made = getattr(os, name), np.random.default_rng(5), set()
     with Service(tmp_path / "compiled", make) as service:  # compiling writes files of its own, which are not to fail
@@ -651,7 +652,7 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("coterie.serve.app.BODY_SECONDS", 0.05)
+    monkeypatch.setattr("coterie.server.app.BODY_SECONDS", 0.05)
 
     answer = []
 

@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from coterie.serve.app import make_app
-from coterie.serve.service import Service
+from coterie.server.app import make_app
+from coterie.server.service import Service
 from faults import full_disk
 from terminal import refused
 from test_serve import TestClient, labelled, make, port_of, serving, start
@@ -99,7 +99,7 @@ def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160))
 
-    before = "import coterie.serve.access as access; access.HEAD_SECONDS = 2; "
+    before = "import coterie.server.access as access; access.HEAD_SECONDS = 2; "
     before += "access.Connection.most = access.most_connections()"
     with serving(tmp_path, "--learner", "MultitaskLogistic()", before=before, preexec_fn=limit) as (_, url):
         place = port_of(url)

@@ -17,9 +17,9 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from coterie.persistence import hold_folder
-from coterie.serve.access import HEAD_BYTES, PIPELINED
-from coterie.serve.app import make_app
-from coterie.serve.service import Service
+from coterie.server.access import HEAD_BYTES, PIPELINED
+from coterie.server.app import make_app
+from coterie.server.service import Service
 from slow import slow
 from test_serve import TestClient, make, port_of, post, serving
 from test_serve_damage import contents

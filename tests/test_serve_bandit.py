@@ -14,12 +14,12 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 import coterie as ct
-from coterie.serve.app import make_app
-from coterie.serve.choosing import BanditEngine
-from coterie.serve.engine import Engine
-from coterie.serve.events import Event, JournalRecord, Rewarded
-from coterie.serve.service import Service
-from coterie.serve.service_errors import ConflictError, UnknownError
+from coterie.server.app import make_app
+from coterie.server.bandit_engine import BanditEngine
+from coterie.server.engine import Engine
+from coterie.server.events import Event, JournalRecord, Rewarded
+from coterie.server.service import Service
+from coterie.server.service_errors import ConflictError, UnknownError
 from states import digest
 from terminal import refused, run
 from test_serve import UPDATED, TestClient, killed_amid, post, rebuilt, serving, shown, start
@@ -362,7 +362,7 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
         if answer.status_code == 200:
             rewards.update(rewards_sent)
 
-    keep_all = "import coterie.serve.service as s; s.KEPT = 100"
+    keep_all = "import coterie.server.service as s; s.KEPT = 100"
     for trial in range(2):
         begun = [str(model)] if trial == 0 else []
         started = start(tmp_path / "state", "--snapshot", "20", *begun, before=keep_all)

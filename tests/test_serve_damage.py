@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from coterie.serve.journal import HEAD, MARK, Journal, cut_at_damage, frames_in, read_flushed
-from coterie.serve.service import Service
+from coterie.server.journal import HEAD, MARK, Journal, cut_at_damage, frames_in, read_flushed
+from coterie.server.service import Service
 from states import digest
 from terminal import refused
 from test_serve import make, record

@@ -11,13 +11,13 @@ import coterie as ct
 
 pytest.importorskip("starlette")
 
-from coterie.serve import service as services
-from coterie.serve.app import make_app
-from coterie.serve.choosing import BanditEngine
-from coterie.serve.engine import Engine
-from coterie.serve.events import Event, JournalRecord, Record
-from coterie.serve.service import Service
-from coterie.serve.service_errors import RefusedError
+from coterie.server import service as services
+from coterie.server.app import make_app
+from coterie.server.bandit_engine import BanditEngine
+from coterie.server.engine import Engine
+from coterie.server.events import Event, JournalRecord, Record
+from coterie.server.service import Service
+from coterie.server.service_errors import RefusedError
 from states import digest
 from test_serve import TestClient, labelled, make, rebuilt
 

@@ -7,10 +7,10 @@ import coterie as ct
 
 pytest.importorskip("starlette")
 
-from coterie.geometries import SecondOrderMultitaskRegressor
-from coterie.serve.choosing import BanditEngine
-from coterie.serve.engine import Engine
-from coterie.serve.events import Event, JournalRecord, Record
+from coterie import SecondOrderMultitaskRegressor
+from coterie.server.bandit_engine import BanditEngine
+from coterie.server.engine import Engine
+from coterie.server.events import Event, JournalRecord, Record
 from slow import slow
 from states import digest, reloaded
 

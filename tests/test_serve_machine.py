@@ -13,9 +13,9 @@ import coterie as ct
 
 pytest.importorskip("starlette")
 
-from coterie.serve.engine import Engine
-from coterie.serve.events import Record
-from coterie.serve.service import Service
+from coterie.server.engine import Engine
+from coterie.server.events import Record
+from coterie.server.service import Service
 
 IDS = [f"e{n}" for n in range(3)]
 TASKS = ["ann", "bob", 7]

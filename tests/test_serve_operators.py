@@ -25,11 +25,11 @@ pytest.importorskip("uvicorn")
 
 import httpx2 as httpx
 
-from coterie.serve import service as services
-from coterie.serve.app import make_app
-from coterie.serve.engine import Engine
-from coterie.serve.events import Record
-from coterie.serve.service import Service
+from coterie.server import service as services
+from coterie.server.app import make_app
+from coterie.server.engine import Engine
+from coterie.server.events import Record
+from coterie.server.service import Service
 from states import digest
 from terminal import refused
 from test_serve import TestClient, make, post, start, wait_until_ready

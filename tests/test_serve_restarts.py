@@ -12,10 +12,10 @@ import coterie as ct
 pytest.importorskip("starlette")
 
 from coterie import persistence
-from coterie.serve import service as services
-from coterie.serve.app import make_app
-from coterie.serve.service import Service
-from coterie.serve.service_errors import ClosedError
+from coterie.server import service as services
+from coterie.server.app import make_app
+from coterie.server.service import Service
+from coterie.server.service_errors import ClosedError
 from test_serve import TestClient, labelled, make
 from test_serve_damage import contents, kill
 from test_serve_forgetting import GONE, holders, record, wait_until_gone

@@ -8,13 +8,13 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie.explanation import relation_among
-from coterie.index import Index
+from coterie._compiled.core.records import Dense
+from coterie._compiled.primal.mixture import slope_after
+from coterie.evaluation.explanation import relation_among
 from coterie.models.contract import BaseLearner, Batch, Capabilities, InputShape, Predictions, UpdateResult
 from coterie.models.ensemble import Ensemble
-from coterie.numeric.core.records import Dense
-from coterie.numeric.primal.mixture import slope_after
-from coterie.state import State
+from coterie.models.state import State
+from coterie.tasks.index import Index
 from reference import adalog
 from reference.mixed_effects import MixedEffects
 from reference.sharing import AdaptiveSharing, root, run

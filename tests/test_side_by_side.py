@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
-from coterie.estimators import sharing
+from coterie.estimators import adaptive_classification as sharing
 from coterie.models.ensemble import CompiledEnsemble, Ensemble, make_ensemble
 from slow import slow
 from states import content
@@ -64,7 +64,7 @@ def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     for make_one in (make_ensemble, Ensemble):
         with monkeypatch.context() as patched:
             patched.setattr(sharing, "make_ensemble", make_one)
-            asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), 40, 60, seed=3)
+            asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.updates.Margin(0.5), 40, 60, seed=3)
             trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
         assert 20 < trace.queried.sum() < N - 20
         files.append((trace.margin.tobytes(), content(asking, tmp_path / "model")))
@@ -90,21 +90,19 @@ def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
 
 def test_which_learners_go_side_by_side():
     """Those of the named sets do, but for pools with signs; those of other relations, rules and storages are apart."""
-    own = ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Independent(), ct.rules.Logistic()).learner()
+    own = ct.Member(ct.updates.AdaptiveGradient(), ct.Independent(), ct.updates.Logistic()).learner()
 
     def kind_with(hypothesis, relation, rule):
         return type(make_ensemble([own, ct.Member(hypothesis, relation, rule).learner()]))
 
-    assert (
-        kind_with(ct.hypotheses.CoinBetting(), ct.MeanRegularized(share=0.2), ct.rules.Logistic()) is CompiledEnsemble
-    )
+    assert kind_with(ct.updates.CoinBetting(), ct.MeanRegularized(share=0.2), ct.updates.Logistic()) is CompiledEnsemble
     for member in (
-        (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.PassiveAggressive()),
-        (ct.hypotheses.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.rules.Logistic()),
-        (ct.hypotheses.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.rules.Logistic()),
-        (ct.hypotheses.AdaptiveGradient(storage="sparse"), ct.Pooled(), ct.rules.Logistic()),
-        (ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.rules.Logistic()),
-        (ct.hypotheses.DiagonalAROW(), ct.Pooled(), ct.rules.SecondOrder()),
+        (ct.updates.LinearWeights(), ct.Pooled(), ct.updates.PassiveAggressive()),
+        (ct.updates.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.updates.Logistic()),
+        (ct.updates.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.updates.Logistic()),
+        (ct.updates.AdaptiveGradient(storage="sparse"), ct.Pooled(), ct.updates.Logistic()),
+        (ct.updates.Forgetting(ct.updates.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.updates.Logistic()),
+        (ct.updates.DiagonalAROW(), ct.Pooled(), ct.updates.SecondOrder()),
     ):
         assert kind_with(*member) is Ensemble, member
     assert type(make_ensemble([own])) is Ensemble

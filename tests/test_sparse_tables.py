@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from coterie.numeric import trees
-from coterie.numeric.core.records import Csr
-from coterie.numeric.weights import sparse
-from coterie.numeric.weights import table as tables
-from coterie.numeric.weights.sparse import Sparse, SparsePairs
-from coterie.numeric.weights.table import axpy, reserve, second
+from coterie._compiled import trees
+from coterie._compiled.core.records import Csr
+from coterie._compiled.weights import sparse
+from coterie._compiled.weights import table as tables
+from coterie._compiled.weights.sparse import Sparse, SparsePairs
+from coterie._compiled.weights.table import axpy, reserve, second
 from slow import slow
 
 #: They differ in nothing but how many numbers a weight has.

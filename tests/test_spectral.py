@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.view_bounds import spectral_bound
-from coterie.explanation import correlations, nearest_tasks
+from coterie.evaluation.bounds.view_bounds import spectral_bound
+from coterie.evaluation.explanation import correlations, nearest_tasks
 from reference.spectral import spectral
 from slow import slow
 from streams import spiteful
@@ -24,7 +24,7 @@ def stream(seed=0, n=N, rank=2, noise=0.1):
 
 def primed(p, **when):
     """The relation, which begins and is revised when it is said."""
-    return ct.relations.Primed(ct.relations.Spectral(p), **when) if when else ct.relations.Spectral(p)
+    return ct.tasks.Primed(ct.tasks.Spectral(p), **when) if when else ct.tasks.Spectral(p)
 
 
 def ran(relation, X, y, task, **options):
@@ -69,7 +69,7 @@ def test_average_is_the_mean_of_the_weights_before_each_round(p, when):
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
     X, y, task = stream(7)
-    model, known = ran(ct.relations.Spectral(p), X, y, task)
+    model, known = ran(ct.tasks.Spectral(p), X, y, task)
     for when in ({}, {"epoch": 30}):
         relation = primed(p, **when)
         _, known = ran(relation, X, y, task)
@@ -82,7 +82,7 @@ def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
 @pytest.mark.slow
 def test_a_task_without_a_move_shares_nothing():
     X, y, task = stream(8)
-    model = ct.MultitaskPerceptron(ct.relations.Spectral(3))
+    model = ct.MultitaskPerceptron(ct.tasks.Spectral(3))
     model.__stream_model__().learn(X[task < 4], y[task < 4], task[task < 4], tasks=[9, *range(4)])
     assert model.decision_function(X, np.full(N, 9)).tolist() == [0.0] * N
     assert model.decision_function(X, np.full(N, "never seen", object)).tolist() == [0.0] * N
@@ -100,9 +100,9 @@ def test_the_bound_holds(p, hard):
     rng = np.random.default_rng(int(10 * p))
     for seed in range(3):
         X, y, task = stream(seed, noise=0.05 * seed)
-        model = ct.MultitaskPerceptron(ct.relations.Spectral(p))
+        model = ct.MultitaskPerceptron(ct.tasks.Spectral(p))
         if hard:
-            y = spiteful(ct.MultitaskPerceptron(ct.relations.Spectral(p)), X, task, None)
+            y = spiteful(ct.MultitaskPerceptron(ct.tasks.Spectral(p)), X, task, None)
         trace = ct.progressive_validation(model, X, y, task=task)
         assert not hard or trace.mistakes == N
         for scale in (0.0, 0.1, 0.5, 1.0, 5.0):
@@ -112,7 +112,7 @@ def test_the_bound_holds(p, hard):
 
 def test_the_bound_refuses_other_shapes():
     X, y, task = stream(16)
-    _, trace = ran(ct.relations.Spectral(), X, y, task)
+    _, trace = ran(ct.tasks.Spectral(), X, y, task)
     with pytest.raises(ValueError, match="U must have shape"):
         spectral_bound(trace, X, np.ones((2, D)), 2)
     with pytest.raises(ValueError, match="p must be"):

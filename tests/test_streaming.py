@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 import coterie as ct
 import raw
-from coterie.inputs.block import Block
-from coterie.numeric.weights.dense import RowMajor, RowMajorPairs
-from coterie.numeric.weights.sparse import Sparse, SparsePairs
+from coterie._compiled.weights.dense import RowMajor, RowMajorPairs
+from coterie._compiled.weights.sparse import Sparse, SparsePairs
+from coterie.data.block import Block
 from reference import perceptron
 from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, D, K, Stream, as_csr, as_dictionaries, linear_stream
@@ -227,9 +227,9 @@ def test_late_labels_equal_a_literal_queue(name, average, delay):
 
 MEAN, SOLVERS = ct.MeanRegularized(share=0.3), ("primal", "dual", "auto")
 LATE = {
-    ("signs", "p-norm"): lambda: ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0),
-    **{("signs", s): partial(ct.geometries.SecondOrderMultitaskPerceptron, MEAN, solver=s) for s in SOLVERS},
-    **{("numbers", s): partial(ct.geometries.SecondOrderMultitaskRegressor, MEAN, solver=s) for s in SOLVERS},
+    ("signs", "p-norm"): lambda: ct.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0),
+    **{("signs", s): partial(ct.SecondOrderMultitaskPerceptron, MEAN, solver=s) for s in SOLVERS},
+    **{("numbers", s): partial(ct.SecondOrderMultitaskRegressor, MEAN, solver=s) for s in SOLVERS},
     ("numbers", "standardised"): raw.MultitaskRegressor,
     ("classes", "each against the others"): ct.OneVsRest,
     **{("spaces", str(kernels)): partial(Heterogeneous, 1.0, kernels) for kernels in (None, "linear")},

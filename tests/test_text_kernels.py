@@ -9,17 +9,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coterie.numeric.core import text_fields as fields
-from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
-from coterie.numeric.text.csv import split_csv
-from coterie.numeric.text.eight_bytes import append_digits, digits_in, name_in
-from coterie.numeric.text.names import NO_NAMES
-from coterie.numeric.text.numbers import parse_number
-from coterie.numeric.text.parsed import ParsedRows
-from coterie.numeric.text.rows import merge_repeats, standardise
-from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
-from coterie.numeric.text.vowpal import parse_vowpal
-from coterie.numeric.text.words import hash_texts, token_bound
+from coterie._compiled.core import text_fields as fields
+from coterie._compiled.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
+from coterie._compiled.text.csv import split_csv
+from coterie._compiled.text.eight_bytes import append_digits, digits_in, name_in
+from coterie._compiled.text.names import NO_NAMES
+from coterie._compiled.text.numbers import parse_number
+from coterie._compiled.text.parsed import ParsedRows
+from coterie._compiled.text.rows import merge_repeats, standardise
+from coterie._compiled.text.svmlight import NO_QUERY, parse_svmlight
+from coterie._compiled.text.vowpal import parse_vowpal
+from coterie._compiled.text.words import hash_texts, token_bound
 from reference import moments
 from reference import text as reference
 

@@ -8,7 +8,7 @@ from papers.data import load
 from sklearn.base import clone
 
 import coterie as ct
-from coterie.bounds.perceptron_bounds import mean_risk_bound, mistake_bound, penalty, worst_stream
+from coterie.evaluation.bounds.perceptron_bounds import mean_risk_bound, mistake_bound, penalty, worst_stream
 from reference import perceptron
 from slow import slow
 from streams import CASES, D, K, Stream, linear_stream
@@ -38,7 +38,7 @@ EQUAL_UP_TO_SCALE = {
     "b = sK / (1 - s) is share s": (ct.MeanRegularized(b=0.2 * K / 0.8), ct.MeanRegularized(share=0.2)),
     "the complete graph is the half-update": (ct.TaskGraph(PAIRS, tasks=NUMBERS), ct.HalfUpdate()),
     "the graph without edges is independent": (ct.TaskGraph([], tasks=NUMBERS), ct.Independent()),
-    "A = I is independent": (ct.relations.Interaction(np.eye(K)), ct.Independent()),
+    "A = I is independent": (ct.tasks.Interaction(np.eye(K)), ct.Independent()),
     "clusters of one are independent": (ct.Clusters({i: i for i in NUMBERS}, b=5), ct.Independent()),
     "one cluster is the mean": (ct.Clusters(dict.fromkeys(NUMBERS, 0), b=3), ct.MeanRegularized(b=3)),
     "a tree of one level is the mean": (ct.Hierarchy(dict.fromkeys(NUMBERS, "all"), b=3), ct.MeanRegularized(b=3)),
@@ -162,9 +162,9 @@ def test_the_bound_is_tight_for_one_task():
     "model",
     [
         ct.MultitaskPerceptron(),
-        ct.MultitaskPerceptron(ct.Independent(), ct.rules.PassiveAggressive()),
-        ct.geometries.SecondOrderMultitaskPerceptron(),
-        ct.geometries.PNormMultitaskPerceptron(p=3.0),
+        ct.MultitaskPerceptron(ct.Independent(), ct.updates.PassiveAggressive()),
+        ct.SecondOrderMultitaskPerceptron(),
+        ct.PNormMultitaskPerceptron(p=3.0),
     ],
     ids=repr,
 )

@@ -7,10 +7,10 @@ from unittest.mock import Mock
 import pytest
 
 import coterie as ct
-from coterie.inputs.errors import InputError
-from coterie.io import sources, urls
-from coterie.io.formats.delimited import CsvTable
-from coterie.io.readers import read
+from coterie.data import sources, urls
+from coterie.data.errors import InputError
+from coterie.data.formats.delimited import CsvTable
+from coterie.data.readers import read
 from terminal import QUICK, WHO, refused, rows, run, run_json, write_csv
 from test_readers import RECORDS, TABLES, compress, whole, write
 
@@ -179,7 +179,7 @@ def test_only_records_are_read_from_a_store_and_nothing_is_written_there(tmp_pat
 
 
 def test_models_and_services_are_kept_here():
-    from coterie.serve.service import Service
+    from coterie.server.service import Service
 
     model = ct.MultitaskPerceptron()
     for use in (model.save, ct.load, lambda folder: Service(folder, model)):

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.bounds.view_bounds import orthogonal_view_bound, view_bound
+from coterie.evaluation.bounds.view_bounds import orthogonal_view_bound, view_bound
 
 
 def comparators(rng, widths, truth=None):

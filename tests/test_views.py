@@ -7,10 +7,10 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie import spec
 from coterie.evaluation.summary import summarize
-from coterie.index import Index
 from coterie.kernels import Gaussian, Polynomial
-from coterie.multiview.parallel import ParallelLearner
-from coterie.potentials import ExponentiatedGradient, PNorm
+from coterie.models.multiview.parallel import ParallelLearner
+from coterie.tasks.index import Index
+from coterie.updates import ExponentiatedGradient, PNorm
 from forms import INPUTS
 from reference import views as reference
 from slow import slow
@@ -94,7 +94,7 @@ def test_group_norms_are_the_literal_ones(p, inner, C):
     X, y = stream(2, 150, (5, 2, 7))
     rule = {} if C is None else {"rule": reference.passive_aggressive(C)}
     run = reference.orthogonal_perceptron(records(X), y, p, inner, **rule)
-    model = Orthogonal(p, inner=inner, rule=None if C is None else ct.rules.PassiveAggressive(C))
+    model = Orthogonal(p, inner=inner, rule=None if C is None else ct.updates.PassiveAggressive(C))
     assert_literal(model, X, y, run)
     for k, weights in enumerate(model.view_weights_.values()):
         np.testing.assert_allclose(weights, run.weights[k], rtol=1e-9, atol=1e-12)
@@ -239,7 +239,11 @@ def test_gauges_that_are_none_are_refused():
         ({"gauge": Uneven()}, ValueError, r"the gauge Uneven\(\) must be symmetric in the singular values"),
         ({"gauge": "trace"}, TypeError, "gauge must be a part such as PNorm"),
         ({"gauge": ct.HalfUpdate()}, TypeError, "gauge must have a method gradient, as PNorm has"),
-        ({"gauge": PNorm(4.0), "rule": ct.rules.PassiveAggressive()}, ValueError, r"requires rule=Perceptron\(\), got"),
+        (
+            {"gauge": PNorm(4.0), "rule": ct.updates.PassiveAggressive()},
+            ValueError,
+            r"requires rule=Perceptron\(\), got",
+        ),
     ):
         with pytest.raises(kind, match=message):
             Matrix(**options).fit(X, y)
@@ -314,7 +318,7 @@ def test_the_kernel_of_a_pair_is_given_its_first_view_first(names, widths):
 @pytest.mark.parametrize("kernel", [None, "linear"])
 @pytest.mark.parametrize("p", [1, 2, 6.5])
 def test_aggressive_updates_are_the_literal_ones(p, kernel):
-    rule = ct.rules.PassiveAggressive(C=0.3)
+    rule = ct.updates.PassiveAggressive(C=0.3)
     X, y = stream(4, 120)
     run = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.3))
     assert_literal(Matrix(p, kernel, rule=rule), X, y, run)
@@ -397,7 +401,7 @@ MODELS = {
     "orthogonal": lambda: Orthogonal(3, average=True, views=VIEWS),
     "orthogonal, inner": lambda: Orthogonal(2, inner=3.0, average=True, views=VIEWS),
     "orthogonal, dual": lambda: Orthogonal(3, {"v0": "linear", "v1": Gaussian(1.0), "v2": Polynomial(2)}, views=VIEWS),
-    "aggressive": lambda: Orthogonal(2, rule=ct.rules.PassiveAggressive(0.1), views=VIEWS),
+    "aggressive": lambda: Orthogonal(2, rule=ct.updates.PassiveAggressive(0.1), views=VIEWS),
     "parallel": lambda: ct.views.ParallelPerceptrons(average=True, views=VIEWS),
     "parallel, dual": lambda: ct.views.ParallelPerceptrons(Gaussian(1.0), average=True, views=VIEWS),
 }
@@ -431,7 +435,7 @@ def test_one_record_at_a_time_is_the_same(name):
     [
         (None, False, np.asarray),
         slow(None, True, csr_array),
-        slow(ct.rules.PassiveAggressive(C=0.3), False, np.asarray),
+        slow(ct.updates.PassiveAggressive(C=0.3), False, np.asarray),
     ],
     ids=["last", "mean, sparse", "aggressive"],
 )
@@ -452,7 +456,7 @@ def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absen
 
 def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
     X, y = stream(33, 30, (3, 2))
-    learner = ParallelLearner(None, ct.rules.Perceptron(), False)
+    learner = ParallelLearner(None, ct.updates.Perceptron(), False)
     data, arrays = learner.dump(ct.views.ParallelPerceptrons().fit(X, y).state_)
     assert learner.restore(data, arrays, Index([0, 1])).rounds == 30
     for altered, message in (

@@ -33,7 +33,9 @@ def agree(one, other):
 # -- equality with the definition --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rule", "literally"), [(None, "perceptron"), slow(ct.rules.PassiveAggressive(C=0.3), "PA-I")])
+@pytest.mark.parametrize(
+    ("rule", "literally"), [(None, "perceptron"), slow(ct.updates.PassiveAggressive(C=0.3), "PA-I")]
+)
 def test_a_weight_is_a_factor_of_the_step(rule, literally):
     X, y, task = stream(0)
     w = drawn(len(y))
@@ -76,7 +78,7 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
     if not delay:
         plain = ct.progressive_validation(raw.MultitaskRegressor(), X, y, task=task, sample_weight=w)
         agree(plain.prediction, regression.adaptive(X, y, task, 0.5, "squared", 0.3, weights=w).predictions)
-        tube = raw.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(0.1, C=0.1, variant="II"))
+        tube = raw.MultitaskRegressor(loss=ct.updates.EpsilonInsensitive(0.1, C=0.1, variant="II"))
         trace = ct.progressive_validation(tube, X, y, task=task, sample_weight=w, tasks=list(range(K)))
         agree(trace.prediction, regression.passive_aggressive(X, y, task, M, weights=w).predictions)
 
@@ -84,10 +86,10 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
 @pytest.mark.parametrize(
     ("budget", "definition"),
     [
-        (ct.budgets.Unbounded(), budgets.unbounded),
-        slow(ct.budgets.Forgetron(10), lambda *arguments, weights: budgets.forgetron(*arguments, 10, weights=weights)),
+        (ct.updates.Unbounded(), budgets.unbounded),
+        slow(ct.updates.Forgetron(10), lambda *arguments, weights: budgets.forgetron(*arguments, 10, weights=weights)),
         slow(
-            ct.budgets.Projection(10, 0.1),
+            ct.updates.Projection(10, 0.1),
             lambda *arguments, weights: budgets.projection(*arguments, 10, 0.1, weights=weights),
         ),
     ],
@@ -96,7 +98,7 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
 def test_support_vectors_have_weights(budget, definition):
     X, y, task = stream(3, n=120, d=4)
     w = drawn(len(y))
-    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), budget)
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), budget)
     trace = ct.progressive_validation(model, X, y, task=task, sample_weight=w, tasks=list(range(K)))
     expected = definition(X, y, task, M, budgets.gaussian(2.0), weights=w)
     np.testing.assert_allclose(trace.margin, expected.margins, rtol=1e-7, atol=1e-9)
@@ -215,7 +217,7 @@ def test_class_weights_of_what_is_no_label_are_refused(path):
 def test_learners_that_weigh_nothing_say_so():
     X, y, task = np.eye(3), [0, 1, 0], [0, 0, 0]
     with pytest.raises(ValueError, match="does not support sample_weight; leave it out"):
-        ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
+        ct.HeterogeneousMultitaskPerceptron().fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="class_weight of a member has no effect; set it on the ensemble"):
         raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y, task)
     with pytest.raises(ValueError, match="class_weight='balanced' needs all labels"):

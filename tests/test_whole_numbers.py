@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import coterie as ct
-from coterie.io.readers import read
+from coterie.data.readers import read
 from terminal import QUICK, run
 
 LARGE = 2**63 + 1

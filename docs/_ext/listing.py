@@ -27,21 +27,21 @@ KINDS = {
     "Evaluation and files": ("evaluation", "inputs", "io", "persistence"),
 }
 MODULES = (
-    "coterie.bounds",
+    "coterie.evaluation.bounds",
     "coterie.datasets",
-    "coterie.explanation",
-    "coterie.report",
-    "coterie.scale",
+    "coterie.evaluation.explanation",
+    "coterie.evaluation.report",
+    "coterie.distributed",
     "coterie.spec",
-    "coterie.bounds.perceptron_bounds",
-    "coterie.bounds.budget_bounds",
-    "coterie.inputs.errors",
+    "coterie.evaluation.bounds.perceptron_bounds",
+    "coterie.evaluation.bounds.budget_bounds",
+    "coterie.data.errors",
     "coterie.evaluation.metrics",
-    "coterie.io.readers",
-    "coterie.bounds.geometry_bounds",
+    "coterie.data.readers",
+    "coterie.evaluation.bounds.geometry_bounds",
     "coterie.evaluation.verdict",
-    "coterie.bounds.view_bounds",
-    "coterie.bounds.bandit_bounds",
+    "coterie.evaluation.bounds.view_bounds",
+    "coterie.evaluation.bounds.bandit_bounds",
 )
 
 

@@ -83,7 +83,7 @@ def fetch(name: str) -> Path:
     --------
     >>> fetch("eth80")
     Traceback (most recent call last):
-    coterie.inputs.errors.InputError: data set 'eth80' cannot be fetched: put eth80_views.npz (made from images ...
+    coterie.data.errors.InputError: data set 'eth80' cannot be fetched: put eth80_views.npz (made from images ...
     """
     return fetching.fetch(_named(name).entry)
 

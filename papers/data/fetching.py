@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from coterie.inputs.errors import InputError
+from coterie.data.errors import InputError
 
 from . import folder
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.inputs.errors import InputError
+from coterie.data.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from papers.claims import judge, overall
 from papers.results import Rerun
 
 import coterie as ct
-from coterie.bounds.budget_bounds import BudgetBound
+from coterie.evaluation.bounds.budget_bounds import BudgetBound
 
 
 def made_up(n=1200, n_tasks=12, seed=0):
@@ -27,8 +27,8 @@ def made_up(n=1200, n_tasks=12, seed=0):
 def test_the_four_algorithms():
     results = {name: make(7, 3) for name, make in cc12.algorithms().items()}
     assert list(results) == list(cc12.PRINTED["school"])
-    assert results["mtrbp"] == ct.budgets.RandomRemoval(7, seed=3)
-    assert results["mtbprj-2"] == ct.budgets.SharedProjection(7, eta=0.01)
+    assert results["mtrbp"] == ct.updates.RandomRemoval(7, seed=3)
+    assert results["mtbprj-2"] == ct.updates.SharedProjection(7, eta=0.01)
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from papers.data.originals import Origin, Original
 from papers.data.preparation import csr, gap_csr
 from scipy.sparse import issparse
 
-from coterie.inputs.errors import InputError
+from coterie.data.errors import InputError
 
 FILES = {name: f"{name}.npz" for name in ("chem97", "school", "landmine", "a9a", "mfeat")} | {
     "amazon4": "amazon4_msda5000.npz",

@@ -14,8 +14,8 @@ from papers.results import Cell, CellTable, Item, Picture, Rerun, Result
 
 import coterie
 import public
+from coterie.data.errors import InputError
 from coterie.evaluation.progressive import progressive_validation
-from coterie.inputs.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 

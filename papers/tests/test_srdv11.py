@@ -21,11 +21,9 @@ def test_the_seven_methods():
     named = srdv11.methods({"OMTLLOG": 1e-4, "OMTLLOG by A": 1e-5, "OMTLCOV, step kept": 0.1}, epoch=0.3, short=0.1)
     assert list(named)[:3] == list(srdv11.PRINTED)[:3]
     assert named["STL"] == ct.Pooled()
-    assert named["OMTLLOG"] == ct.relations.Primed(ct.LogDet(1e-4, start="identity"), 0.3)
-    assert named["OMTLLOG by A"] == ct.relations.Primed(ct.LogDet(1e-5, role="Ainv", start="identity"), 0.3)
-    assert named["OMTLCOV, step kept"] == ct.relations.Primed(
-        ct.relations.Covariance(0.1, step_norm=True, role="Ainv"), 0.1
-    )
+    assert named["OMTLLOG"] == ct.tasks.Primed(ct.LogDet(1e-4, start="identity"), 0.3)
+    assert named["OMTLLOG by A"] == ct.tasks.Primed(ct.LogDet(1e-5, role="Ainv", start="identity"), 0.3)
+    assert named["OMTLCOV, step kept"] == ct.tasks.Primed(ct.tasks.Covariance(0.1, step_norm=True, role="Ainv"), 0.1)
     assert {srdv11.in_print(name) for name in [*srdv11.FIXED, *srdv11.LEARNED]} == set(srdv11.PRINTED)
 
 
@@ -60,7 +58,7 @@ def test_a_control_makes_the_steps_that_the_relation_came_to():
     """Of both starts the mean step from EPOCH on is that of the learned relation, beside the one before it."""
     split = srdv11.synthetic(1)
     for start, before in (("identity", 1.0), ("unit_trace", 3.0)):
-        relation = ct.relations.Primed(ct.relations.Covariance(0.1, start=start), 0.5)
+        relation = ct.tasks.Primed(ct.tasks.Covariance(0.1, start=start), 0.5)
         model, _ = srdv11.learn(relation, split)
         step = np.trace(model.relation_matrix_) / 3
         control = srdv11.control(relation, model)
@@ -125,9 +123,9 @@ def test_correlations_of_mirrors_do_not_cancel(size, verdict):
 
 
 def test_fixed_relations_ask_by_the_margin_and_learned_ones_by_their_row():
-    assert srdv11.rule("CMTL", 3.0) == ct.asking.Margin(3.0)
-    assert srdv11.rule("OMTLLOG", 3.0) == ct.asking.RelationRow(3.0)
-    assert srdv11.rule("OMTLLOG by A", 3.0) == ct.asking.RelationRow(3.0, of="Ainv")
+    assert srdv11.rule("CMTL", 3.0) == ct.updates.Margin(3.0)
+    assert srdv11.rule("OMTLLOG", 3.0) == ct.updates.RelationRow(3.0)
+    assert srdv11.rule("OMTLLOG by A", 3.0) == ct.updates.RelationRow(3.0, of="Ainv")
 
 
 def test_the_constant_is_that_by_which_as_many_labels_are_asked_for():

@@ -199,7 +199,7 @@ class Expression:
 
 
 #: The classes of services are saved like estimators, and are not learners.
-_SERVICES = "coterie.serve."
+_SERVICES = "coterie.server."
 
 
 def registered_class(name: str) -> type | None:

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from coterie.types import AnyRecords, Json, Part
 
 from . import spec
-from .numeric.core.points import Kernel as Kernel
-from .numeric.core.points import Points, as_matrix, divided, gaussians, piece, points, products
-from .numeric.core.records import Csr, Dense
+from ._compiled.core.points import Kernel as Kernel
+from ._compiled.core.points import Points, as_matrix, divided, gaussians, piece, points, products
+from ._compiled.core.records import Csr, Dense
 from .types import Floats, Ints, RowMatrix
 
 Values: TypeAlias = Floats
@@ -470,7 +470,7 @@ class Precomputed:
     --------
     >>> import coterie as ct
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), [0, 1, 0, 1]
-    >>> model = ct.geometries.MultitaskKernelPerceptron(Precomputed()).fit(gram(Gaussian(0.5), X), y)
+    >>> model = ct.MultitaskKernelPerceptron(Precomputed()).fit(gram(Gaussian(0.5), X), y)
     >>> model.predict(gram(Gaussian(0.5), [[0.8]], X))
     array([1])
     """

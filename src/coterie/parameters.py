@@ -137,7 +137,7 @@ class Parameters:
 
     @property
     def _source(self) -> Any:
-        """The :class:`coterie.inputs.input.Input` of the fitted model; None before the first record."""
+        """The :class:`coterie.data.input.Input` of the fitted model; None before the first record."""
         return None
 
     @property

@@ -59,7 +59,7 @@ MOST_DIMENSIONS = 8
 LONGEST_REASON = 500
 
 #: The error for the file of a service in the place of a model.
-SNAPSHOT = "is the snapshot of a service: import coterie.serve.service, and coterie.load(PATH).model is the model"
+SNAPSHOT = "is the snapshot of a service: import coterie.server.service, and coterie.load(PATH).model is the model"
 
 _DOCUMENT, _SPEC = "document", "spec"
 

@@ -80,7 +80,7 @@ def part(cls: type[T]) -> type[T]:
 
     Examples
     --------
-    >>> from coterie.relations import MeanRegularized
+    >>> from coterie.tasks import MeanRegularized
     >>> from_json(to_json(MeanRegularized(b=10)))
     MeanRegularized(b=10)
     """

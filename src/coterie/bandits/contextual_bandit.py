@@ -16,26 +16,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec
+from coterie._compiled.core.checks import require
+from coterie._compiled.core.moments import FAR, scale_of
+from coterie._compiled.core.records import Csr
+from coterie._compiled.trees import Arrays
+from coterie.data import tabular
+from coterie.data.feature_keys import is_missing
+from coterie.data.input import Input, Records
 from coterie.estimators.adaptive_regression import AdaptiveSharingRegressor
+from coterie.estimators.delayed_labels import is_like
 from coterie.estimators.estimator import OnlineEstimator
-from coterie.estimators.model import OnlineModel
+from coterie.estimators.online_model import OnlineModel
 from coterie.estimators.parameter_fields import SCALE
 from coterie.estimators.predictions import ModelPredictions
-from coterie.estimators.waiting import is_like
-from coterie.explanation import Explanation
-from coterie.inputs import tabular
-from coterie.inputs.input import Input, Records
-from coterie.inputs.keys import is_missing
+from coterie.evaluation.explanation import Explanation
 from coterie.models.contract import Predictions, zero_predictions
-from coterie.numeric.core.checks import require
-from coterie.numeric.core.moments import FAR, scale_of
-from coterie.numeric.core.records import Csr
-from coterie.numeric.trees import Arrays
 from coterie.parameters import Parameters
 from coterie.settings import check_fields
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Floats, Json, Label, Labels, Record, Tasks
 
-from . import exploring
+from . import exploration as exploring
 from .crossed_input import Action, CrossedFastPath, CrossedInput, Taken, with_unseen
 from .extremes import Extremes
 

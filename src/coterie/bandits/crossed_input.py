@@ -19,22 +19,22 @@ import msgspec
 import numpy as np
 
 from coterie import spec
-from coterie.inputs import tabular
-from coterie.inputs.form import InputEncoder, PreparedDictEncoder
-from coterie.inputs.input import Input, InputOptions, Purpose, Records
-from coterie.inputs.keys import spell
-from coterie.inputs.labels import Labels
-from coterie.inputs.preprocessing import CONSTANT, Preparation
+from coterie._compiled.core.arrays import enlarged
+from coterie._compiled.core.checks import MOST_FEATURES, require
+from coterie._compiled.core.dictionaries import read_dictionary, with_space
+from coterie._compiled.core.records import UNSEEN, Csr
+from coterie._compiled.primal.calls import prepared
+from coterie._compiled.text.crossing import Pairs, cross
+from coterie._compiled.trees import Arrays, strip_prefix
+from coterie.data import tabular
+from coterie.data.feature_keys import spell
+from coterie.data.input import Input, InputOptions, Purpose, Records
+from coterie.data.input_encoders import InputEncoder, PreparedDictEncoder
+from coterie.data.label_encoders import Labels
+from coterie.data.preprocessing import CONSTANT, Preparation
 from coterie.models.contract import InputShape
+from coterie.models.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 from coterie.models.task_registry import TaskRegistry
-from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
-from coterie.numeric.core.arrays import enlarged
-from coterie.numeric.core.checks import MOST_FEATURES, require
-from coterie.numeric.core.dictionaries import read_dictionary, with_space
-from coterie.numeric.core.records import UNSEEN, Csr
-from coterie.numeric.primal.calls import prepared
-from coterie.numeric.text.crossing import Pairs, cross
-from coterie.numeric.trees import Arrays, strip_prefix
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Fields, Floats, Json, Label, Learning, Record
 
 #: What joins the name of a context's feature and that of an action's.
@@ -378,7 +378,7 @@ class CrossedInput(Input):
     Parameters
     ----------
     scale : str
-        The ``scale`` of :class:`~coterie.inputs.preprocessing.Preparation`.
+        The ``scale`` of :class:`~coterie.data.preprocessing.Preparation`.
     """
 
     form: Any

@@ -15,8 +15,9 @@ from .contextual_bandit import contexts_of, require_list, taken_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from coterie.bandits.crossed_input import Action
     from coterie.types import Labels, Records
+
+    from .crossed_input import Action
 
 
 #: The allowed difference of the sum of probabilities from 1; logged probabilities are rounded.

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from coterie.bandits.contextual_bandit import Bandit
-from coterie.bandits.off_policy import PolicyGain, PolicyValue, digits, policy_gain, policy_value
-from coterie.inputs.errors import FieldError, InputError
+from coterie.data.errors import FieldError, InputError
 from coterie.types import Estimator, Floats, Ints, Json
 from coterie.wording import counted
 
+from .contextual_bandit import Bandit
+from .off_policy import PolicyGain, PolicyValue, digits, policy_gain, policy_value
+
 if TYPE_CHECKING:
-    from coterie.io.choices import LoggedChoice, LogReader
+    from coterie.data.bandit_logs import LoggedChoice, LogReader
 
 
 #: The policies that learn as the log goes on, by their names; the first is the one that the library is for.

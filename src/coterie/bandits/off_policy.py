@@ -47,11 +47,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from coterie.bandits.crossed_input import Action
 from coterie.types import Floats, Ints, Record
 from coterie.wording import counted, visible
 
 from .contextual_bandit import Bandit
+from .crossed_input import Action
 from .log import BanditLog, distributions, matrix
 from .policy_sums import Interval, PolicySums
 

@@ -5,8 +5,8 @@ from .filters import Landweber as Landweber
 from .filters import NuMethod as NuMethod
 from .filters import Tikhonov as Tikhonov
 from .output_kernels import OptimalOutputKernel as OptimalOutputKernel
-from .path import RidgePath as RidgePath
-from .path import ridge_path as ridge_path
+from .regularization_path import RidgePath as RidgePath
+from .regularization_path import ridge_path as ridge_path
 from .ridge import MultitaskKernelRidge as MultitaskKernelRidge
 from .svm import MultitaskSVC as MultitaskSVC
 from .svm import MultitaskSVR as MultitaskSVR

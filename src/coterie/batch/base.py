@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
-from coterie.index import Index, check_no_collisions, distinct_labels
-from coterie.inputs import tabular
-from coterie.inputs.input import Input, InputOptions, Purpose
+from coterie._compiled.core.checks import require
+from coterie._compiled.core.points import Points, points
+from coterie._compiled.core.records import Csr, place_unseen
+from coterie.data import tabular
+from coterie.data.input import Input, InputOptions, Purpose
 from coterie.kernels import Gaussian, Kernel, KernelLike, Linear, Precomputed, as_kernel
-from coterie.numeric.core.checks import require
-from coterie.numeric.core.points import Points, points
-from coterie.numeric.core.records import Csr, place_unseen
 from coterie.parameters import Parameters, tags
-from coterie.relations.matrices import check_symmetric, labels_of, square
 from coterie.settings import check_fields
+from coterie.tasks.index import Index, check_no_collisions, distinct_labels
+from coterie.tasks.relations.matrices import check_symmetric, labels_of, square
 from coterie.types import AnyRows, Array, Arrays, Codes, Json, Labels, Records, Tasks
 
 from .kernel_expansion import Asked, KernelExpansion

@@ -9,7 +9,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.inputs.tabular import ONLY_TASK
+from coterie.data.tabular import ONLY_TASK
 from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
 
@@ -59,7 +59,7 @@ class MultitaskKernelClassifier(BatchClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(150, 2)), rng.integers(3, size=150)
     >>> y = np.array(["left", "middle", "right"])[np.digitize(X[:, 0] + 0.3 * users, [-0.5, 0.9])]
-    >>> relation = ct.relations.MixedEffect(omega=0.5)
+    >>> relation = ct.tasks.MixedEffect(omega=0.5)
     >>> model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.0), relation, alpha=0.1)
     >>> model.fit(X, y, task=users).predict([[-2.0, 0.0], [2.0, 0.0]], task=[0, 1])
     array(['left', 'right'], dtype='<U6')

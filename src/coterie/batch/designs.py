@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from coterie._compiled.core.points import Points, as_matrix
 from coterie.kernels import Kernel
-from coterie.numeric.core.points import Points, as_matrix
 from coterie.types import Array, Codes
 
 from . import memory
@@ -62,7 +62,7 @@ class Separate:
 
     def values(self, rows: Codes, columns: Codes) -> Array:
         """Compute a block of Q."""
-        from coterie.numeric.dual.joint import scale_by_tasks
+        from coterie._compiled.dual.joint import scale_by_tasks
 
         Q = block(self.kernel, self.points.take(rows), self.points.take(columns), self.dtype)
         scale_by_tasks(Q, self.M, self.codes[rows], self.codes[columns])

@@ -10,9 +10,7 @@ import msgspec
 import numpy as np
 
 from coterie import spec
-from coterie.index import Index
-from coterie.kernels import Kernel
-from coterie.numeric.core.checks import (
+from coterie._compiled.core.checks import (
     MOST_FEATURES,
     MOST_ROUNDS,
     require,
@@ -20,9 +18,11 @@ from coterie.numeric.core.checks import (
     require_shape,
     require_within,
 )
-from coterie.numeric.core.points import Points, points
-from coterie.numeric.core.records import Csr, Dense
-from coterie.numeric.trees import array_of
+from coterie._compiled.core.points import Points, points
+from coterie._compiled.core.records import Csr, Dense
+from coterie._compiled.trees import array_of
+from coterie.kernels import Kernel
+from coterie.tasks.index import Index
 from coterie.types import Array, Arrays, Codes, Json, Label
 
 from .output_kernels import BatchRelation, prior_rows

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from coterie import spec
-from coterie.relations import MixedEffect
+from coterie.tasks.relations import MixedEffect
 from coterie.types import Array, Matrix
 
 from . import memory
@@ -112,7 +112,7 @@ def relation_of(relation: BatchRelation | None) -> BatchRelation:
             f"relation {relation!r} is learned online; give relation=OptimalOutputKernel(), which is learned in batch"
         )
     if not hasattr(relation, "relation_matrix"):
-        raise TypeError(f"relation must be one of coterie.relations, got {relation!r}")
+        raise TypeError(f"relation must be one of coterie.tasks, got {relation!r}")
     return relation
 
 

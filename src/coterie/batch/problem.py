@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie import spec
-from coterie.index import Index
+from coterie._compiled.core.points import Points
 from coterie.kernels import Kernel
-from coterie.numeric.core.points import Points
-from coterie.relations.matrices import labels_of
+from coterie.tasks.index import Index
+from coterie.tasks.relations.matrices import labels_of
 from coterie.types import Array, Ints, Labels, Records, Tasks
 
 from .base import BatchEstimator, TrainingRows

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie._compiled.core.points import Points, as_matrix, piece
+from coterie._compiled.core.records import Csr, Dense
+from coterie._compiled.dual.stores import widened
 from coterie.kernels import Kernel, Linear
-from coterie.numeric.core.points import Points, as_matrix, piece
-from coterie.numeric.core.records import Csr, Dense
-from coterie.numeric.dual.stores import widened
 from coterie.types import AnyRecords, Array, Codes
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def joint_product(
     if _has_few_weights(kernel, max(M.shape), Z):
         sums = [dense(by_tasks(codes, c, M.shape[1]).T @ as_matrix(Z)) for c in C.T]
         return np.column_stack([_dots(as_matrix(X), M @ by_task, places) for by_task in sums])
-    from coterie.numeric.dual.joint import joint_sums
+    from coterie._compiled.dual.joint import joint_sums
 
     out = np.empty((len(places), C.shape[1]))
     for rows, piece_of_X in pieces(X, len(codes)):

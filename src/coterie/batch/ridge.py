@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from coterie import spec
-from coterie.index import distinct_labels
-from coterie.inputs.tabular import split_task, task_labels
+from coterie.data.tabular import split_task, task_labels
 from coterie.kernels import KernelLike
+from coterie.tasks.index import distinct_labels
 from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchEstimator
@@ -94,7 +94,7 @@ class MultitaskKernelRidge(BatchEstimator):
     >>> hours = np.array([[0.0], [1.0], [2.0], [3.0], [0.0], [2.0]])
     >>> blood = np.array([0.0, 2.1, 1.2, 0.6, 0.1, 1.0])
     >>> patient = ["ann", "ann", "ann", "ann", "bob", "bob"]
-    >>> model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=1.0), ct.relations.MixedEffect(omega=0.9),
+    >>> model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=1.0), ct.tasks.MixedEffect(omega=0.9),
     ...     alpha=0.01)
     >>> model.fit(hours, blood, task=patient).predict([[1.0]], task=["bob"]).round(1)
     array([1.8])

@@ -66,7 +66,7 @@ class MultitaskSVC(BatchClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(200, 2)), rng.integers(3, size=200)
     >>> y = np.where((X**2).sum(axis=1) > 1 + 0.3 * users, "far", "near")
-    >>> model = ct.batch.MultitaskSVC(ct.kernels.Gaussian(1.0), ct.relations.MixedEffect(omega=0.5), C=10.0).fit(X, y,
+    >>> model = ct.batch.MultitaskSVC(ct.kernels.Gaussian(1.0), ct.tasks.MixedEffect(omega=0.5), C=10.0).fit(X, y,
     ...     task=users)
     >>> model.predict([[0.0, 0.0], [2.0, 2.0]], task=[0, 2])
     array(['near', 'far'], dtype='<U4')
@@ -130,7 +130,7 @@ class MultitaskSVR(BatchEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, sensors = rng.uniform(-2, 2, size=(120, 1)), rng.integers(2, size=120)
     >>> y = np.sin(X[:, 0]) + 0.2 * sensors
-    >>> model = ct.batch.MultitaskSVR(ct.kernels.Gaussian(1.0), ct.relations.MixedEffect(omega=0.5), C=10.0,
+    >>> model = ct.batch.MultitaskSVR(ct.kernels.Gaussian(1.0), ct.tasks.MixedEffect(omega=0.5), C=10.0,
     ...     epsilon=0.01)
     >>> model.fit(X, y, task=sensors).predict([[0.0], [0.0]], task=[0, 1]).round(1)
     array([0. , 0.2])

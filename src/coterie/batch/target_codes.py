@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.inputs.tabular import require_labels
-from coterie.numeric.core.checks import require, require_finite, require_shape
+from coterie._compiled.core.checks import require, require_finite, require_shape
+from coterie.data.tabular import require_labels
 from coterie.types import AnyLabels, Array, Arrays, Json, Labels
 
 

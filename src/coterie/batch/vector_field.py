@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
-from coterie.inputs.input import Input, InputOptions, Purpose
-from coterie.numeric.core.checks import require, require_finite, require_shape
+from coterie._compiled.core.checks import require, require_finite, require_shape
+from coterie.data.input import Input, InputOptions, Purpose
 from coterie.parameters import Parameters, tags
-from coterie.relations.matrices import check_symmetric, square
 from coterie.settings import check_fields
+from coterie.tasks.relations.matrices import check_symmetric, square
 from coterie.types import Array, Arrays, Json, Labels, Records
 
 from . import memory

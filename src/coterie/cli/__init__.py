@@ -44,6 +44,6 @@ def main() -> None:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     """End as after Ctrl-C, so that no partial file is left."""
-    from coterie.evaluation.interruption import Stopped
+    from coterie.evaluation.stopping_signals import Stopped
 
     raise Stopped(number)

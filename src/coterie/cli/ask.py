@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from coterie.inputs.errors import FieldError, InputError
+from coterie.data.errors import FieldError, InputError
 
 from .failures import UsageError, print_skipped, quote_path
 from .options import FORMAT, ON_ERROR, Files, Model, OnError, PrintOptions, option
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from coterie.data.readers import Reader
     from coterie.estimators import SelectiveSampling
-    from coterie.io.readers import Reader
     from coterie.types import Estimator, Json
 
     Places = NDArray[np.int64]
@@ -69,8 +69,8 @@ def ask(model: Model, files: Files, options: AskOptions) -> None:
         coterie ask clicks.coterie new.csv --output ask.csv --budget 200
         coterie ask clicks.coterie new.csv -o ask.csv --by "Margin(c=0.1)" --per-task 5 --save clicks.coterie
     """
-    from coterie.io.readers import detect_format, read
-    from coterie.io.sources import STDIN, find_paths
+    from coterie.data.readers import detect_format, read
+    from coterie.data.sources import STDIN, find_paths
 
     from .models import load_model
     from .outputs import OutputWriter, open_output, require_outputs
@@ -197,7 +197,7 @@ def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
 
 def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
     """Raise an error for unsuitable output formats: text needs CSV or TSV, typed records need JSON Lines."""
-    from coterie.io.readers import ROWS
+    from coterie.data.readers import ROWS
 
     for kind in formats.values():
         if kind in ROWS:
@@ -229,10 +229,10 @@ def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[Jso
     """Read the rows at these places; values keep their types, and JSON objects all keys."""
     import numpy as np
 
-    from coterie.inputs.faults import Faults
-    from coterie.io.lines import split_lines, text_records
-    from coterie.io.readers import open_table
-    from coterie.io.sources import Source
+    from coterie.data.invalid_records import Faults
+    from coterie.data.lines import split_lines, text_records
+    from coterie.data.readers import open_table
+    from coterie.data.sources import Source
 
     def read_places(source: Source) -> Iterator[tuple[int, Json]]:
         if kind == "jsonl":

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from coterie.inputs.errors import InputError
+from coterie.data.errors import InputError
 from coterie.wording import counted, nearest, table
 
 from .failures import UsageError
 from .options import JSON, Model, OptionSet, option
 
 if TYPE_CHECKING:
-    from coterie.explanation import Explanation, Weights
+    from coterie.evaluation.explanation import Explanation, Weights
     from coterie.types import Estimator, Json
 
 T = TypeVar("T")
@@ -53,9 +53,9 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
         coterie explain clicks.coterie --task ann
         coterie explain clicks.coterie '{"user": "ann", "price": 2.5, "shop": "north"}'
     """
+    from coterie.data.task_names import find_tasks
+    from coterie.evaluation.explanation import listed_weights
     from coterie.evaluation.stream_model import goes_on
-    from coterie.explanation import listed_weights
-    from coterie.inputs.task_names import find_tasks
 
     from .models import load_any
     from .printing import print_lines, print_result
@@ -149,9 +149,9 @@ def describe_sharing(model: Estimator, path: str, task: str | None, top: int) ->
     """
     import numpy as np
 
+    from coterie.data.task_names import find_tasks
     from coterie.estimators.selective import base_model
-    from coterie.explanation import correlations, nearest_tasks
-    from coterie.inputs.task_names import find_tasks
+    from coterie.evaluation.explanation import correlations, nearest_tasks
 
     if not hasattr(type(base_model(model)), "relation_matrix_"):
         return None
@@ -194,8 +194,8 @@ def _name_relation(model: Estimator) -> str:
 
 def _name_part(relation: Any) -> str:
     """Return a relation with its non-default parameters."""
-    from coterie.relations import Primed
     from coterie.settings import is_number
+    from coterie.tasks.relations import Primed
 
     arguments = [_name_part(relation.relation)] if isinstance(relation, Primed) else []
     for parameter in fields(relation):
@@ -240,7 +240,7 @@ def explain_record(
 
 def _find_task(model: Estimator, name: str, path: str) -> Hashable:
     """Return the task with this name, or the name itself as a new task."""
-    from coterie.inputs.task_names import find_tasks
+    from coterie.data.task_names import find_tasks
 
     try:
         return find_tasks(model, [name], path)[0]
@@ -252,8 +252,8 @@ def _find_task(model: Estimator, name: str, path: str) -> Hashable:
 def _read_json(model: Estimator, record: str) -> tuple[Json, Hashable]:
     import msgspec
 
+    from coterie.data.record_encoders import Encoder
     from coterie.evaluation.stream_model import stream_model_of
-    from coterie.inputs.encoding import Encoder
 
     try:
         values = msgspec.json.decode(record, type=dict[str, Any])

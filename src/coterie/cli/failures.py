@@ -14,11 +14,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
-from coterie.inputs.errors import FieldError, InputError
+from coterie.data.errors import FieldError, InputError
 from coterie.wording import visible
 
 if TYPE_CHECKING:
-    from coterie.io.readers import Reader
+    from coterie.data.readers import Reader
 
 OTHER, BAD_INPUT, CLOSED_PIPE = 1, 2, 141
 #: Errors of paths, which the same command meets again, unlike a full disk.

@@ -30,8 +30,8 @@ def forget(model: Model, options: ForgetOptions) -> None:
         coterie forget clicks.coterie --task ann
         coterie forget clicks.coterie -t ann -t bob -o fewer.coterie
     """
-    from coterie.inputs.task_names import forget_tasks_by_name
-    from coterie.scale.folder import forget as forget_in_shards
+    from coterie.data.task_names import forget_tasks_by_name
+    from coterie.distributed.folder import forget as forget_in_shards
 
     from .models import load_any, refuse_service
     from .outputs import name_errors, require_outputs

@@ -25,8 +25,8 @@ from .options import (
 from .outputs import OutputWriter
 from .progress import show_progress
 from .results import finish_learning
-from .scaling import ScalingOptions, learn_in_shards
 from .stopping import InterruptibleRun
+from .workers import ScalingOptions, learn_in_shards
 
 if TYPE_CHECKING:
     from coterie.evaluation.learning import LearningOutcome
@@ -97,7 +97,7 @@ def learn(
         coterie learn mail.jsonl -t user -l spam --text subject --learner "MultitaskAROW()"
         coterie learn sales.csv -t shop -l sold --learner "MultitaskLogistic(Clusters.read('regions.csv'))"
     """
-    from coterie.io.sources import find_paths
+    from coterie.data.sources import find_paths
 
     if outputs.report is not None and (options.alone or options.from_ is not None):
         raise UsageError("--report compares learners, so it is not supported with --alone or --from")
@@ -140,10 +140,10 @@ def learn_new(
     quiet: bool,
 ) -> LearningOutcome:
     """Learn new models and the baselines; a single model is named "together", unless it is a baseline."""
+    from coterie.data.readers import read
     from coterie.evaluation.learning import TOGETHER
     from coterie.evaluation.learning import learn as learn_records
-    from coterie.io.readers import read
-    from coterie.relations import Independent, Pooled
+    from coterie.tasks.relations import Independent, Pooled
 
     columns.require_columns(run.files)
     reader = read(run.files, skip=run.skip, **columns.arguments)

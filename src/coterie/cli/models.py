@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coterie.inputs.errors import InputError
+from coterie.data.errors import InputError
 
 from .failures import UsageError
 
@@ -19,13 +19,13 @@ def load_any(path: Path) -> Estimator:
     """Load an estimator; raise UsageError for the folder of a service or of a sharded model."""
     refuse_service(path)
     if path.is_dir():
-        from coterie.scale.folder import read_manifest
+        from coterie.distributed.folder import read_manifest
 
         shards = read_manifest(path).shards
         raise UsageError(
             f"{path} holds a model in {len(shards)} shards, for coterie predict and forget: give one of its files, "
             f"such as {path / shards[0].file}; to serve it, run one service for each file, behind a router that sends "
-            f"each task to the file of coterie.scale.shard_of(task, {len(shards)})"
+            f"each task to the file of coterie.distributed.shard_of(task, {len(shards)})"
         )
     from coterie import load
 

@@ -15,9 +15,9 @@ import typer
 from .failures import UsageError, option_name
 
 if TYPE_CHECKING:
+    from coterie.data.readers import Reader
+    from coterie.data.record_encoders import Encoder
     from coterie.expressions import LearnerExpression
-    from coterie.inputs.encoding import Encoder
-    from coterie.io.readers import Reader
     from coterie.types import Estimator, Json
 
 #: The headings of options in help pages.
@@ -250,7 +250,7 @@ class ColumnOptions(OptionSet):
 
     def open_continued(self, files: list[str], encoder: Encoder, skip: int) -> Reader:
         """Open the files with the encoder of a saved model."""
-        from coterie.io.readers import read
+        from coterie.data.readers import read
 
         shaping = ("features", "ignore", "text", "categorical", "log", "scale", "bits", "no_names")
         refuse_options({name: getattr(self, name) for name in shaping}, "with --from: the model reads as it first did")
@@ -263,8 +263,8 @@ class ColumnOptions(OptionSet):
 
     def require_columns(self, files: list[str]) -> None:
         """Raise an error for tables without a label or task column."""
-        from coterie.io.readers import TABLES, detect_format
-        from coterie.io.sources import find_paths
+        from coterie.data.readers import TABLES, detect_format
+        from coterie.data.sources import find_paths
 
         if any(detect_format(path, self.format) in TABLES for path in find_paths(files)):
             if self.label is None:

@@ -41,9 +41,9 @@ def _learn_file(path: Path, kind: str) -> None:
     """Learn and predict a file with four tasks and a number, a word and a text per record."""
     import numpy as np
 
+    from coterie.data.readers import read
     from coterie.evaluation.learning import learn
     from coterie.expressions import LearnerExpression
-    from coterie.io.readers import read
 
     from .predict import predict_records
 

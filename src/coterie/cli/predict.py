@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from coterie.inputs.errors import FieldError, InputError
+from coterie.data.errors import FieldError, InputError
 from coterie.wording import listed, visible
 
 from .failures import UsageError, print_message, print_skipped
@@ -24,8 +24,8 @@ from .options import FORCE, FORMAT, ON_ERROR, Model, OnError, OptionSet, option
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-    from coterie.inputs.block import Block
-    from coterie.io.readers import Reader
+    from coterie.data.block import Block
+    from coterie.data.readers import Reader
     from coterie.types import Estimator
 
 Columns = dict[str, list[Any]]
@@ -78,9 +78,9 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
         coterie predict clicks.coterie today.csv --keep order --keep price
         zcat today.csv.gz | coterie predict clicks.coterie - --format csv --json
     """
-    from coterie.io.readers import read
-    from coterie.io.sources import find_paths
-    from coterie.scale import load
+    from coterie.data.readers import read
+    from coterie.data.sources import find_paths
+    from coterie.distributed import load
 
     from .models import load_model, refuse_service
     from .outputs import open_output, require_outputs

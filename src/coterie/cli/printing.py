@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.bandits import Bandit
+    from coterie.data.readers import Reading
     from coterie.estimators import SelectiveSampling
     from coterie.estimators.estimator import OnlineEstimator
     from coterie.evaluation.summary import Summary
     from coterie.evaluation.verdict import Verdict
-    from coterie.io.readers import Reading
 
 _SHOWN_TASKS, _SHOWN_COLUMNS = 5, 3
 #: The words for one column of a kind, and for several.

@@ -12,11 +12,11 @@ from coterie.wording import visible
 from .failures import LossyStream, print_line, print_message
 
 if TYPE_CHECKING:
+    from coterie.data.hints import Hint
+    from coterie.data.readers import Reader
     from coterie.evaluation.costs import CostWords
     from coterie.evaluation.learning import OnRound
     from coterie.evaluation.trace import Trace
-    from coterie.inputs.hints import Hint
-    from coterie.io.readers import Reader
 
 _NAMED_COLUMNS = 5
 

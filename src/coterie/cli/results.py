@@ -66,7 +66,7 @@ def _summarize(
     reading = outcome.reading
 
     def write_report(path: Path) -> None:
-        from coterie.report import write_report as write
+        from coterie.evaluation.report import write_report as write
 
         facts = list(page_facts(reading.source, reading.columns))
         write(path, outcome.comparison, title=title, reading=reading, learner=summary.learner, facts=facts)

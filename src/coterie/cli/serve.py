@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.evaluation.interruption import SaveInterval, Stop, Stopped
+from coterie.evaluation.stopping_signals import SaveInterval, Stop, Stopped
 
 from .failures import UsageError, option_name, print_message
 from .options import LearningOptions, OptionSet, option, parse_duration, refuse_options
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.applications import Starlette
 
-    from coterie.serve.engine import Engine
-    from coterie.serve.events import Scalar
-    from coterie.serve.service import Service
+    from coterie.server.engine import Engine
+    from coterie.server.events import Scalar
+    from coterie.server.service import Service
     from coterie.types import Estimator
 
 #: Seconds that open requests have to end when the service does.
@@ -134,10 +134,10 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
     try:
         import uvicorn  # noqa: F401 (the extra is complete)
 
-        from coterie.serve.access import is_local
-        from coterie.serve.app import make_app
-        from coterie.serve.live import Limits
-        from coterie.serve.service import Service
+        from coterie.server.access import is_local
+        from coterie.server.app import make_app
+        from coterie.server.live_comparison import Limits
+        from coterie.server.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
     host = options.host
@@ -284,7 +284,7 @@ def _run_server(
     """Answer requests until a signal arrives, or the service fails."""
     import uvicorn
 
-    from coterie.serve.access import Connection
+    from coterie.server.access import Connection
 
     class Server(uvicorn.Server):
         """A server without signal handlers."""
@@ -327,8 +327,8 @@ def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
 def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceOptions) -> Engine:
     import coterie as ct
     from coterie.persistence import SNAPSHOT
-    from coterie.serve.choosing import BanditEngine
-    from coterie.serve.engine import Engine
+    from coterie.server.bandit_engine import BanditEngine
+    from coterie.server.engine import Engine
 
     from .models import load_any
 

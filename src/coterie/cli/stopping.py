@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from coterie.evaluation.interruption import Checkpoints, Stop, Stopped
+from coterie.evaluation.stopping_signals import Checkpoints, Stop, Stopped
 
 from .failures import UsageError, option_name, print_message, quote_path
 from .outputs import name_errors

@@ -1,14 +1,15 @@
+from .adaptive_classification import AdaptiveSharingClassifier as AdaptiveSharingClassifier
 from .adaptive_regression import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .arow import MultitaskAROW as MultitaskAROW
 from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .logistic import MultitaskLogistic as MultitaskLogistic
-from .manyclass import OneVsRest as OneVsRest
 from .mixed_effects import MultitaskMixedEffectsClassifier as MultitaskMixedEffectsClassifier
 from .mixed_effects import MultitaskMixedEffectsRegressor as MultitaskMixedEffectsRegressor
 from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
 from .multiview import ParallelPerceptrons as ParallelPerceptrons
+from .one_vs_rest import OneVsRest as OneVsRest
 from .p_norm import PNormMultitaskPerceptron as PNormMultitaskPerceptron
 from .perceptron import MultitaskPerceptron as MultitaskPerceptron
 from .potential import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron
@@ -16,4 +17,3 @@ from .regression import MultitaskRegressor as MultitaskRegressor
 from .second_order import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .second_order import SecondOrderMultitaskRegressor as SecondOrderMultitaskRegressor
 from .selective import SelectiveSampling as SelectiveSampling
-from .sharing import AdaptiveSharingClassifier as AdaptiveSharingClassifier

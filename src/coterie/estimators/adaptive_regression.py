@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.hypotheses import AdaptiveGradient
-from coterie.inputs.labels import Targets
-from coterie.models.linear import LinearLearner
+from coterie.data.label_encoders import Targets
+from coterie.models.linear_learner import LinearLearner
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
 from coterie.models.regression_learner import RegressionLearner
-from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
-from coterie.rules import Squared
+from coterie.tasks.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.types import Part
+from coterie.updates.rules import Squared
+from coterie.updates.weights import AdaptiveGradient
 
 from .intervals import PredictsIntervals
-from .model import LabelKind
+from .online_model import LabelKind
 from .parameter_fields import SCALE, LinearEstimator
 from .regression import MultitaskRegressor
 
@@ -52,7 +52,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
     the prior P is 10 for the constant and 1 for others, and q is 10 for the constant and .3 for others; .3 and .03; and
     1 and .3 in a model that forgets: 1/10 of v_i with each record of the task, and 1/1000 of m with each record. Each
     record is one step of a Kalman filter in which m and v_i are independent, see
-    :mod:`coterie.numeric.primal.kalman_filter`. Members learn the standardised label z = (y - mean) / deviation over
+    :mod:`coterie._compiled.primal.kalman_filter`. Members learn the standardised label z = (y - mean) / deviation over
     all labels so far, so the unit of labels does not matter. Each f_a is clipped to the range of the labels so far. The
     prediction is the mean plus the deviation times
 

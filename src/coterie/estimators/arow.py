@@ -7,14 +7,14 @@ from dataclasses import KW_ONLY
 from typing import Literal
 
 from coterie import spec
-from coterie.hypotheses import DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
 from coterie.models.contract import BaseLearner
-from coterie.models.linear import ConfidenceLearner
+from coterie.models.linear_learner import ConfidenceLearner
 from coterie.models.second_order_learner import SecondOrderLearner
-from coterie.rules import AROW
 from coterie.types import Part
-from coterie.wrappers import with_half_life
+from coterie.updates.rules import AROW
+from coterie.updates.weights import DiagonalAROW, FullCovariance
+from coterie.updates.weights.time_decay import with_half_life
 
 from .parameter_fields import LinearEstimator
 from .second_order import margin_variance
@@ -26,7 +26,7 @@ class MultitaskAROW(LinearEstimator):
 
     A task predicts with the sum of its own weights and those of its groups, whose prior variances are their weights in
     M. If y·margin < 1, the means move towards the label in proportion to their variances, and the variances shrink; see
-    :class:`coterie.hypotheses.DiagonalAROW` for the equations.
+    :class:`coterie.updates.DiagonalAROW` for the equations.
 
     Parameters
     ----------

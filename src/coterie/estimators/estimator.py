@@ -13,22 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec, types
+from coterie.data import tabular
+from coterie.data.block import Block
+from coterie.data.input import AnyInput, Input, InputOptions
+from coterie.data.label_encoders import TwoLabels
+from coterie.evaluation.explanation import Explanation, Weights
 from coterie.evaluation.stream_model import BlockPredictions, Margins
-from coterie.explanation import Explanation, Weights
-from coterie.inputs import tabular
-from coterie.inputs.block import Block
-from coterie.inputs.input import AnyInput, Input, InputOptions
-from coterie.inputs.labels import TwoLabels
 from coterie.models.contract import BaseLearner, LearnerState
 from coterie.parameters import Parameters
-from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.settings import check_fields
+from coterie.tasks.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Part, Record, Tasks
 
 from .explaining import explain, largest_weights, weights_of
-from .model import LabelKind, OnlineModel, Settings
+from .online_model import LabelKind, OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
-from .weighing import check_class_weight
+from .sample_weights import check_class_weight
 
 #: The parameters that a model has in common with its baselines.
 _IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_task", "half_life", "class_weight")
@@ -238,7 +238,7 @@ class OnlineEstimator(Parameters):
             estimators warn then.
         sample_weight : array, shape (n,), optional
             The weight of each record, from 0 (predicted and not learned) to a million; 1 by default. See
-            :mod:`coterie.estimators.weighing` for its effect on each learner.
+            :mod:`coterie.estimators.sample_weights` for its effect on each learner.
         n_passes : int or "auto"
             The number of passes over the records. For an ensemble, such as the default, it is a maximum: passes go over
             the first nine tenths of the records, in their order, stop after the first pass that does not improve the
@@ -444,7 +444,7 @@ class OnlineEstimator(Parameters):
         Returns
         -------
         Weights
-            A list of :class:`coterie.explanation.Weight`, the largest first, without zeros. For more than two classes,
+            A list of :class:`coterie.evaluation.explanation.Weight`, the largest first, without zeros. For more than two classes,
             a dictionary with a list for each class.
 
         Raises

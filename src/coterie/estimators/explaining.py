@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.explanation import Explanation, Weights, explanation_of, largest
-from coterie.inputs import tabular
-from coterie.inputs.block import Block
-from coterie.inputs.input import Purpose
+from coterie._compiled.core.records import Csr, split_unseen
+from coterie.data import tabular
+from coterie.data.block import Block
+from coterie.data.input import Purpose
+from coterie.evaluation.explanation import Explanation, Weights, explanation_of, largest
 from coterie.models.contract import Batch
-from coterie.numeric.core.records import Csr, split_unseen
 from coterie.types import Array, Record
 
-from .model import OnlineModel
+from .online_model import OnlineModel
 
 #: A label for a task that no record has, and the most weights of tasks that are averaged.
 _NOBODY, MOST_WEIGHTS = "", 20_000_000

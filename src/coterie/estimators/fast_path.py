@@ -6,12 +6,12 @@ import math
 from collections.abc import Hashable
 from typing import Any, cast
 
-from coterie.inputs import tabular
-from coterie.inputs.form import PlainRecords
-from coterie.models.linear import CompiledLearner
+from coterie._compiled.core.dictionaries import read_dictionary, read_with_unseen
+from coterie._compiled.primal.calls import RecordCalls
+from coterie.data import tabular
+from coterie.data.input_encoders import PlainRecords
+from coterie.models.linear_learner import CompiledLearner
 from coterie.models.task_registry import TaskRegistry
-from coterie.numeric.core.dictionaries import read_dictionary, read_with_unseen
-from coterie.numeric.primal.calls import RecordCalls
 from coterie.types import Record
 
 

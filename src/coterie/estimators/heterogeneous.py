@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.hypotheses import Heterogeneous
-from coterie.inputs.instances import InstancesInput
+from coterie.data.instances import InstancesInput
 from coterie.kernels import kernels_of
 from coterie.models.contract import BaseLearner
 from coterie.models.ensemble import Ensemble, EnsembleState
 from coterie.models.heterogeneous_learner import HeterogeneousLearner
 from coterie.types import Estimators, Inputs, Part
+from coterie.updates.weights import Heterogeneous
 
 from .parameter_fields import TaskEstimator
 
@@ -33,7 +33,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     the margin is r = v'(I + Σ_s M_s + M)⁻¹φ_i, the sum being over the rounds with a mistake so far and v = Σ_s y_s φ_s
     too. A round with y r <= 0 is a mistake; others change nothing. With unit instances at most L + c q + sqrt(c q L)
     mistakes are made, c = (K (b + 1) - b) / (b K (K - 1) + K); see
-    :func:`coterie.bounds.geometry_bounds.heterogeneous_bound`.
+    :func:`coterie.evaluation.bounds.geometry_bounds.heterogeneous_bound`.
 
     **Other similarities**, to which the paper points: with a relation of interaction matrix A, scaled to a least
     eigenvalue of 1, M = b K ψψ' for ψ = Σ_k ((A - I)^½)_ik φ_k. The mean of u'M u over the active tasks is then
@@ -88,7 +88,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     >>> hidden = rng.normal(size=(300, 3))
     >>> X = {"text": hidden @ rng.normal(size=(3, 8)), "image": hidden @ rng.normal(size=(3, 5))}
     >>> y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 300)
-    >>> models = [ct.geometries.HeterogeneousMultitaskPerceptron(b=b) for b in (0.0, 1.0)]
+    >>> models = [ct.HeterogeneousMultitaskPerceptron(b=b) for b in (0.0, 1.0)]
     >>> [ct.progressive_validation(model, X, y, task=active).mistakes for model in models]
     [37, 26]
     >>> models[1].predict({"text": X["text"][:2], "image": X["image"][:2]}).shape

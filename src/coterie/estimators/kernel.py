@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.budgets import Unbounded
-from coterie.hypotheses.dual import Dual
+from coterie._compiled.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.kernels import Gaussian, as_kernel
 from coterie.models.contract import BaseLearner
 from coterie.models.kernel_learner import KernelLearner
-from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.types import Part
+from coterie.updates.budgets import Unbounded
+from coterie.updates.weights.dual import Dual
 
 from .parameter_fields import TaskEstimator
 
@@ -43,7 +43,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.
     budget : budget, optional
-        One of :mod:`coterie.budgets`, by default :class:`~coterie.budgets.Unbounded`.
+        One of :mod:`coterie.updates`, by default :class:`~coterie.updates.Unbounded`.
     task_column, new_task, class_weight
         As in :class:`MultitaskPerceptron`.
 
@@ -70,8 +70,8 @@ class MultitaskKernelPerceptron(TaskEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(500, 2)), rng.integers(3, size=500)
     >>> y = np.where((X**2).sum(axis=1) > 1.4, "far", "near")
-    >>> budget = ct.budgets.SharedProjection(size=20)
-    >>> model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
+    >>> budget = ct.updates.SharedProjection(size=20)
+    >>> model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
     >>> trace = ct.progressive_validation(model, X, y, task=users)
     >>> model.n_support_, bool(trace.mistake[250:].mean() < 0.15)
     (20, True)
@@ -87,7 +87,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
         kernel = Gaussian() if self.kernel is None else as_kernel(self.kernel)
         budget = Unbounded() if self.budget is None else self.budget
         if not hasattr(budget, "gram"):
-            raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
+            raise TypeError(f"budget must be one of coterie.updates, got {budget!r}")
         return KernelLearner(Dual(kernel, budget), self._relation_used)
 
     def _with_intercepts(self) -> None:

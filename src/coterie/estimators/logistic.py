@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY
 from typing import Literal
 
 from coterie import spec
-from coterie.hypotheses import AdaptiveGradient, CoinBetting
-from coterie.models.linear import LinearLearner
-from coterie.relations import Intercepts
-from coterie.rules import Logistic
+from coterie.models.linear_learner import LinearLearner
+from coterie.tasks.relations import Intercepts
 from coterie.types import Part
-from coterie.wrappers import with_half_life
+from coterie.updates.rules import Logistic
+from coterie.updates.weights import AdaptiveGradient, CoinBetting
+from coterie.updates.weights.time_decay import with_half_life
 
 from .parameter_fields import LinearEstimator
 
@@ -35,7 +35,7 @@ class MultitaskLogistic(LinearEstimator):
         of nested groups, such as :class:`TaskGraph`, are not supported, because each group needs its own gradients.
     step : float > 0 or "coin", default=0.7
         The rate. 0.7 suits records of unit length; from 0.5 to 1 the mistakes differ by about one percent. ``"coin"``
-        needs no rate: it updates by :class:`coterie.hypotheses.CoinBetting`, and takes twice the memory.
+        needs no rate: it updates by :class:`coterie.updates.CoinBetting`, and takes twice the memory.
     fit_intercept, scale, log
         A constant feature (by default True), the scaling of numbers, and columns to take the logarithm of; see
         :class:`MultitaskPerceptron`.

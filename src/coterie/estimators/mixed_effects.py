@@ -8,20 +8,20 @@ from functools import partial
 from typing import ClassVar, Literal, Self
 
 from coterie import spec
-from coterie.hypotheses import AdaptiveGradient
-from coterie.inputs.labels import Targets
+from coterie.data.label_encoders import Targets
 from coterie.models.contract import BaseLearner
-from coterie.models.linear import LinearLearner
+from coterie.models.linear_learner import LinearLearner
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior, SuccessionLearner
-from coterie.relations import Intercepts
-from coterie.rules import Logistic, Squared
+from coterie.tasks.relations import Intercepts
 from coterie.types import Estimator, Json, Part
-from coterie.wrappers import half_lives, with_half_life
+from coterie.updates.rules import Logistic, Squared
+from coterie.updates.weights import AdaptiveGradient
+from coterie.updates.weights.time_decay import half_lives, with_half_life
 
 from .estimator import in_common
 from .intervals import PredictsIntervals
 from .logistic import MultitaskLogistic
-from .model import LabelKind
+from .online_model import LabelKind
 from .parameter_fields import SCALE, LinearEstimator
 from .regression import MultitaskRegressor
 from .second_order import margin_variance
@@ -115,7 +115,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
         first is for shared weights, the second, in records of the task, for a task's own weights.
     many_features : {"raise", "gradient"}, default="raise"
         The behaviour if there are more than 127 non-zero features. ``"raise"`` raises ValueError. ``"gradient"``
-        changes to the predictions of a :class:`MultitaskRegressor` with :class:`coterie.relations.Intercepts` that has
+        changes to the predictions of a :class:`MultitaskRegressor` with :class:`coterie.tasks.Intercepts` that has
         learned from the first record on; the model then has no intervals and no variances.
     fit_intercept, scale, log
         A constant feature, the scaling of numbers, and columns to take the logarithm of; see

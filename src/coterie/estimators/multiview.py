@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.data.block import Block
+from coterie.data.input import InputOptions, Purpose, Records
+from coterie.data.tabular import is_records
+from coterie.data.view_input import ViewInput, names_of, present_in
 from coterie.evaluation.comparison import ALONE, SIDE_BY_SIDE
-from coterie.inputs.block import Block
-from coterie.inputs.input import InputOptions, Purpose, Records
-from coterie.inputs.tabular import is_records
-from coterie.inputs.view_input import ViewInput, names_of, present_in
 from coterie.kernels import Precomputed, as_kernel, kernels_of
 from coterie.models.contract import BaseLearner
-from coterie.multiview.learner import KernelViewLearner, ViewLearner, by_view
-from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
-from coterie.multiview.parallel import ParallelLearner
-from coterie.rules import Perceptron
+from coterie.models.multiview.learner import KernelViewLearner, ViewLearner, by_view
+from coterie.models.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
+from coterie.models.multiview.parallel import ParallelLearner
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimators, Inputs, Part
+from coterie.updates.rules import Perceptron
 
 from .estimator import OnlineEstimator
-from .model import OnlineModel
+from .online_model import OnlineModel
 
 #: The name that a comparison gives to Perceptrons of the views whose margins are added up.
 IN_PARALLEL = "in parallel"
@@ -143,7 +143,7 @@ class MultiviewPerceptron(_WithExponent):
     -----
     Dense views: O(dK) per prediction, O(dK² + K³) per mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
     O(nnz K + K³). The cost does not depend on p; the paper has O(pdK²) per prediction. With a kernel: K² kernel values
-    per support vector, and O(mK² + K³). The mistake bound is :func:`coterie.bounds.view_bounds.view_bound`.
+    per support vector, and O(mK² + K³). The mistake bound is :func:`coterie.evaluation.bounds.view_bounds.view_bound`.
 
     Examples
     --------
@@ -237,7 +237,7 @@ class OrthogonalMultiviewPerceptron(_WithExponent):
     Notes
     -----
     O(nnz + K) per round for every p; the paper has O(pdK). With kernels: K kernel values per support vector. The
-    mistake bound is :func:`coterie.bounds.view_bounds.orthogonal_view_bound`.
+    mistake bound is :func:`coterie.evaluation.bounds.view_bounds.orthogonal_view_bound`.
 
     Examples
     --------

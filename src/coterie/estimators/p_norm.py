@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from coterie import spec
-from coterie.hypotheses import PotentialWeights
 from coterie.models.contract import BaseLearner
 from coterie.models.potential_learner import PotentialLearner
-from coterie.potentials import PNorm
 from coterie.types import Part
+from coterie.updates.potentials import PNorm
+from coterie.updates.weights import PotentialWeights
 
 from .parameter_fields import TaskEstimator
 
@@ -24,7 +24,7 @@ class PNormMultitaskPerceptron(TaskEstimator):
 
     and a round with y·margin <= 0 is a mistake. The number of mistakes grows with (p - 1) X² U², X = max ‖z‖_p and
     U = ‖(T ⊗ I)⁻¹u‖_q for 1/p + 1/q = 1: with p = 2 ln(K d), with the logarithm of the dimension for a truth u of few
-    entries; see :func:`coterie.bounds.geometry_bounds.p_norm_bound`.
+    entries; see :func:`coterie.evaluation.bounds.geometry_bounds.p_norm_bound`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class PNormMultitaskPerceptron(TaskEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.choice([-1.0, 1.0], size=(800, 200)), rng.integers(4, size=800)
     >>> y = X[:, 7]
-    >>> plain, sparse = ct.MultitaskPerceptron(), ct.geometries.PNormMultitaskPerceptron(p="auto")
+    >>> plain, sparse = ct.MultitaskPerceptron(), ct.PNormMultitaskPerceptron(p="auto")
     >>> [ct.progressive_validation(model, X, y, task=users).mistakes for model in (plain, sparse)]
     [132, 7]
     """

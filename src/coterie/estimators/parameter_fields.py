@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
 
 from coterie import spec
-from coterie.inputs.input import InputOptions
-from coterie.inputs.preprocessing import SCALES
+from coterie.data.input import InputOptions
+from coterie.data.preprocessing import SCALES
 
 from .estimator import OnlineEstimator
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from coterie import spec, types
+from coterie.data.block import Block
 from coterie.evaluation.progressive import ProgressiveRun, length_of
 from coterie.evaluation.trace import weighted_mean
-from coterie.inputs.block import Block
 from coterie.types import Array, Inputs, Tasks
 
-from .model import OnlineModel
+from .online_model import OnlineModel
 
 #: The maximum number of passes of ``n_passes="auto"``.
 MOST = 20

@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY
 from typing import Literal
 
 from coterie import spec
-from coterie.hypotheses import LinearWeights
-from coterie.models.linear import LinearLearner
-from coterie.rules import Perceptron
+from coterie.models.linear_learner import LinearLearner
 from coterie.types import Part
-from coterie.wrappers import Averaged, with_half_life
+from coterie.updates.rules import Perceptron
+from coterie.updates.weights import LinearWeights
+from coterie.updates.weights.averaging import Averaged
+from coterie.updates.weights.time_decay import with_half_life
 
 from .parameter_fields import LinearEstimator
 
@@ -47,7 +48,7 @@ class MultitaskPerceptron(LinearEstimator):
         Columns replaced by sign(x) · log(1 + |x|) before the scaling: names of a frame's columns or of dictionaries'
         features, or column numbers of arrays. For skewed amounts and counts.
     storage : {"auto", "dense", "sparse"}, default="auto"
-        The storage of the weights, see :class:`coterie.hypotheses.LinearWeights`.
+        The storage of the weights, see :class:`coterie.updates.LinearWeights`.
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}, default="grow"
@@ -59,7 +60,7 @@ class MultitaskPerceptron(LinearEstimator):
         ``tasks=`` are then only known from their first records on.
     half_life : float, or two of them, optional
         The number of rounds after which an update counts half; with two numbers, the first is for shared weights and
-        the second for a task's own. See :class:`coterie.wrappers.Forgetting`.
+        the second for a task's own. See :class:`coterie.updates.Forgetting`.
     class_weight : dict of label to weight, or "balanced", optional
         The weight of a record by its label, multiplied by its ``sample_weight``; 1 for a label without an entry.
         ``"balanced"`` is n / (K n_k) for n records so far, including this one, with K labels, n_k of them with its

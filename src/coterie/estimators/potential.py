@@ -6,11 +6,11 @@ from dataclasses import KW_ONLY
 from typing import Literal
 
 from coterie import spec
-from coterie.hypotheses import PotentialWeights
 from coterie.models.contract import BaseLearner
 from coterie.models.potential_learner import PotentialLearner
-from coterie.potentials import PNorm
 from coterie.types import Part
+from coterie.updates.potentials import PNorm
+from coterie.updates.weights import PotentialWeights
 
 from .parameter_fields import TaskEstimator
 
@@ -25,7 +25,7 @@ class PotentialMultitaskPerceptron(TaskEstimator):
 
     and a round with y·margin <= 0 is a mistake (FOR09 2.1.14 and Figure 2.5; CCG08 §5 with a p-norm). Φ* is the
     conjugate of the potential Φ; an update from w minimises Φ(u) - Φ(w) - ∇Φ(w)·(u - w) + rate · loss over u. The
-    number of mistakes is bounded, see :func:`coterie.bounds.geometry_bounds.potential_bound`.
+    number of mistakes is bounded, see :func:`coterie.evaluation.bounds.geometry_bounds.potential_bound`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class PotentialMultitaskPerceptron(TaskEstimator):
     >>> X, users = rng.choice([-1.0, 1.0], size=(800, 200)), rng.integers(4, size=800)
     >>> y = X[:, 7]
     >>> plain = ct.MultitaskPerceptron()
-    >>> sparse = ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=2.0)
+    >>> sparse = ct.PotentialMultitaskPerceptron(ct.updates.ExponentiatedGradient(), rate=2.0)
     >>> [ct.progressive_validation(model, X, y, task=users).mistakes for model in (plain, sparse)]
     [132, 8]
     """

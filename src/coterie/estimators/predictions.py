@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.data.input import Records
 from coterie.evaluation.stream_model import BlockPredictions, Margins
-from coterie.inputs.input import Records
 from coterie.models.contract import Batch, Predictions
 from coterie.types import Array, Estimator
 

@@ -7,15 +7,16 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from coterie import spec
-from coterie.hypotheses import AdaptiveGradient, LinearWeights
-from coterie.inputs.labels import Targets
-from coterie.models.linear import LinearLearner
-from coterie.relations import Intercepts
-from coterie.rules import Squared
+from coterie.data.label_encoders import Targets
+from coterie.models.linear_learner import LinearLearner
+from coterie.tasks.relations import Intercepts
 from coterie.types import Part
-from coterie.wrappers import Averaged, with_half_life
+from coterie.updates.rules import Squared
+from coterie.updates.weights import AdaptiveGradient, LinearWeights
+from coterie.updates.weights.averaging import Averaged
+from coterie.updates.weights.time_decay import with_half_life
 
-from .model import LabelKind
+from .online_model import LabelKind
 from .parameter_fields import LinearEstimator
 
 
@@ -30,8 +31,8 @@ class MultitaskRegressor(LinearEstimator):
         w_j <- w_j + tau sign(y - f) M_ji x,
 
     by the ``loss``: along its gradient, with a rate per weight (``AdaptiveGradient``), for
-    :class:`coterie.rules.Squared` and :class:`coterie.rules.Absolute`; by the shortest step to a loss of zero for
-    :class:`coterie.rules.EpsilonInsensitive`.
+    :class:`coterie.updates.Squared` and :class:`coterie.updates.Absolute`; by the shortest step to a loss of zero for
+    :class:`coterie.updates.EpsilonInsensitive`.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ class MultitaskRegressor(LinearEstimator):
         The relation between tasks, by default :class:`coterie.HalfUpdate`. Relations that are not of nested groups,
         such as :class:`coterie.TaskGraph` and learned ones, need ``loss=EpsilonInsensitive()``.
     loss : rule, optional
-        :class:`coterie.rules.Squared` (the default; predicts the mean), :class:`coterie.rules.Absolute` (predicts the
-        median, robust to outliers) or :class:`coterie.rules.EpsilonInsensitive` (passive-aggressive, with any
+        :class:`coterie.updates.Squared` (the default; predicts the mean), :class:`coterie.updates.Absolute` (predicts the
+        median, robust to outliers) or :class:`coterie.updates.EpsilonInsensitive` (passive-aggressive, with any
         relation).
     step : float > 0, default=0.3
         The rate of the gradient losses, in standard deviations of the labels and for records of about unit length. On
@@ -74,7 +75,7 @@ class MultitaskRegressor(LinearEstimator):
 
     One record at a time, as dictionaries:
 
-    >>> model = ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(0.0, C=10.0))
+    >>> model = ct.MultitaskRegressor(loss=ct.updates.EpsilonInsensitive(0.0, C=10.0))
     >>> for metres, price in ((50, 500), (100, 1000), (80, 800)):
     ...     model.learn_one({"metres": metres / 100}, price, task="centre")
     >>> round(model.predict_one({"metres": 0.5}, task="suburb"))

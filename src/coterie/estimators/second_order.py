@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.hypotheses import FullCovariance
-from coterie.inputs.labels import Targets
+from coterie.data.label_encoders import Targets
 from coterie.kernels import LinearKernel, as_kernel
 from coterie.models.contract import BaseLearner
 from coterie.models.second_order_learner import SecondOrderLearner
-from coterie.rules import SecondOrder, Squared
 from coterie.types import Inputs, Part, Tasks
+from coterie.updates.rules import SecondOrder, Squared
+from coterie.updates.weights import FullCovariance
 
-from .model import LabelKind
+from .online_model import LabelKind
 from .parameter_fields import TaskEstimator
 
 
@@ -77,7 +77,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
         f = g'C y,    q = κ - g'C g,    r = ridge · f / (ridge + q),
 
     so the predicted label needs only α = C y. On any sequence it makes at most
-    :func:`coterie.bounds.geometry_bounds.second_order_bound` mistakes.
+    :func:`coterie.evaluation.bounds.geometry_bounds.second_order_bound` mistakes.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(400, 4)) * [1, 1, 1, 10], rng.integers(3, size=400)
     >>> y = np.where(X @ [1, 1, 1, 0.1] > 0, "yes", "no")
-    >>> first, second = ct.MultitaskPerceptron(), ct.geometries.SecondOrderMultitaskPerceptron()
+    >>> first, second = ct.MultitaskPerceptron(), ct.SecondOrderMultitaskPerceptron()
     >>> [ct.progressive_validation(model, X, y, task=users).mistakes for model in (first, second)]
     [89, 32]
     """
@@ -140,7 +140,7 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     learning from every record. It is a Gaussian process with the covariance M_ij k(x, x'), M = A⁻¹, and labels of
     variance ridge. With :class:`TaskGraph` and ridge 1, f and q are the mean and the squared width of GOB.Lin, a bandit
     that chooses the record with the largest f + alpha √(q log(t + 1)); its regret is below
-    :func:`coterie.bounds.bandit_bounds.regret_bound`.
+    :func:`coterie.evaluation.bounds.bandit_bounds.regret_bound`.
 
     Labels are learned unchanged, and no constant is added: predictions for unseen tasks shrink towards 0. If that is
     wrong, add a constant column to the records, or subtract the mean from the labels.
@@ -186,7 +186,7 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     >>> friends = ct.TaskGraph([("ann", "bob"), ("bob", "cid")])
     >>> X, users = rng.normal(size=(300, 4)), rng.choice(["ann", "bob"], 300)
     >>> y = X @ [1, 2, 3, 4] + 0.1 * rng.normal(size=300)
-    >>> model = ct.geometries.SecondOrderMultitaskRegressor(friends).fit(X, y, users)
+    >>> model = ct.SecondOrderMultitaskRegressor(friends).fit(X, y, users)
     >>> model.predict([[1.0, 1.0, 0.0, 0.0]] * 2, task=["ann", "cid"]).round(1)
     array([3. , 1.5])
     >>> model.margin_variance([[1.0, 1.0, 0.0, 0.0]] * 2, task=["ann", "cid"]).round(2)

@@ -16,25 +16,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec, types
-from coterie.asking import Margin
+from coterie._compiled.primal.query_decisions import decide_all
+from coterie._compiled.trees import strip_prefix
+from coterie.data import tabular
+from coterie.data.block import Block
+from coterie.data.input import Purpose
 from coterie.evaluation.stream_model import BatchResult, BlockPredictions, Margins
-from coterie.index import distinct_labels
-from coterie.inputs import tabular
-from coterie.inputs.block import Block
-from coterie.inputs.input import Purpose
 from coterie.models.contract import Predictions
-from coterie.numeric.primal.query_decisions import decide_all
-from coterie.numeric.trees import strip_prefix
 from coterie.parameters import Parameters
 from coterie.settings import check_fields
+from coterie.tasks.index import distinct_labels
 from coterie.types import Array, Arrays, Estimator, Estimators, Inputs, Json, Part, Record, Tasks, Tree
+from coterie.updates.query_strategies import Margin
 
+from .delayed_labels import WaitingRow
 from .estimator import OnlineEstimator
-from .model import OnlineModel
+from .online_model import OnlineModel
 from .predictions import ModelPredictions
-from .questions import LabelBudget, Questions
-from .waiting import WaitingRow
-from .weighing import BALANCED
+from .queries import LabelBudget, Questions
+from .sample_weights import BALANCED
 
 Flags = NDArray[np.bool_]
 
@@ -71,7 +71,7 @@ class SelectiveSampling(Parameters):
         Changed in place; it may have learned before.
     ask : part, optional
         The probability of a query: ``Margin`` (the default, c = 0.3), ``RelationRow``,
-        :class:`coterie.asking.Below`, :class:`coterie.asking.Randomly` or :class:`coterie.asking.Always`.
+        :class:`coterie.updates.Below`, :class:`coterie.updates.Randomly` or :class:`coterie.updates.Always`.
     budget : int >= 1, optional
         The maximum number of labels in any ``window`` consecutive rounds.
     window : int >= 1, optional
@@ -102,7 +102,7 @@ class SelectiveSampling(Parameters):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((4000, 10)), rng.integers(5, size=4000)
     >>> y = X[:, 0] + 0.5 * X[:, 1] > 0
-    >>> model = ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.asking.Margin(c=0.3))
+    >>> model = ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.updates.Margin(c=0.3))
     >>> trace = ct.progressive_validation(model, X, y, task=task)
     >>> bool(trace.queries < 1000), bool(trace.error < 0.1)
     (True, True)

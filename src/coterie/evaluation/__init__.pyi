@@ -6,7 +6,6 @@ from . import metrics as metrics
 from . import noise as noise
 from . import progressive as progressive
 from . import stream_model as stream_model
-from . import sums as sums
 from . import trace as trace
 from . import tracing as tracing
 from . import verdict as verdict

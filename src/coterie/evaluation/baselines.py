@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.numeric.core.checks import require
-from coterie.numeric.core.counts import count_before
+from coterie._compiled.core.checks import require
+from coterie._compiled.core.counts import count_before
 from coterie.types import Array, Floats, Ints, Json, Label
 
 from .costs import AMOUNTS, log_losses

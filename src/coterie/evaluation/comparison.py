@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Estimator, Floats, Json
 from coterie.wording import table, warn
 
@@ -203,7 +203,7 @@ def compare(
 
         Missing baselines are added, with the parameters of the first model: ``"independent"``, ``"pooled"``,
         ``"intercepts"`` and ``"mixed model"``. ``"intercepts"`` is one model for all tasks with a constant per task
-        (:class:`coterie.relations.Intercepts`); for classifiers without gradients it is a logistic regression.
+        (:class:`coterie.tasks.Intercepts`); for classifiers without gradients it is a logistic regression.
         ``"mixed model"`` has a random intercept per task (:class:`coterie.MultitaskMixedEffectsClassifier`). Kernel
         learners have neither of these two, and :class:`HeterogeneousMultitaskPerceptron` has no model for all tasks,
         because its tasks have different features. The baselines of multi-view learners are ``"NAME alone"`` for each

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from coterie import spec
-from coterie.index import TYPED, check_no_collisions, distinct_labels
-from coterie.inputs.errors import FieldError, InputError
-from coterie.io.readers import Reading
-from coterie.relations.learned import TooManyTasksError
+from coterie.data.errors import FieldError, InputError
+from coterie.data.readers import Reading
+from coterie.tasks.index import TYPED, check_no_collisions, distinct_labels
+from coterie.tasks.relations.learned import TooManyTasksError
 from coterie.types import Estimator, Flags, Json, Label, TaskType
 
 from .baselines import LabelBaselines
 from .comparison import Comparison, side_by_side, with_baselines
-from .interruption import Checkpoints, Stop, Stopped
+from .stopping_signals import Checkpoints, Stop, Stopped
 from .stream_model import stream_model_of
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from coterie.inputs.block import Block
-    from coterie.inputs.encoding import Encoder
-    from coterie.inputs.hints import Hint
-    from coterie.inputs.labels import Labels
-    from coterie.io.readers import Reader
+    from coterie.data.block import Block
+    from coterie.data.hints import Hint
+    from coterie.data.label_encoders import Labels
+    from coterie.data.readers import Reader
+    from coterie.data.record_encoders import Encoder
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"

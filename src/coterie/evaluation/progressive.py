@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.index import distinct_labels
-from coterie.inputs.block import Block
+from coterie.data.block import Block
 from coterie.models.contract import Predictions
+from coterie.tasks.index import distinct_labels
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Floats, Json, Label
 
 from .stream_model import BatchResult, Margins, StreamModel, stream_model_of
@@ -19,7 +19,7 @@ from .trace import Trace
 from .tracing import make_trace
 
 if TYPE_CHECKING:
-    from coterie.inputs.encoding import Encoder
+    from coterie.data.record_encoders import Encoder
 
 #: Rounds between two reports of progress when the whole stream is at hand.
 CHUNK = 65536
@@ -254,7 +254,7 @@ def blocks_alone(X: AnyRecords) -> Iterator[Block]:
         if not hasattr(block, "pieces"):
             raise TypeError(
                 "y is missing; without y, X must be blocks of records such as those of "
-                f"coterie.io.readers.read, got {type(X).__name__}"
+                f"coterie.data.readers.read, got {type(X).__name__}"
             )
         yield block
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.inputs.block import Block
-from coterie.inputs.labels import Labels
+from coterie.data.block import Block
+from coterie.data.label_encoders import Labels
 from coterie.models.contract import BaseLearner, Predictions
 from coterie.models.task_registry import TaskRegistry
 from coterie.spec import require_instance
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Ints, Label, Learning, Record
 
 if TYPE_CHECKING:
-    from coterie.inputs.encoding import Encoder
+    from coterie.data.record_encoders import Encoder
 
 Margins = NDArray[np.float64]
 #: A record that was read and predicted, in the form of the model that waits for its label.

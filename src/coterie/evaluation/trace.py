@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from coterie.index import distinct_labels
+from coterie.tasks.index import distinct_labels
 from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Json, Label
 from coterie.wording import counted
 

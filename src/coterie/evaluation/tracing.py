@@ -1,4 +1,4 @@
-"""Traces from the rows in which label encoders store predictions: see :meth:`coterie.inputs.labels.Labels.rows`."""
+"""Traces from the rows in which label encoders store predictions: see :meth:`coterie.data.label_encoders.Labels.rows`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from coterie.inputs.labels import Labels, ManyLabels, Targets, TwoLabels
+from coterie.data.label_encoders import Labels, ManyLabels, Targets, TwoLabels
 from coterie.types import Array, Floats, Json
 
 from .trace import AmountTrace, ManyClassTrace, Trace

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from coterie.numeric.trees import strip_prefix
+from coterie._compiled.trees import strip_prefix
 from coterie.types import Arrays, Flags, Json
 from coterie.wording import SPOKEN, counted, digits_of, listed, spoken
 
@@ -34,7 +34,7 @@ from .baselines import CONSTANT, LabelBaselines
 from .confidence_intervals import mean_of_tasks, normal_interval
 from .costs import RATES, CostWords
 from .noise import SIZES, class_of_size, select_discoveries
-from .sums import Pair
+from .paired_sums import Pair
 from .trace import BaseRate, ratio
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.primal.stream import Moves
-from coterie.state import State
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.primal.stream import Moves
+from coterie.tasks.index import Index
 from coterie.types import Part, Tree
 
 from .contract import Batch, Capabilities, Codes, InputShape, Margins, UpdateResult
-from .linear import Round, named_by, result_of
+from .linear_learner import Round, named_by, result_of
 from .relation_adapters import adapt_relation, mean_share
+from .state import State
 
 #: Records in a block.
 BLOCK = 128

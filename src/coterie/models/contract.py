@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import MOST_FEATURES, require
-from coterie.numeric.core.records import split_unseen
-from coterie.numeric.primal.calls import RecordCalls
-from coterie.numeric.primal.query_decisions import QUERY_ALL, decide_all
-from coterie.numeric.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.checks import MOST_FEATURES, require
+from coterie._compiled.core.records import split_unseen
+from coterie._compiled.primal.calls import RecordCalls
+from coterie._compiled.primal.query_decisions import QUERY_ALL, decide_all
+from coterie._compiled.trees import MOST_COUNT, Arrays, group_by_prefix, join_numbered, strip_prefix
+from coterie.tasks.index import Index
 from coterie.types import AnyRows as AnyRows
 from coterie.types import Array, Json, Tree
 from coterie.types import Codes as Codes
@@ -203,7 +203,7 @@ class Capabilities:
     log_odds : float or None
         The factor from margins to log-odds; None if margins are not log-odds.
     weighs : bool
-        Records may have weights, see :class:`coterie.numeric.core.records.WeightedDense`.
+        Records may have weights, see :class:`coterie._compiled.core.records.WeightedDense`.
     asks : bool
         ``learn`` follows the query strategy of a batch; other learners are asked record by record.
     task_changes_all, feature_changes_all : bool

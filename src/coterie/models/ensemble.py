@@ -24,11 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
-from coterie.hypotheses.adaptive_gradients import AdaptiveGradient, CoinBetting, DiagonalAROW
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped, enlarged
-from coterie.numeric.core.records import split_unseen, weights_of
-from coterie.numeric.primal.compiled_ensemble import (
+from coterie._compiled.core.arrays import Dropped, enlarged
+from coterie._compiled.core.records import split_unseen, weights_of
+from coterie._compiled.primal.compiled_ensemble import (
     COIN,
     CONFIDENT,
     GRADIENT,
@@ -39,8 +37,8 @@ from coterie.numeric.primal.compiled_ensemble import (
     learn,
     predict,
 )
-from coterie.numeric.primal.kalman_filter import MixedEffects
-from coterie.numeric.primal.mixture import (
+from coterie._compiled.primal.kalman_filter import MixedEffects
+from coterie._compiled.primal.mixture import (
     UNSURE,
     Losses,
     Stacker,
@@ -51,14 +49,15 @@ from coterie.numeric.primal.mixture import (
     mix,
     weigh,
 )
-from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, array_of, flatten, require_held, strip_prefix
-from coterie.numeric.weights.sections import SharedTable, TableSlice, side_by_side
-from coterie.numeric.weights.table import Weights
-from coterie.relations.levels import LevelRelation
-from coterie.rules import AROW, Logistic
-from coterie.state import is_same
+from coterie._compiled.primal.stream import Moves
+from coterie._compiled.trees import Arrays, array_of, flatten, require_held, strip_prefix
+from coterie._compiled.weights.sections import SharedTable, TableSlice, side_by_side
+from coterie._compiled.weights.table import Weights
+from coterie.tasks.index import Index
+from coterie.tasks.relations.levels import LevelRelation
 from coterie.types import Array, Json, Part
+from coterie.updates.rules import AROW, Logistic
+from coterie.updates.weights.adaptive_gradients import AdaptiveGradient, CoinBetting, DiagonalAROW
 
 from .contract import (
     AnyRows,
@@ -77,8 +76,9 @@ from .contract import (
     learn_in_pieces,
     without_nan,
 )
-from .linear import CompiledLearner, ConfidenceLearner, LinearLearner, result_of
+from .linear_learner import CompiledLearner, ConfidenceLearner, LinearLearner, result_of
 from .mixed_effects_learner import MixedEffectsLearner
+from .state import is_same
 
 #: Records that all learners see before the next ones: long enough for a learner's weights to come into the processor's
 #: cache and stay, while the margins of all learners, kept until they are mixed, take a few megabytes.
@@ -92,13 +92,13 @@ class Member:
     Parameters
     ----------
     hypothesis, relation, rule : part
-        The parts of a :class:`coterie.models.linear.LinearLearner`.
+        The parts of a :class:`coterie.models.linear_learner.LinearLearner`.
 
     Examples
     --------
     >>> from coterie import Pooled
-    >>> from coterie.hypotheses import LinearWeights
-    >>> from coterie.rules import PassiveAggressive
+    >>> from coterie.updates import LinearWeights
+    >>> from coterie.updates import PassiveAggressive
     >>> Member(LinearWeights(), Pooled(), PassiveAggressive()).rule
     PassiveAggressive(C=1.0, variant='I')
     """
@@ -347,7 +347,7 @@ class CompiledEnsembleState(EnsembleState):
 
 
 class CompiledEnsemble(CompiledLearner, Ensemble):
-    """An ensemble that learns in one compiled loop: see :mod:`coterie.numeric.primal.compiled_ensemble`.
+    """An ensemble that learns in one compiled loop: see :mod:`coterie._compiled.primal.compiled_ensemble`.
 
     Predictions, updates and files equal those of an :class:`Ensemble` of the same learners to the last bit.
 
@@ -611,8 +611,8 @@ def make_ensemble(learners: Sequence[BaseLearner], experts: ArrayLike | None = N
     Examples
     --------
     >>> from coterie import Independent, Member, Pooled
-    >>> from coterie.hypotheses import AdaptiveGradient
-    >>> from coterie.rules import Logistic
+    >>> from coterie.updates import AdaptiveGradient
+    >>> from coterie.updates import Logistic
     >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
     >>> type(make_ensemble([own.learner(), pooled.learner()])).__name__
     'CompiledEnsemble'

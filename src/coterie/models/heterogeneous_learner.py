@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.hypotheses.heterogeneous_weights import Heterogeneous
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import Bounds
-from coterie.numeric.core.records import Rows
-from coterie.numeric.dual.own_features import Coupling, Instances, course_through, margin_of
-from coterie.numeric.primal.stream import Moves
-from coterie.numeric.weights.table import Weights
-from coterie.relations.matrices import inverse_of, positive_definite
-from coterie.state import State
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.checks import Bounds
+from coterie._compiled.core.records import Rows
+from coterie._compiled.dual.own_features import Coupling, Instances, course_through, margin_of
+from coterie._compiled.primal.stream import Moves
+from coterie._compiled.weights.table import Weights
+from coterie.tasks.index import Index
+from coterie.tasks.relations.matrices import inverse_of, positive_definite
 from coterie.types import Part, Tree
+from coterie.updates.weights.heterogeneous_weights import Heterogeneous
 
 from .block_learner import BLOCK, BlockLearner, Span, spans
 from .contract import Batch, Capabilities, Codes, InputShape, Margins
 from .relation_adapters import mean_share
+from .state import State
 
 
 class HeterogeneousLearner(BlockLearner):

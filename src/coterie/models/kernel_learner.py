@@ -13,23 +13,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.hypotheses.dual import Dual
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.points import Points, piece
-from coterie.numeric.core.records import Rows, place_unseen, weights_of
-from coterie.numeric.dual.eviction import EvictionQueue
-from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, KernelWork
-from coterie.numeric.dual.kernel_loop import Turns, predict, readable, walk
-from coterie.numeric.dual.projections import is_due, refresh
-from coterie.numeric.dual.stores import widened
-from coterie.numeric.weights.table import Weights
-from coterie.state import State
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.points import Points, piece
+from coterie._compiled.core.records import Rows, place_unseen, weights_of
+from coterie._compiled.dual.eviction import EvictionQueue
+from coterie._compiled.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, KernelWork
+from coterie._compiled.dual.kernel_loop import Turns, predict, readable, walk
+from coterie._compiled.dual.projections import is_due, refresh
+from coterie._compiled.dual.stores import widened
+from coterie._compiled.weights.table import Weights
+from coterie.tasks.index import Index
 from coterie.types import Part, Tree
+from coterie.updates.weights.dual import Dual
 
 from .block_learner import BoundLearner, Span
 from .contract import Batch, Codes, InputShape, Margins
 from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, work_with
+from .state import State
 
 
 class KernelLearner(BoundLearner):

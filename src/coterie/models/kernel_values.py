@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.hypotheses.dual import Dual
-from coterie.numeric.core.points import Kernel, Points
-from coterie.numeric.dual.expansion import CHANGES, SIZE, Expansion, KernelWork
+from coterie._compiled.core.points import Kernel, Points
+from coterie._compiled.dual.expansion import CHANGES, SIZE, Expansion, KernelWork
 from coterie.types import Floats
+from coterie.updates.weights.dual import Dual
 
 #: The relative rounding that is allowed beyond the inequality of Cauchy and Schwarz.
 SLACK = 1e-6

@@ -11,13 +11,12 @@ import msgspec
 import numpy as np
 
 from coterie import spec
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Csr, Rows
-from coterie.numeric.primal.calls import RecordCalls
-from coterie.numeric.primal.gaussian import Gaussian
-from coterie.numeric.primal.kalman_filter import (
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.checks import require
+from coterie._compiled.core.records import Csr, Rows
+from coterie._compiled.primal.calls import RecordCalls
+from coterie._compiled.primal.gaussian import Gaussian
+from coterie._compiled.primal.kalman_filter import (
     LIMIT,
     FilterStep,
     FilterWork,
@@ -26,9 +25,9 @@ from coterie.numeric.primal.kalman_filter import (
     is_in_time,
     margin_variances,
 )
-from coterie.numeric.primal.stream import predict
-from coterie.numeric.trees import Arrays, array_of, require_held
-from coterie.state import State, arrays_of
+from coterie._compiled.primal.stream import predict
+from coterie._compiled.trees import Arrays, array_of, require_held
+from coterie.tasks.index import Index
 from coterie.types import Floats, Json
 
 from .contract import (
@@ -48,7 +47,8 @@ from .contract import (
     learn_in_pieces,
     without_nan,
 )
-from .linear import CompiledLearner, result_of
+from .linear_learner import CompiledLearner, result_of
+from .state import State, arrays_of
 
 
 class Prior(NamedTuple):
@@ -81,7 +81,7 @@ class _Saved(msgspec.Struct):
 class MixedEffectsLearner(CompiledLearner):
     """Learn shared weights with their covariance matrix, and each task's own weights with variances.
 
-    The equations are in :mod:`coterie.numeric.primal.kalman_filter`. A record costs O(d²), a task O(d) numbers.
+    The equations are in :mod:`coterie._compiled.primal.kalman_filter`. A record costs O(d²), a task O(d) numbers.
 
     Parameters
     ----------

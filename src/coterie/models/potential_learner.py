@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Rows, split_unseen, weights_of
-from coterie.numeric.primal.stream import Moves
-from coterie.numeric.weights.table import Weights
-from coterie.potentials import ExponentiatedGradient, PNorm
-from coterie.state import State
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.records import Rows, split_unseen, weights_of
+from coterie._compiled.primal.stream import Moves
+from coterie._compiled.weights.table import Weights
 from coterie.types import Part, Tree
+from coterie.updates.potentials import ExponentiatedGradient, PNorm
 
 from .block_learner import BoundLearner
 from .contract import Batch, Codes, Margins
+from .state import State
 
 
 class PotentialLearner(BoundLearner):

@@ -1,7 +1,7 @@
 """Stacked regression: a stacker combines several learners of numbers.
 
 The learners do not depend on each other, and learn a batch one after the other; then the stacker processes their
-margins in one compiled loop (:mod:`coterie.numeric.primal.stacking`).
+margins in one compiled loop (:mod:`coterie._compiled.primal.stacking`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Csr, weights_of
-from coterie.numeric.primal import stacking
-from coterie.numeric.primal.stacking import Stacking
-from coterie.numeric.trees import Arrays, flatten, rebuild, require_held, strip_prefix
-from coterie.state import arrays_of, nbytes_of
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.records import Csr, weights_of
+from coterie._compiled.primal import stacking
+from coterie._compiled.primal.stacking import Stacking
+from coterie._compiled.trees import Arrays, flatten, rebuild, require_held, strip_prefix
+from coterie.tasks.index import Index
 from coterie.types import Floats, Json
 
 from .contract import (
@@ -36,6 +35,7 @@ from .contract import (
     combine_traits,
     without_nan,
 )
+from .state import arrays_of, nbytes_of
 
 #: The number of residuals that the normal distribution counts as.
 NORMAL = 20.0

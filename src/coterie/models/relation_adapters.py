@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 
 from coterie import spec
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import Bounds
-from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, count_arrivals
-from coterie.numeric.primal.round import Extent, Model
-from coterie.numeric.primal.spread import no_columns
-from coterie.relations.groups import GroupIndex
-from coterie.relations.interaction import column_cache
-from coterie.relations.learned import matrix_of
-from coterie.relations.levels import Pooled
-from coterie.state import State
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.checks import Bounds
+from coterie._compiled.primal.grouped import NO_ARRIVALS, Arrivals, Levels, count_arrivals
+from coterie._compiled.primal.round import Extent, Model
+from coterie._compiled.primal.spread import no_columns
+from coterie.tasks.index import Index
+from coterie.tasks.relations.groups import GroupIndex
+from coterie.tasks.relations.interaction import column_cache
+from coterie.tasks.relations.learned import matrix_of
+from coterie.tasks.relations.levels import Pooled
 from coterie.types import Codes, Floats, Matrix, Part, Tree
 from coterie.wording import warn
 
 from .contract import InputShape
+from .state import State
 
 NO_GROUPS = np.zeros(0, np.int64)
 

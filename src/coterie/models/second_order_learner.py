@@ -15,21 +15,21 @@ from typing import Literal
 import numpy as np
 
 from coterie import spec
-from coterie.hypotheses.full import FullCovariance
-from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.points import Points
-from coterie.numeric.core.records import Rows, place_unseen, weights_of
-from coterie.numeric.dual.second_order_models import Course, Forecast, Pairs, Shares, course_through
-from coterie.numeric.primal.stream import Moves
-from coterie.numeric.weights.table import Weights
-from coterie.rules import ConfidenceRule
-from coterie.state import State
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.points import Points
+from coterie._compiled.core.records import Rows, place_unseen, weights_of
+from coterie._compiled.dual.second_order_models import Course, Forecast, Pairs, Shares, course_through
+from coterie._compiled.primal.stream import Moves
+from coterie._compiled.weights.table import Weights
+from coterie.tasks.index import Index
 from coterie.types import Part, Tree
+from coterie.updates.rules import ConfidenceRule
+from coterie.updates.weights.full_covariance import FullCovariance
 from coterie.wording import counted
 
 from .block_learner import BLOCK, BoundLearner, Span, spans
 from .contract import AnyRows, Batch, Codes, Margins, score_known_and_unseen
+from .state import State
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.
 MOST_WEIGHTS = 1 << 15

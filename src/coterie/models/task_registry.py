@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from coterie import spec
-from coterie.index import Index, WholeNumbers, check_no_collisions, distinct_labels
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import widths_of
-from coterie.numeric.primal.query_decisions import QUERY_ALL
-from coterie.numeric.trees import Arrays
-from coterie.relations.groups import GroupIndex
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.records import widths_of
+from coterie._compiled.primal.query_decisions import QUERY_ALL
+from coterie._compiled.trees import Arrays
+from coterie.tasks.index import Index, WholeNumbers, check_no_collisions, distinct_labels
+from coterie.tasks.recency import Recency, Turnover
+from coterie.tasks.relations.groups import GroupIndex
 from coterie.types import Array, Json
 
 from .contract import (
@@ -33,7 +34,6 @@ from .contract import (
     learn_in_pieces,
     learn_one_by_one,
 )
-from .recency import Recency, Turnover
 
 #: The array of a file that has the order in which tasks were last seen.
 RECENCY = "recency"
@@ -220,7 +220,7 @@ class TaskRegistry:
         run, y
             As in :meth:`coterie.models.contract.BaseLearner.learn`.
         new : sequence of labels
-            The tasks that were not known, in the order of their first records; see :meth:`coterie.index.Index.number`.
+            The tasks that were not known, in the order of their first records; see :meth:`coterie.tasks.index.Index.number`.
         """
         traits, learn = self.learner.traits, partial(self.learner.learn, self.state)
         asked_singly = run.query_strategy is not QUERY_ALL and not traits.asks

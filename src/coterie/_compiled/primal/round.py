@@ -1,0 +1,231 @@
+"""The interface of models: the generic functions of the compiled loop, and the methods called from Python.
+
+A model is a named tuple of weights and of the form of M, in one file with its functions. Its compiled side are bodies
+of these functions, registered by ``when``:
+
+=====================================  ==================================================================  ===========
+function                               purpose                                                             default
+=====================================  ==================================================================  ===========
+``score(model, i, rows, t)``           margin of record t under the current weights of task i
+``report(model, i, rows, t, margin)``  margin shown to the user                                            ``margin``
+``ready(model, i, rows, t)``           True if M is available and tables have room for an update
+``add(model, i, c, rows, t)``          add c times record t to task i, and to all tasks through M
+``adapt(model)``                       update the relation after that                                      nothing
+``on_step_end(model)``                 end a round                                                         nothing
+``skip(model)``                        end a round without a label                                         nothing
+``prefetch_record(model, i, rows, t)`` prefetch the weights for record t, one round ahead                  nothing
+``prefetch_task(model, i)``            prefetch the places of the weights of task i, before that           nothing
+``diagonal(model, i)``                 M_ii, for rules with the shortest step
+``predictive_variance(...)``           variance of margin and label, for rules with confidence
+``add_timed``, ``summed_margin``       for averages of weights, see :mod:`.averaged`
+=====================================  ==================================================================  ===========
+
+Its Python side is the methods of :class:`Model`. Kinds that keep a row for every task and every group have most of both
+sides from :class:`coterie._compiled.primal.grouped.LevelModel`, those that wrap another model from :class:`Wrapper`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.checks import Bounds
+from coterie._compiled.core.generic import forward, generic, when
+
+Weights = NDArray[np.floating[Any]]
+#: Enlarges a table to a number of rows and of features; the flag is True for dense records.
+FitTable = Callable[[Any, int, int, bool], Any]
+
+
+@generic
+def score(model, i, rows, t):
+    """Return the margin of record t under the current weights of task i."""
+
+
+@generic
+def score_with_unseen(model, i, known, rows):
+    """Return the margin of one record, given by its known features and by all."""
+
+
+@generic
+def report(model, i, rows, t, margin):
+    """Return the public margin: that of the averaged weights if there are any."""
+
+
+@generic
+def prefetch_record(model, i, rows, t):
+    """Prefetch the memory that record t of task i needs, one round ahead."""
+
+
+@generic
+def prefetch_task(model, i):
+    """Prefetch the memory that locates the weights of task i, rounds ahead; with a million tasks it is not cached."""
+
+
+@generic
+def diagonal(model, i):
+    """Return M_ii, which times the squared norm of x is the squared norm of the multitask instance."""
+
+
+@generic
+def predictive_variance(model, i, rows, t):
+    """Return the variance of the margin of record t and of its label, for models with variances of weights."""
+
+
+@generic
+def ready(model, i, rows, t):
+    """Return True if task i can be updated by record t: its column of M is available and the tables have room."""
+
+
+@generic
+def add(model, i, c, rows, t):
+    """Distribute an update of c times record t, at task i, over the tasks through M."""
+
+
+@generic
+def adapt(model):
+    """Update a learned relation after the latest update; do nothing if it is fixed."""
+
+
+@generic
+def on_step_end(model):
+    """End a round."""
+
+
+@generic
+def skip(model):
+    """End a round without a label."""
+
+
+@generic
+def add_timed(model, i, c, rows, t, clock):
+    """Add an update in round ``clock`` to the time-weighted sums of an averaged model."""
+
+
+@generic
+def summed_margin(model, twin, i, rows, t, clock, margin):
+    """Return the sum over the rounds so far of record t's margin under the weights before each of them.
+
+    The margin of the current weights is given as ``margin``, so that only the time-weighted sums are read.
+    """
+
+
+when(score_with_unseen, object)(lambda model, i, known, rows: score(model, i, known, 0))
+when(report, object)(lambda model, i, rows, t, margin: margin)
+when(adapt, object)(lambda model: None)
+when(on_step_end, object)(lambda model: None)
+when(skip, object)(lambda model: None)
+when(prefetch_record, object)(lambda model, i, rows, t: None)
+when(prefetch_task, object)(lambda model, i: None)
+
+
+class Extent(NamedTuple):
+    """The used part of a model's arrays: numbers of rows of groups, rows of tasks' own weights, tasks, and features."""
+
+    groups: int
+    own: int
+    tasks: int
+    features: int
+
+
+class Model(ABC):
+    """The Python side of a model. Methods return another model, which shares all unchanged arrays."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def sharing(self) -> Any:
+        """The form of M: ``Levels``, ``Columns`` or ``SparseColumns``, or a learned ``Relation``."""
+
+    @abstractmethod
+    def with_sharing(self, sharing: Any) -> Self:
+        """Return the same weights with another M."""
+
+    @abstractmethod
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
+        """Resize to this many groups, tasks and features; records may be ``dense``."""
+
+    @abstractmethod
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        """Drop the rows of tasks and of empty groups; the caller changes M."""
+
+    @abstractmethod
+    def make_room(self, i: int, entries: int) -> Self:
+        """Make room for a record of this many entries at task i."""
+
+    @abstractmethod
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Self:
+        """Return a model that predicts for this many tasks without records, under their M."""
+
+    @abstractmethod
+    def weights(self, tasks: int, features: int) -> Weights:
+        """Return the weights that predictions use, dense: shape (tasks, features)."""
+
+    def intercepts(self, tasks: int) -> Weights:
+        """Return the part of each task's margins that does not depend on the record, shape (tasks,)."""
+        return np.zeros(tasks)
+
+    @abstractmethod
+    def to_saved(self, extent: Extent) -> Self:
+        """Return the model without unused room and without an M that can be recomputed; see :meth:`with_sharing`.
+
+        Tables become :class:`coterie._compiled.weights.table.Part`, without a copy so far.
+        """
+
+    @abstractmethod
+    def check(self, bounds: Bounds) -> None:
+        """Raise ValueError for arrays with indices out of range, or an invalid state."""
+
+
+class Wrapper(Model):
+    """A model that wraps another, its first field, and delegates everything that it does not define."""
+
+    __slots__ = ()
+
+    model: Any
+    _replace: Callable[..., Self]
+
+    def map_models(self, change: Callable[[Any], Any]) -> Self:
+        """Apply a function to each wrapped model."""
+        return self._replace(model=change(self.model))
+
+    @property
+    def sharing(self) -> Any:
+        return self.model.sharing
+
+    def with_sharing(self, sharing: Any) -> Self:
+        return self.map_models(lambda model: model.with_sharing(sharing))
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
+        return self.map_models(lambda model: model.fit(fit_table, groups, tasks, features, dense))
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        return self.map_models(lambda model: model.drop_tasks(dropped, groups))
+
+    def make_room(self, i: int, entries: int) -> Self:
+        return self.map_models(lambda model: model.make_room(i, entries))
+
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Self:
+        return self.map_models(lambda model: model.unseen_task_model(tasks, sharing))
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        return np.asarray(self.model.weights(tasks, features))
+
+    def intercepts(self, tasks: int) -> Weights:
+        return np.asarray(self.model.intercepts(tasks))
+
+    def to_saved(self, extent: Extent) -> Self:
+        return self.map_models(lambda model: model.to_saved(extent))
+
+    def check(self, bounds: Bounds) -> None:
+        self.model.check(bounds)
+
+
+forward(Wrapper, score, score_with_unseen, report, ready, add, adapt, on_step_end, skip)
+forward(Wrapper, prefetch_record, prefetch_task, diagonal, predictive_variance)

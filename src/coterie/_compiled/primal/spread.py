@@ -1,0 +1,213 @@
+"""Relations by columns of M: the weights W, to which an update adds its column times the record."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._compiled.core.arrays import Dropped
+from coterie._compiled.core.checks import Bounds
+from coterie._compiled.core.generic import generic, when
+from coterie._compiled.core.records import begin, end, value
+from coterie._compiled.weights.dense import FeatureMajor, weights_of
+from coterie._compiled.weights.table import axpy, dot, prefetch_row, reserve
+
+from .round import (
+    Extent,
+    FitTable,
+    Model,
+    Weights,
+    add,
+    add_timed,
+    diagonal,
+    prefetch_record,
+    ready,
+    score,
+    summed_margin,
+)
+
+
+class Columns(NamedTuple):
+    """Available columns of M: column i is ``values[slot[i]]``, missing for a negative slot."""
+
+    values: Any
+    slot: Any
+
+    def check(self, bounds: Bounds) -> None:
+        """Do nothing: columns are not saved but recomputed by the relation."""
+
+    def reached(self, i: int) -> NDArray[np.int64]:
+        """Return the tasks at which column i, which is available, is not zero."""
+        return np.flatnonzero(self.values[self.slot[i]])
+
+
+class SparseColumns(NamedTuple):
+    """Available sparse columns of M: entries ``starts[s]`` to ``starts[s + 1]`` for slot s of task i."""
+
+    rows: Any
+    values: Any
+    starts: Any
+    slot: Any
+
+    def check(self, bounds: Bounds) -> None:
+        """Do nothing: columns are not saved but recomputed by the relation."""
+
+    def reached(self, i: int) -> NDArray[np.int64]:
+        """Return the tasks at which column i, which is available, is not zero."""
+        slot = self.slot[i]
+        return np.asarray(self.rows[self.starts[slot] : self.starts[slot + 1]])
+
+
+def no_columns() -> Columns:
+    """Make columns without tasks, as saved with a model."""
+    return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
+
+
+class TaskRows(Model):
+    """A model with the weights W in its field ``table``, one row for each task."""
+
+    __slots__ = ()
+
+    table: Any
+    _replace: Callable[..., Self]
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        return self._replace(table=self.table.drop_rows(dropped))
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        return np.asarray(self.table.rows(tasks, features))
+
+    def summed_weights(self, twin: Any, rounds: float, tasks: int, features: int) -> Weights:
+        """Return the sum of the weights before each of this many rounds."""
+        return np.asarray(rounds * self.weights(tasks, features) - twin.weights(tasks, features))
+
+
+when(score, TaskRows)(lambda model, i, rows, t: dot(model.table, i, rows, t))
+when(summed_margin, TaskRows)(
+    lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t)
+)
+
+
+class Spread(namedtuple("Spread", "table columns"), TaskRows):
+    """The weights W, one row per task."""
+
+    __slots__ = ()
+
+    @property
+    def sharing(self) -> Columns | SparseColumns:
+        return self.columns  # type: ignore[no-any-return]
+
+    def with_sharing(self, sharing: Columns | SparseColumns) -> Spread:
+        return self._replace(columns=sharing)
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Spread:
+        return self._replace(table=fit_table(self.table, tasks, features, dense))
+
+    def map_tables(self, change: Callable[[Any], Any]) -> Spread:
+        """Apply a function to the table."""
+        return self._replace(table=change(self.table))
+
+    def make_room(self, i: int, entries: int) -> Spread:
+        return self._replace(table=self.table.make_room(self.columns.reached(i), entries))
+
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Spread:
+        raise TypeError("a relation by columns knows all its tasks")
+
+    def to_saved(self, extent: Extent) -> Spread:
+        return self._replace(table=self.table.part(extent.tasks, extent.features), columns=no_columns())
+
+    def check(self, bounds: Bounds) -> None:
+        self.table.check(bounds.tasks, bounds.features)
+
+    def without_sharing(self) -> Spread:
+        """Return the model without columns, which the relation recomputes."""
+        return self._replace(columns=no_columns())
+
+
+when(prefetch_record, Spread)(lambda model, i, rows, t: prefetch_row(model.table, i, rows, t))
+when(diagonal, Spread)(lambda model, i: entry(model.columns, i, i))
+when(add, Spread)(lambda model, i, c, rows, t: add_column(model.table, model.columns, i, c, rows, t))
+when(add_timed, Spread)(
+    lambda model, i, c, rows, t, clock: add_column(model.table, model.columns, i, c * clock, rows, t)
+)
+
+
+@when(ready, Spread)
+def _ready(model, i, rows, t):
+    return model.columns.slot[i] >= 0 and reserve_column(model.table, model.columns, i, rows, t)
+
+
+@generic
+def entry(columns, i, j):
+    """Return M_ij of column i, which is available."""
+
+
+@generic
+def reserve_column(table, columns, i, rows, t):
+    """Make room for a record in every row with a non-zero entry in column i."""
+
+
+@generic
+def add_column(table, columns, i, c, rows, t):
+    """Add c M_ji x to every row j with a non-zero entry in column i."""
+
+
+# -- whole columns ----------------------------------------------------------------------------------------------------
+
+
+@when(entry, Columns)
+def _entry(columns, i, j):
+    return columns.values[columns.slot[i], j]
+
+
+@when(reserve_column, object, Columns)
+def _reserve(table, columns, i, rows, t):
+    for j in range(columns.values.shape[1]):
+        if columns.values[columns.slot[i], j] != 0.0 and not reserve(table, j, rows, t):
+            return False
+    return True
+
+
+@when(add_column, object, Columns)
+def _add(table, columns, i, c, rows, t):
+    for j in range(columns.values.shape[1]):
+        if columns.values[columns.slot[i], j] != 0.0:
+            axpy(table, j, c * columns.values[columns.slot[i], j], rows, t)
+
+
+@when(add_column, FeatureMajor, Columns)
+def _add_to_all(table, columns, i, c, rows, t):
+    column = columns.values[columns.slot[i]]
+    for k in range(begin(rows, t), end(rows, t)):
+        weights, move = weights_of(table, rows, t, k, column.size), c * value(rows, t, k)
+        for j in range(column.size):
+            weights[j] += move * column[j]
+
+
+# -- sparse columns ---------------------------------------------------------------------------------------------------
+
+
+@when(entry, SparseColumns)
+def _sparse_entry(columns, i, j):
+    for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
+        if columns.rows[k] == j:
+            return columns.values[k]
+    return 0.0
+
+
+@when(reserve_column, object, SparseColumns)
+def _reserve_sparse(table, columns, i, rows, t):
+    for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
+        if not reserve(table, columns.rows[k], rows, t):
+            return False
+    return True
+
+
+@when(add_column, object, SparseColumns)
+def _add_sparse(table, columns, i, c, rows, t):
+    for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
+        axpy(table, columns.rows[k], c * columns.values[k], rows, t)

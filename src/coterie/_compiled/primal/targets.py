@@ -1,0 +1,25 @@
+"""Standardise numeric labels by their mean and standard deviation so far."""
+
+from __future__ import annotations
+
+from coterie._compiled.core.generic import compiled
+from coterie._compiled.core.moments import FAR, noted, scale_of, scored
+
+
+@compiled
+def standardise(y, weights, moments, inside, shift, factor):
+    """Write the z-scores of numbers, each by the moments up to and including it, with its weight.
+
+    Returns the :class:`~coterie._compiled.core.moments.Moments` after them. ``inside`` becomes each number's z-score by
+    the moments with itself, within ± ``FAR``; ``shift`` and ``factor`` the mean and the standard deviation before it,
+    1 where there is none.
+    """
+    mean, deviation = scale_of(moments)
+    for t in range(y.size):
+        shift[t] = mean
+        factor[t] = deviation if deviation > 0.0 else 1.0
+        if weights[t] > 0.0:
+            moments = noted(y[t], weights[t], moments)
+            mean, deviation = scale_of(moments)
+        inside[t] = scored(y[t], mean, deviation, FAR)
+    return moments

@@ -1,0 +1,250 @@
+"""Input of rounds with an instance of every task, which are converted to rows of all instances."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie._compiled.core.checks import require
+from coterie.models.contract import InputShape
+from coterie.models.ensemble import EnsembleState
+from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Arrays, Fields, Ints, Record
+
+from . import tabular
+from .block import Block
+from .input import Input, Purpose, Records, Undo
+
+if TYPE_CHECKING:
+    from coterie.models.state import State as LearnerState
+
+
+class Spaces(NamedTuple):
+    """The tasks and the sizes of their feature spaces; None for named features, which may grow."""
+
+    tasks: tuple[Hashable, ...]
+    sizes: tuple[int, ...] | None
+
+    @property
+    def only(self) -> Hashable:
+        """Return the only task, for rounds without one; raise ValueError if there are several."""
+        if len(self.tasks) > 1:
+            raise ValueError(f"task is missing; pass the active one of {_shown(self.tasks)}")
+        return self.tasks[0]
+
+
+#: One array has the instances of the only task, of any name.
+ALONE = Spaces((0,), ())
+
+
+class InstanceRounds(NamedTuple):
+    """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their feature spaces."""
+
+    rows: AnyRecords
+    spaces: Spaces
+
+
+class InstancesInput(Input):
+    """Input of rounds with an instance of every task: K arrays, or dictionaries of dictionaries.
+
+    The instances of a round become one row.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spaces: Spaces | None = None  # those learned
+        self._latest = ALONE  # those of the latest rounds
+
+    @property
+    def grows(self) -> bool:
+        """False: all features of all tasks get columns before a batch of rounds."""
+        return False
+
+    @property
+    def plain_records(self) -> None:
+        """None: the fast path does not support nested dictionaries."""
+        return None
+
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+        """Read rounds for their active tasks, or for every task: with a label for each, or without tasks to predict.
+
+        Each round then counts K times, and predictions have the shape (n, K).
+        """
+        if isinstance(X, Block):
+            return super().read(X, y, task, purpose)
+        rounds, column = self._rounds(X), self.options.task_column
+        purpose = purpose._replace(learning=purpose.labels is not None or purpose.learning)
+        n, K = tabular.count(rounds.rows), len(rounds.spaces.tasks)
+        if K == 1 or not (np.ndim(y) == 2 or (y is None and task is None and column is None)):
+            return super().read(rounds.rows, y, _active(rounds, task, column), purpose)
+        if y is not None:
+            return super().read(*_every_task(rounds, np.asarray(y), task), purpose)
+        return super().read(*_every_task(rounds, np.zeros((n, K)), None), purpose)._replace(shape=(n, K))
+
+    def _rounds(self, X: AnyRecords) -> InstanceRounds:
+        rounds = _read(X, self._spaces)
+        self._latest = rounds.spaces
+        return rounds
+
+    def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
+        """Split a round, a dictionary from task to features, into its row and the active task."""
+        rounds = self._rounds([x])
+        return super().split_one(rounds.rows[0], rounds.spaces.only if task is None else task, known)
+
+    def snapshot(self, fitted: bool) -> Undo:
+        """Return a function that restores the current state, for rounds with errors."""
+        undo_rows, spaces = super().snapshot(fitted), self._spaces
+
+        def undo() -> None:
+            undo_rows()
+            self._spaces = spaces
+
+        return undo
+
+    def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
+        """Return the tasks of the instances; every active task must be one of them."""
+        active = [*tasks, *coming]
+        known = tuple(active[:1]) if self._latest is ALONE else self._latest.tasks
+        for task in active:
+            if task not in known:
+                raise ValueError(f"task {task!r} has no instances; the tasks with instances are {_shown(known)}")
+        return known
+
+    def size(self, records: Records) -> InputShape:
+        """Return the width of rounds, and, for first or named features, the task of each feature."""
+        spaces, owner = self._spaces or self._latest, None
+        if self.form.vocabulary is not None and spaces is not ALONE:
+            owner = self._owner(spaces.tasks, records.width)
+        elif self._spaces is None and spaces.sizes:
+            owner = np.repeat(np.arange(len(spaces.tasks)), spaces.sizes)
+        return InputShape(records.width, dense=True, owner=owner)
+
+    def began(self, state: Any) -> None:
+        """Store the tasks of a state, and the sizes of their feature spaces for unnamed features."""
+        tasks = state.tasks.labels
+        sizes = np.bincount(owner_of(state), minlength=len(tasks))
+        named = self.form.vocabulary is not None
+        self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
+
+    def _owner(self, tasks: Sequence[Hashable], features: int) -> Ints:
+        """Return the task of each named feature."""
+        place = {task: i for i, task in enumerate(tasks)}
+        owner = np.zeros(features, np.int64)
+        for j, name in enumerate(self.form.vocabulary.to_json()["names"] if self.form.vocabulary else ()):
+            owner[j] = place[name[0]]
+        return owner
+
+    def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
+        """Restore the result of :meth:`to_saved`; raise ValueError if a feature's name does not fit its task."""
+        super().from_saved(data, arrays, state)
+        named = self.form.vocabulary
+        if named is not None:
+            tasks, names = state.tasks.labels, named.to_json().get("names", ())
+            require(len(names) == state.features, f"{len(names)} features have a name, of {state.features}")
+            require(
+                all(isinstance(name, tuple) and len(name) == 2 and name[0] in tasks for name in names),
+                "a feature has no task",
+            )
+            owner = self._owner(tasks, state.features)
+            require(np.array_equal(owner, owner_of(state)), "a feature belongs to another task than its name says")
+        self.began(state)
+
+
+def _read(X: AnyRecords, known: Spaces | None) -> InstanceRounds:
+    """Read rounds of any form.
+
+    Raises
+    ------
+    ValueError
+        If arrays have different numbers of rows, are not two-dimensional, or have other tasks or sizes than known.
+    """
+    if tabular.is_records(X):
+        return _read_records(X, known)
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix by keys is a mapping too
+        return _read_arrays(dict(X), known)
+    if isinstance(X, (list, tuple)) and len(X) and all(getattr(array, "ndim", np.ndim(array)) == 2 for array in X):
+        return _read_arrays(dict(enumerate(X)), known)
+    return InstanceRounds(X, ALONE if known is None else known)
+
+
+def _read_arrays(arrays: dict[Hashable, AnyRecords], known: Spaces | None) -> InstanceRounds:
+    arrays = {tabular.one_task(task): _dense(task, array) for task, array in arrays.items()}
+    lengths = {task: len(array) for task, array in arrays.items()}
+    if len(set(lengths.values())) != 1:
+        raise ValueError(f"every task must have one instance per round, got arrays of this many rows: {lengths}")
+    spaces = Spaces(tuple(arrays), tuple(array.shape[1] for array in arrays.values()))
+    if known is not None:
+        if set(known.tasks) != set(arrays):
+            raise ValueError(f"instances must be those of {_shown(known.tasks)}, got those of {_shown(spaces.tasks)}")
+        arrays = {task: arrays[task] for task in known.tasks}
+        spaces = Spaces(known.tasks, tuple(array.shape[1] for array in arrays.values()))
+        if known.sizes is not None and spaces.sizes != known.sizes:
+            raise ValueError(f"instances must have {known.sizes} features, by task, got {spaces.sizes}")
+        if known.sizes is None:
+            raise ValueError("the model learned from dictionaries; pass a list of dictionaries, not arrays")
+    return InstanceRounds(np.concatenate(list(arrays.values()), axis=1), spaces)
+
+
+def _dense(task: Hashable, instances: AnyRecords) -> Array:
+    array = instances.toarray() if hasattr(instances, "toarray") else np.asarray(instances)
+    if array.ndim != 2:
+        raise ValueError(
+            f"the instances of task {task!r} must be an array of one row per round, got shape {array.shape}"
+        )
+    return array
+
+
+def _read_records(records: Sequence[Record], known: Spaces | None) -> InstanceRounds:
+    if not all(isinstance(instance, Mapping) for instance in records[0].values()):
+        task = 0 if known is None else known.only
+        records = [{task: record} for record in records]
+    tasks = tuple(records[0]) if known is None else known.tasks
+    if known is not None and known.sizes is not None:
+        raise ValueError("the model learned from arrays; pass one array per task, not dictionaries")
+    return InstanceRounds([_flat(record, tasks) for record in records], Spaces(tasks, None))
+
+
+def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str], object]:
+    flat: dict[tuple[Hashable, str], object] = {}
+    for task, instance in record.items():
+        if task not in tasks:
+            raise ValueError(f"the record has an instance of task {task!r}; the tasks are {_shown(tasks)}")
+        if not isinstance(instance, Mapping):
+            raise TypeError(f"the instance of task {task!r} must be a dictionary of features, got {instance!r}")
+        for name, value in instance.items():
+            is_text = isinstance(value, str)
+            flat[task, f"{name}={value}" if is_text else name] = 1.0 if is_text else value
+    return flat
+
+
+def _active(rounds: InstanceRounds, task: AnyTasks, column: Hashable | None) -> AnyTasks:
+    """Return the active task of each round, by default the only task."""
+    if task is None and column is None and rounds.spaces.tasks != ALONE.tasks:
+        return [rounds.spaces.only] * tabular.count(rounds.rows)
+    return task
+
+
+def _every_task(rounds: InstanceRounds, y: Array, task: AnyTasks) -> tuple[AnyRecords, Array, list[Hashable]]:
+    """Repeat each round for each of K tasks; raise ValueError for another shape of y, or if active tasks are given."""
+    n, tasks = tabular.count(rounds.rows), rounds.spaces.tasks
+    if task is not None:
+        raise ValueError(f"y has a label for every task, shape {y.shape}; leave out task=")
+    if y.shape != (n, len(tasks)):
+        raise ValueError(
+            f"y must have one label per round, or one for each task, shape {(n, len(tasks))}, got {y.shape}"
+        )
+    K = len(tasks)
+    rows = rounds.rows
+    rows = [row for row in rows for _ in tasks] if isinstance(rows, list) else np.repeat(rows, K, 0)
+    return rows, y.ravel(), list(tasks) * n
+
+
+def _shown(tasks: Sequence[Hashable]) -> str:
+    return ", ".join(map(repr, tasks[:5])) + (" ..." if len(tasks) > 5 else "")
+
+
+def owner_of(state: LearnerState) -> Ints:
+    """Return the task of each feature, from the first learner if there are several b."""
+    member = state.members[0] if isinstance(state, EnsembleState) else state
+    return np.asarray(member.model.owner)

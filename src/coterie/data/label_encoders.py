@@ -1,0 +1,609 @@
+"""Label encoders: from users' labels to learners' labels, and from margins to predictions.
+
+Learners get -1 and +1 for two classes, class indicators for many classes, and standardised numbers. A label encoder
+decodes margins into labels and probabilities. :mod:`coterie.evaluation.tracing` makes traces of the rows in which
+predictions are stored until their labels arrive.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import count
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie import spec
+from coterie._compiled.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
+from coterie._compiled.core.text_fields import LARGEST_VALUE
+from coterie._compiled.primal.targets import standardise
+from coterie.models.multiview import unusable
+from coterie.tasks.index import distinct_labels
+from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Label
+
+#: Types that NumPy converts to floats, though they are not numbers.
+_NOT_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
+
+
+class Labels(ABC):
+    """The labels of a stream, in order of first appearance.
+
+    A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` is the factor from decoded margins to
+    log-odds, None if they are not log-odds.
+
+    Attributes
+    ----------
+    numeric : bool
+        True for numbers.
+    most : int or None
+        The largest number of different labels.
+    unlearned : label
+        The prediction before any label was learned.
+    inside : data with a JSON form
+        The known labels, which are the whole state.
+    shift, factor : float
+        The shift and the factor from learners' margins to decoded ones.
+    """
+
+    numeric: ClassVar[bool] = False
+    most: ClassVar[int | None] = None
+    unlearned: ClassVar[Label] = None
+    inside: Any
+    shift: float = 0.0
+    factor: float = 1.0
+
+    # -- labels of users
+
+    @property
+    def ordered(self) -> Sequence[Hashable]:
+        """The known labels, in the order of the columns of probabilities; empty for numbers."""
+        return ()
+
+    @property
+    def classes(self) -> Array:
+        """The known labels as an array, in order."""
+        return as_labels(self.ordered)
+
+    def array(self, y: AnyLabels) -> Array:
+        """Convert labels of any form to an array with one entry per record."""
+        labels = np.asarray(exact_labels(y))
+        return as_labels(y) if labels.dtype.kind == "U" and isinstance(y, list) else labels  # numbers keep their type
+
+    def require_whole(self) -> None:
+        """Raise ValueError for a finished stream with too few labels."""
+        if len(self.ordered) < 2:
+            more = "two classes" if self.most == 2 else "two classes or more"
+            raise ValueError(f"y must have {more}, got only one class: {self.ordered[0]!r}")
+
+    @abstractmethod
+    def require_sound(self, models: int) -> None:
+        """Raise ValueError for invalid labels from a file with this number of binary models."""
+
+    # -- labels of learners
+
+    @abstractmethod
+    def values(self, y: AnyLabels, of_arrays: bool = False) -> Array:
+        """Encode labels for learners and add new ones; raise ValueError, and add none, for invalid ones.
+
+        Those ``of_arrays`` are also checked by scikit-learn if there are new ones, so that numbers are no labels.
+        """
+
+    def with_one(self, y: AnyLabels) -> Labels:
+        """Return a copy with one more label; the same object if the label is known."""
+        try:
+            if y in self.inside:
+                return self
+        except TypeError:
+            raise TypeError(f"a label must be text, a number or a tuple of them, got {y!r}") from None
+        labels = type(self)(self.inside)  # type: ignore[call-arg]
+        labels.values([y])
+        return labels
+
+    @abstractmethod
+    def value(self, y: AnyLabels) -> Label:
+        """Encode one known label for learners."""
+
+    @abstractmethod
+    def learn(self, values: Array, last: int, weights: Floats | None = None) -> Any:
+        """Learn the first ``last`` labels, and return the encoded labels (``.y``), for :meth:`predictions`.
+
+        The other labels have not arrived yet. The ``weights`` of records are the weights of numbers.
+        """
+
+    def predictions(self, margins: Floats, inside: Any) -> Floats:
+        """Decode learners' margins of these rounds to the scale of the labels."""
+        return np.asarray(inside.shift + inside.factor * margins)
+
+    def empty_rows(self, n: int) -> Array:
+        """Return the rows of n predictions before the first update."""
+        return np.zeros(n)
+
+    def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
+        """Convert margins to rows that are stored until labels arrive; ``y`` are the labels if known, else None."""
+        return np.asarray(margins)
+
+    # -- predictions
+
+    @abstractmethod
+    def label(self, margin: Any) -> Label:
+        """Return the prediction for one decoded margin."""
+
+    @abstractmethod
+    def labels(self, margins: Floats) -> Array:
+        """Return the prediction for each decoded margin."""
+
+    def strength(self, margins: Floats) -> Array | None:
+        """Return the confidence of each prediction; None for numbers."""
+        return margins
+
+    def decision(self, margins: Floats) -> Floats:
+        """Return margins in the form of ``decision_function``."""
+        return margins
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """Return the probability of each label, columns in the order of ``ordered``."""
+        return np.zeros((len(margins), 0))
+
+    def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """Return the probability of each record's positive label or predicted class; None without probabilities."""
+        return None
+
+    def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
+        """Return scikit-learn's ``score`` of predictions: the accuracy."""
+        return float(np.average(predicted == np.asarray(y), weights=None if weight is None else np.asarray(weight)))
+
+
+class Inside(NamedTuple):
+    """Encoded labels, and the decoding of margins m of the same rounds: shift + factor · m."""
+
+    y: Floats
+    shift: Floats | float
+    factor: Floats | float
+
+
+def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
+    return -np.logaddexp(0.0, -log_odds * margins)
+
+
+class TwoLabels(Labels):
+    """The two labels of a stream, in order of first appearance.
+
+    For learners a label keeps its first sign; for users the larger label is the positive one. ``orientation`` is -1 if
+    these differ, because the first label of a stream had an unknown sign.
+
+    Examples
+    --------
+    >>> labels = TwoLabels()
+    >>> labels.values(["no", "yes", "no"])
+    array([-1.,  1., -1.])
+    >>> labels.classes
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    most: ClassVar[int | None] = 2
+    inside: dict[Hashable, float]
+
+    def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
+        self._set_inside(dict(inside or {}))
+
+    def _set_inside(self, inside: dict[Hashable, float]) -> None:
+        """Set the known labels, and cache values for single records."""
+        self.inside = inside
+        self._ordered = _in_order(list(inside))
+        #: +1 if learners see the positive label, or the only one, as +1, else -1.
+        self.orientation = inside[self._ordered[-1]] if inside else 1.0
+        self.factor = self.orientation
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The known labels, the negative one first."""
+        return self._ordered
+
+    def require_sound(self, models: int) -> None:
+        """Raise ValueError for labels from a file unless they are one or two of different signs."""
+        spec.labels_of(list(self.inside))
+        signs = list(self.inside.values())
+        if sorted(signs) not in ([-1.0], [1.0], [-1.0, 1.0]):
+            raise ValueError(f"the labels are {self.inside!r}, not two of different signs")
+
+    def value(self, y: Hashable) -> float:
+        """Encode one known label for learners."""
+        return self.inside[y]
+
+    def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
+        """Learn the first ``last`` encoded labels."""
+        return Inside(values, self.shift, self.factor)
+
+    def values(self, y: Sequence[Hashable] | Array, of_arrays: bool = False) -> Floats:
+        """Encode labels as -1 and +1, and add new ones.
+
+        Raises
+        ------
+        ValueError
+            For a third label or a missing one; nothing is added then.
+        """
+        distinct, places = distinct_labels(y, "label")
+        if not self.inside.keys() >= set(distinct):
+            if of_arrays:
+                _check_classes(y)
+            self._add([label for label in distinct if label not in self.inside])
+        return np.array(list(map(self.inside.get, distinct)), np.float64)[places]
+
+    def _add(self, fresh: list[Hashable]) -> None:
+        known = dict(self.inside)
+        spec.check_labels(fresh, "label")
+        if not known and len(fresh) == 1 and isinstance(fresh[0], bool):
+            fresh = [False, True]
+        if len(known) + len(fresh) > 2:
+            shown = ", ".join(repr(label) for label in [*known, *fresh][:5])
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: expected two labels, "
+                f"got {shown}; OneVsRest(model) learns any number of labels, AdaptiveSharingRegressor learns numbers"
+            )
+        if len(fresh) == 2:
+            known |= dict(zip(_in_order(fresh), (-1.0, 1.0), strict=True))
+        elif fresh:
+            # before the second label is known, numbers up to zero are taken as negative
+            is_negative = isinstance(fresh[0], (int, float)) and fresh[0] <= 0
+            known[fresh[0]] = -next(iter(known.values())) if known else -1.0 if is_negative else 1.0
+        self._set_inside(known)
+
+    def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
+        """Return learners' margins, because the signs of labels may still change."""
+        return np.asarray(margins * self.orientation)
+
+    def label(self, margin: float) -> Hashable:
+        """Return the label for a decoded margin; a zero margin is positive."""
+        return self._ordered[-1 if margin >= 0 else 0]
+
+    def labels(self, margins: Floats) -> Array:
+        """Return the label for each decoded margin; a zero margin is positive."""
+        classes = self.classes
+        if len(classes) == 1:
+            return np.repeat(classes, len(margins))
+        return classes[(margins >= 0).astype(np.int64)]
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """Return the probability of both labels, shape (n, 2); one column of ones if only one label is known."""
+        factor = 1.0 if log_odds is None else log_odds
+        return self.columns(np.exp(_log_probabilities(-margins, factor)), np.exp(_log_probabilities(margins, factor)))
+
+    def columns(self, negative: Floats, positive: Floats) -> Floats:
+        """Stack the probabilities of both labels; one column of ones if only one label is known."""
+        return np.ones((len(positive), 1)) if len(self.ordered) == 1 else np.column_stack([negative, positive])
+
+    def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """Return the probability of the positive label."""
+        return None if log_odds is None else np.exp(_log_probabilities(margins, log_odds))
+
+
+def _in_order(labels: list[Hashable]) -> list[Hashable]:
+    try:
+        return sorted(labels)  # type: ignore[type-var]
+    except TypeError:
+        return labels
+
+
+class Membership(NamedTuple):
+    """Class indicators of records, shape (n, classes), and the number of classes known before each record."""
+
+    y: Flags
+    known: Ints
+
+
+class ManyLabels(Labels):
+    """Any number of classes, numbered in order of first appearance.
+
+    For users classes are sorted if possible; ties go to the class seen first. A class without a label so far cannot be
+    predicted.
+
+    Examples
+    --------
+    >>> labels = ManyLabels()
+    >>> labels.values(["b", "c", "a", "b"])
+    array([0, 1, 2, 0])
+    >>> labels.classes, labels.labels(np.array([[0.5, 0.5, -1.0], [0.0, 0.0, 0.1]]))
+    (array(['a', 'b', 'c'], dtype='<U1'), array(['b', 'a'], dtype='<U1'))
+    """
+
+    def __init__(self, inside: Mapping[Hashable, int] | None = None) -> None:
+        self.inside: dict[Hashable, int] = dict(inside or {})
+        self._before = len(self.inside)
+
+    @property
+    def seen(self) -> list[Hashable]:
+        """The labels in order of first appearance."""
+        return list(self.inside)
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The labels in sorted order."""
+        return _in_order(self.seen)
+
+    @property
+    def columns(self) -> list[int]:
+        """The numbers of the labels, in sorted order."""
+        return [self.inside[label] for label in self.ordered]
+
+    def require_sound(self, models: int) -> None:
+        """Raise ValueError for labels from a file unless they are numbered in order, one for each model."""
+        spec.labels_of(self.seen)
+        if list(self.inside.values()) != list(range(models)):
+            raise ValueError(f"{len(self.inside)} labels do not match {models} two-class models")
+
+    def value(self, y: Hashable) -> Flags:
+        """Encode one label as class indicators."""
+        return np.asarray(np.arange(len(self.inside)) == self.inside[y])
+
+    def values(self, y: AnyLabels, of_arrays: bool = False) -> Ints:
+        """Return the number of each label, and add new labels."""
+        distinct, places = distinct_labels(y, "label")
+        self._before = len(self.inside)
+        fresh = [label for label in distinct if label not in self.inside]
+        if fresh and of_arrays:
+            _check_classes(y)
+        spec.check_labels(fresh, "label")
+        self.inside = self.inside | dict(zip(fresh, count(self._before)))
+        return np.array([self.inside[label] for label in distinct], np.int64)[places]
+
+    def learn(self, values: Ints, last: int, weights: Floats | None = None) -> Membership:
+        """Learn the first ``last`` labels; the others have not arrived yet."""
+        counts = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
+        self.inside = dict(list(self.inside.items())[: counts[-1]])
+        return Membership(values[:, None] == np.arange(counts[-1]), counts[_learned_before(len(values), last)])
+
+    def empty_rows(self, n: int) -> Floats:
+        """Return the rows of n predictions without a class."""
+        return np.full((n, 3), (-1.0, 0.0, np.nan))
+
+    def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Floats:
+        """Return the predicted class number, its lead over the second, and the probability of the true label."""
+        rows = self.empty_rows(len(margins))
+        if margins.shape[1]:
+            rows[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
+            rows[:, 1] = self.strength(margins)
+        logs = self.log_probabilities(margins, log_odds)
+        if logs is not None and y is not None and len(y):
+            numbers = np.array([self.inside.get(label, -1) for label in np.asarray(exact_labels(y)).tolist()])
+            known = np.where(numbers < margins.shape[1], numbers, -1)
+            probability = np.exp(logs[np.arange(len(logs)), known])
+            rows[:, 2] = np.where((known < 0) | np.isnan(probability), 0.0, probability)
+        return rows
+
+    def labels(self, margins: Floats) -> Array:
+        """Return the label with the largest margin of each record; ties go to the class seen first."""
+        return np.asarray(as_labels(self.seen)[np.argmax(margins, axis=1)])
+
+    def label(self, margins: Floats) -> Hashable:
+        """Return the label of the largest margin of one record."""
+        return self.seen[int(np.argmax(margins))]
+
+    def strength(self, margins: Floats) -> Floats:
+        """Return the lead of each record's largest margin over the second; 0 for a single class."""
+        if margins.shape[1] < 2:
+            return np.zeros(len(margins))
+        second, first = np.partition(margins, -2, axis=1)[:, -2:].T
+        return np.where(np.isfinite(second), first - np.where(np.isfinite(second), second, 0.0), 0.0)
+
+    def predictions(self, margins: Floats, inside: Membership) -> Floats:
+        """Return the margins, with -inf for classes unknown at the time of the prediction."""
+        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
+
+    def decision(self, margins: Floats) -> Floats:
+        """Return margins, columns in the order of the labels; for two labels their difference."""
+        ordered = margins[:, self.columns]
+        return ordered[:, 1] - ordered[:, 0] if ordered.shape[1] == 2 else ordered
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """Return the probability of each label by its own model, normalised to a sum of one."""
+        logs = self.log_probabilities(margins, log_odds)
+        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
+
+    def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """Return the probability of the predicted label."""
+        logs = self.log_probabilities(margins, log_odds)
+        return None if logs is None else np.exp(logs.max(axis=1))
+
+    def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """Return the logarithms of the normalised probabilities, in order of appearance."""
+        if log_odds is None:
+            return None
+        logs = _log_probabilities(margins, log_odds)
+        if not logs.shape[1]:
+            return logs
+        logs = logs - np.maximum(logs.max(axis=1, keepdims=True), np.finfo(np.float64).min)
+        with np.errstate(divide="ignore", invalid="ignore"):  # no class had been seen: nan
+            return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
+
+
+def as_floats(numbers: AnyLabels) -> Floats:
+    """Convert numbers to an array of floats; raise TypeError for text, dates and durations."""
+    array = np.asarray(numbers)
+    texts = array.dtype.kind == "O" and any(isinstance(number, _NOT_NUMBERS) for number in array.ravel())
+    if array.dtype.kind in "SUmMc" or texts:
+        raise TypeError("not numbers")
+    return np.asarray(array, np.float64)
+
+
+def _check_classes(y: AnyLabels) -> None:
+    """Raise ValueError for values of an array that cannot be labels."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    if getattr(getattr(y, "dtype", None), "kind", "") == "O" and all(type(label) is int for label in y):
+        return  # whole numbers of more than 64 bits, whose arrays scikit-learn refuses
+    check_classification_targets(y)
+
+
+def as_labels(labels: Sequence[Hashable]) -> Array:
+    """Convert labels to an array with one entry each, also for mixed types."""
+    if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), tuple):
+        return np.array(exact_labels(labels))
+    return np.fromiter(labels, object, len(labels))
+
+
+def exact_labels(y: AnyLabels) -> AnyLabels:
+    """Convert a list of labels to an object array if NumPy would round its integers to floats.
+
+    Examples
+    --------
+    >>> exact_labels([2**63 + 1, 2**63 + 2, 5]).tolist() == [2**63 + 1, 2**63 + 2, 5]
+    True
+    """
+    if not (isinstance(y, (list, tuple)) and any(type(label) is int and abs(label) >= _ROUNDED for label in y)):
+        return y
+    return np.fromiter(y, object, len(y))
+
+
+#: Whole numbers up to this are exact as floats, which NumPy makes of lists with larger ones, or with floats.
+_ROUNDED = 1 << 53
+
+
+def _learned_before(n: int, last: int) -> Ints:
+    """Return how many of the first ``last`` labels of n records had arrived before each prediction."""
+    return np.maximum(np.arange(n) - (n - last), 0)
+
+
+def _restore_moments(saved: Sequence[float]) -> Moments:
+    """Restore the moments of numbers from a file; raise ValueError for impossible ones."""
+    message = f"the moments of numbers are {saved!r}"
+    if not all(type(number) in (int, float) for number in saved):
+        raise ValueError(message)
+    try:
+        moments = Moments(*from_saved([saved], 1)[0].tolist())
+    except ValueError:
+        raise ValueError(message) from None
+    if moments.weight < 0 or max(map(abs, (moments.mean, moments.low, moments.high))) > LARGEST_VALUE:
+        raise ValueError(message)
+    return moments
+
+
+class Targets(Labels):
+    """The numeric labels of a stream, by their moments so far.
+
+    With the mean m and the standard deviation s of the learned labels, a margin f is the prediction m + s f, and a
+    label y is encoded as (y - m) / s, clipped to ± 12, with m and s after y itself. All tasks have the same m and s, so
+    that rules do not depend on the unit of labels, and the weights learn how tasks differ. Single outliers have a
+    limited effect on m and s: :mod:`coterie._compiled.core.moments`.
+
+    Parameters
+    ----------
+    inside : sequence of float, optional
+        The moments so far; those from a file are checked.
+    standardised : bool
+        False to learn labels unchanged, with m = 0 and s = 1.
+    tolerance : float
+        The largest error of a prediction, in standard deviations, that is not a mistake.
+
+    Attributes
+    ----------
+    shift, factor : float
+        The mean and the standard deviation so far; 0 without labels, 1 without a deviation.
+
+    Examples
+    --------
+    >>> targets = Targets()
+    >>> targets.learn(targets.values([10.0, 20.0, 30.0]), last=3).y.round(3)
+    array([0.   , 1.   , 1.225])
+    >>> targets.shift, round(targets.factor, 3)
+    (20.0, 8.165)
+    """
+
+    numeric: ClassVar[bool] = True
+    unlearned: ClassVar[float] = 0.0
+
+    def __init__(
+        self,
+        inside: Sequence[float] | None = None,
+        standardised: bool = True,
+        tolerance: float = 0.0,
+    ) -> None:
+        self._standardised, self.tolerance = standardised, tolerance
+        moments = inside if isinstance(inside, Moments) else _restore_moments(inside) if inside else NOTHING
+        self._set_moments(moments)
+
+    def _set_moments(self, moments: Moments) -> None:
+        self.inside = moments
+        scale: tuple[float, float] = scale_of(moments) if self._standardised else (0.0, 1.0)
+        self.shift, self._deviation = scale
+        self.factor = self._deviation or 1.0
+
+    def array(self, y: AnyLabels) -> Floats:
+        """Convert labels of any form to an array of numbers."""
+        return np.asarray(y, np.float64)
+
+    @staticmethod
+    def takes(y: AnyLabels) -> bool:
+        """Return True for a number that can be learned."""
+        try:
+            return not isinstance(y, _NOT_NUMBERS) and abs(float(y)) <= LARGEST_VALUE
+        except (TypeError, ValueError):
+            return False
+
+    def require_whole(self) -> None:
+        """Accept any number of different labels."""
+
+    def require_sound(self, models: int) -> None:
+        """Do nothing: moments were checked when they were set."""
+
+    def values(self, y: AnyLabels, of_arrays: bool = False) -> Floats:
+        """Convert labels to numbers.
+
+        Raises
+        ------
+        ValueError
+            For a label that is not a number, not finite or too large; the message names the record.
+        """
+        try:
+            values = as_floats(y)
+        except (TypeError, ValueError):
+            t, label = next((t, label) for t, label in enumerate(y) if not self.takes(label))
+            raise ValueError(f"label of record {t} (from 0) must be a number, got {label!r}") from None
+        if values.ndim != 1:
+            raise ValueError(f"y must have one number per record, got shape {values.shape}")
+        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
+        if len(wrong):
+            raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")
+        return values
+
+    def with_one(self, y: AnyLabels) -> Targets:
+        """Return the labels after one more number."""
+        if not (type(y) in (float, int) and abs(y) <= LARGEST_VALUE):
+            y = float(self.values([y])[0])
+        return Targets(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
+
+    def value(self, y: AnyLabels) -> float:
+        """Encode one label for learners."""
+        return float(scored(float(y), self.shift, self._deviation, FAR)) if self._standardised else float(y)
+
+    def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
+        """Learn the first ``last`` labels; the others arrive after the predictions of these rounds."""
+        n = len(values)
+        inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
+        counted = np.ones(last) if weights is None else weights[:last]
+        first = values[:last].copy()  # arrays that are read-only or have gaps would be compiled anew
+        self._set_moments(standardise(first, counted, self.inside, inside[:last], shift, factor))
+        if not self._standardised:
+            return Inside(values, 0.0, 1.0)
+        if not last:
+            return Inside(inside, self.shift, self.factor)
+        known = _learned_before(n, last)
+        return Inside(inside, shift[known], factor[known])
+
+    def labels(self, margins: Floats) -> Floats:
+        """Return the decoded margins, which are the predictions."""
+        return margins
+
+    def strength(self, margins: Floats) -> None:
+        """Return None: numbers are predicted without a confidence."""
+
+    def label(self, margin: float) -> float:
+        """Return the decoded margin, which is the prediction."""
+        return float(margin)
+
+    def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
+        """Return the coefficient of determination R²."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, predicted, sample_weight=weight))

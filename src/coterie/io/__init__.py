@@ -1,5 +1,0 @@
-"""Files to blocks of records, in bounded memory."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,53 @@
+"""Averaged weights: the exact mean of the weights before each round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from coterie import spec
+from coterie._compiled.primal import averaged as models
+from coterie._compiled.primal.grouped import Grouped
+
+from .linear_weights import LinearWeights
+from .wrapper import HypothesisWrapper
+
+
+@spec.part
+class Averaged(HypothesisWrapper):
+    """Predict by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}, for a low risk.
+
+    The wrapped hypothesis learns by its own margins (FOR09 §3.1.3). The mean is exact and takes twice the memory: a
+    second table sums every update times its round, so that with the sum of the updates Θ and that of the timed updates
+    Φ, T·W̄ = M(T·Θ - Φ). The second table is always float64; if the weights are float64 too, it is stored next to them.
+
+    Parameters
+    ----------
+    hypothesis : LinearWeights
+        The hypothesis to average.
+
+    Examples
+    --------
+    >>> Averaged(LinearWeights(storage="dense")).hypothesis.storage
+    'dense'
+    """
+
+    hypothesis: LinearWeights
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.hypothesis, LinearWeights):
+            raise TypeError(f"Averaged cannot average {self.hypothesis!r}: it needs a LinearWeights hypothesis")
+
+    def make_model(
+        self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
+    ) -> models.AveragedPairs | models.Averaged:
+        """Make a model and its second table under the same relation; nested groups have pairs of weights."""
+        if form in ("levels", "repelling levels"):
+            tables = replace(self.hypothesis.tables, numbers=2).make_pair(groups, tasks, features, dense)
+            return models.AveragedPairs.from_model(Grouped(*tables, sharing), np.zeros(1))
+        weights, twin = (
+            self.hypothesis.make_model(form, sharing, groups, tasks, features, dense) for _ in ("weights", "twin")
+        )
+        return models.Averaged(weights, twin, np.zeros(1))

@@ -1,0 +1,56 @@
+"""The dual hypothesis: support vectors, f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x), limited by a budget."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from coterie import spec
+from coterie._compiled.core.arrays import roomy
+from coterie._compiled.core.points import Kernel
+from coterie._compiled.dual.expansion import SIZE, Budget, Expansion, Support
+from coterie._compiled.dual.stores import empty_store
+from coterie.types import Codes
+
+#: The groups of tasks under a relation that has none.
+NO_PATHS = np.zeros((0, 0), np.int64)
+
+
+@spec.part
+class Dual:
+    """Support vectors on a budget.
+
+    Parameters
+    ----------
+    kernel : kernel
+        One of :mod:`coterie.kernels`.
+    budget : budget
+        One of :mod:`coterie.updates`.
+
+    Examples
+    --------
+    >>> from coterie import budgets, kernels
+    >>> Dual(kernels.Gaussian(2.0), budgets.Forgetron(100)).forms
+    ('levels', 'repelling levels', 'columns')
+    """
+
+    kernel: Kernel
+    budget: Budget
+
+    forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
+
+    def start(self, sharing: Any, paths: Codes | None, features: int, dense: bool) -> Expansion:
+        """Make a model without support vectors; ``paths`` are the groups of each task under nested groups."""
+        levels, form = (0, "columns") if paths is None else (paths.shape[1], "levels")
+        store = empty_store(dense, features)
+        return Expansion(Support.empty(levels), self.budget.memory(form), sharing, store)
+
+    def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:
+        """Enlarge the model for more support vectors, up to the budget, and for more tasks."""
+        rows, need = len(model.support.tasks), int(model.support.counts[SIZE]) + fresh
+        most = need if self.budget.size is None else self.budget.size
+        capacity = max(rows, min(roomy(rows, need), most))
+        memory = self.budget.fit(model.memory, capacity, NO_PATHS if paths is None else paths[:tasks], tasks)
+        support, store = model.support.with_room(capacity), model.store.with_room(capacity)
+        return model._replace(support=support, memory=memory, store=store)

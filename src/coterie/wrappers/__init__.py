@@ -1,5 +1,0 @@
-"""Wrappers of hypotheses: each keeps the interface and changes one property."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
