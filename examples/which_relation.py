@@ -56,4 +56,5 @@ axes.legend()
 plt.show()
 
 # %%
-# ``coterie.evaluation.report.write_report("report.html", comparison, learner=best)`` writes these and more figures as a page.
+# ``coterie.evaluation.report.write_report("report.html", comparison, learner=best)`` writes these and more figures as a
+# page.

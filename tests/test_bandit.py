@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import chisquare, norm
 
 import coterie as ct
-from coterie.bandits import Choice
-from coterie.bandits import exploration as exploring
+from coterie.bandits import Choice, exploration
 from reference import bandit as literal
 from reference.gob_lin import GobLin
 from slow import slow
@@ -94,24 +93,24 @@ def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
     for K in (1, 2, 7):
         for scores in (rng.normal(size=K), np.zeros(K), np.repeat(1e6, K)):
             for p in (
-                exploring.squarecb(scores, 50.0),
-                exploring.greedy(scores, 0.1),
-                exploring.thompson(scores, np.diag(rng.uniform(0.1, 2.0, K))),
-                exploring.thompson(scores, np.outer(scores, scores) + 0.1),
-                exploring.thompson(scores, np.zeros((K, K))),
+                exploration.squarecb(scores, 50.0),
+                exploration.greedy(scores, 0.1),
+                exploration.thompson(scores, np.diag(rng.uniform(0.1, 2.0, K))),
+                exploration.thompson(scores, np.outer(scores, scores) + 0.1),
+                exploration.thompson(scores, np.zeros((K, K))),
             ):
                 assert np.isclose(p.sum(), 1.0)
                 assert p.min() >= 0.0
-                assert exploring.with_floor(p, 0.3).min() >= 0.3 / K - 1e-12
+                assert exploration.with_floor(p, 0.3).min() >= 0.3 / K - 1e-12
 
 
 def test_thompson_is_how_often_drawn_scores_are_the_largest():
     scores, deviations = np.array([0.0, 0.3, -0.5]), np.array([1.0, 0.4, 2.0])
     drawn = np.random.default_rng(1).normal(scores, deviations, size=(400_000, 3)).argmax(axis=1)
-    probabilities = exploring.thompson(scores, np.diag(deviations**2))
+    probabilities = exploration.thompson(scores, np.diag(deviations**2))
     np.testing.assert_allclose(probabilities, np.bincount(drawn) / 400_000, atol=0.004)
     larger = norm.cdf(0.3 / math.sqrt(1.16))  # that the second of two is
-    assert np.isclose(exploring.thompson(scores[:2], np.diag(deviations[:2] ** 2))[1], larger, atol=1e-4)
+    assert np.isclose(exploration.thompson(scores[:2], np.diag(deviations[:2] ** 2))[1], larger, atol=1e-4)
 
 
 def test_thompson_draws_scores_with_their_covariance():
@@ -119,7 +118,7 @@ def test_thompson_draws_scores_with_their_covariance():
     factor, scores = rng.normal(size=(4, 2)), 0.3 * rng.normal(size=4)
     drawn = (scores + rng.normal(size=(400_000, 2)) @ factor.T).argmax(axis=1)
     wanted = np.bincount(drawn, minlength=4) / 400_000
-    np.testing.assert_allclose(exploring.thompson(scores, factor @ factor.T), wanted, atol=0.015)
+    np.testing.assert_allclose(exploration.thompson(scores, factor @ factor.T), wanted, atol=0.015)
 
 
 @pytest.mark.parametrize("explore", ["thompson", "ucb"])
@@ -143,7 +142,7 @@ def test_actions_of_one_feature_share_the_weight_that_is_drawn(model, explore):
 
 def test_what_is_drawn_has_the_probabilities_that_are_told():
     probabilities = np.array([0.5, 0.0, 0.3, 0.2])
-    drawn = [exploring.drawn(probabilities, exploring.uniform(0, n)) for n in range(20_000)]
+    drawn = [exploration.drawn(probabilities, exploration.uniform(0, n)) for n in range(20_000)]
     counts = np.bincount(drawn, minlength=4)
     assert counts[1] == 0
     assert chisquare(counts[[0, 2, 3]], 20_000 * probabilities[[0, 2, 3]]).pvalue > 0.001

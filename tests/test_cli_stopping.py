@@ -16,8 +16,7 @@ import pytest
 import coterie as ct
 from coterie.data.readers import read
 from coterie.data.record_encoders import Encoder
-from coterie.evaluation import learning
-from coterie.evaluation import stopping_signals as interruption
+from coterie.evaluation import learning, stopping_signals
 from coterie.evaluation.stopping_signals import Checkpoints, SaveInterval, Stop, Stopped
 from coterie.expressions import LearnerExpression
 from faults import failing_once, full_disk
@@ -373,7 +372,7 @@ def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch, 
 def now(monkeypatch):
     """The time that goes by as a test says."""
     now = [0.0]
-    monkeypatch.setattr(interruption.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(stopping_signals.time, "monotonic", lambda: now[0])
     return now
 
 

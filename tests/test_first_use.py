@@ -14,8 +14,7 @@ from types import ModuleType
 import pytest
 
 import coterie as ct
-from coterie import _compiled as numeric
-from coterie import spec
+from coterie import _compiled, spec
 from coterie._compiled.core.generic import _BODIES
 from public import NAMES as PUBLIC
 from public import WHERE
@@ -85,14 +84,14 @@ def alone():
 def callers(function):
     """The modules in which a function that has a body for each type is called."""
     call = re.compile(rf"(?<!def )\b{function.__name__}\(")
-    found_modules = pkgutil.walk_packages(numeric.__path__, "coterie._compiled.")
+    found_modules = pkgutil.walk_packages(_compiled.__path__, "coterie._compiled.")
     modules = [importlib.import_module(module.name) for module in found_modules]
     knowing = [module for module in modules if vars(module).get(function.__name__) is function]
     return {module.__name__ for module in knowing if call.search(inspect.getsource(module))}
 
 
 #: Of the package's functions; other tests have some of their own.
-CALLERS = {function: callers(function) for function in _BODIES if function.__module__.startswith(numeric.__name__)}
+CALLERS = {function: callers(function) for function in _BODIES if function.__module__.startswith(_compiled.__name__)}
 
 
 def missing(loaded):
@@ -102,7 +101,7 @@ def missing(loaded):
         for function, calling in CALLERS.items()
         for kinds, body in _BODIES[function]
         if calling & loaded and {kind.__module__ for kind in kinds} <= loaded
-        if body.__module__.startswith(numeric.__name__) and body.__module__ not in loaded
+        if body.__module__.startswith(_compiled.__name__) and body.__module__ not in loaded
     }
 
 

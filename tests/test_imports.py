@@ -12,11 +12,14 @@ import coterie as ct
 PACKAGE = Path(ct.__file__).parent
 
 PUBLIC = [
-    "AdaptiveSharingClassifier", "AdaptiveSharingRegressor", "Bandit", "Clusters", "HalfUpdate", "Hierarchy",
-    "Independent", "LogDet", "MeanRegularized", "Member",     "MultitaskAROW", "MultitaskLogistic", "MultitaskMixedEffectsClassifier", "MultitaskMixedEffectsRegressor", "MultitaskPerceptron", "MultitaskRegressor",
-    "OneVsRest", "Pooled", "SelectiveSampling", "TaskGraph", "asking", "bandits", "batch", "bounds", "budgets",
-    "compare", "datasets", "evaluation", "explanation", "geometries", "hypotheses", "io", "kernels", "load",
-    "off_policy", "potentials", "progressive_validation", "read", "relations", "rules", "scale", "views", "wrappers",
+    "AdaptiveSharingClassifier", "AdaptiveSharingRegressor", "Bandit", "Clusters", "HalfUpdate",
+    "HeterogeneousMultitaskPerceptron", "Hierarchy", "Independent", "LogDet", "MeanRegularized", "Member",
+    "MultitaskAROW", "MultitaskKernelPerceptron", "MultitaskLogistic", "MultitaskMixedEffectsClassifier",
+    "MultitaskMixedEffectsRegressor", "MultitaskPerceptron", "MultitaskRegressor", "OneVsRest",
+    "PNormMultitaskPerceptron", "Pooled", "PotentialMultitaskPerceptron", "SecondOrderMultitaskPerceptron",
+    "SecondOrderMultitaskRegressor", "SelectiveSampling", "TaskGraph", "bandits", "batch", "compare", "data",
+    "datasets", "distributed", "evaluation", "kernels", "load", "off_policy", "progressive_validation", "read",
+    "tasks", "updates", "views",
 ]  # fmt: skip
 HEAVY = [
     "sklearn", "pyarrow", "pandas", "polars", "plotly", "matplotlib", "river", "scipy.sparse.linalg", "safetensors",
@@ -38,7 +41,7 @@ def test_importing_the_package_brings_in_nothing_heavy_and_learning_a_record_no_
 
 
 def test_the_other_packages_are_light_too():
-    names = ("relations", "io.readers", "evaluation.verdict", "datasets", "report", "cli")
+    names = ("tasks.relations", "data.readers", "evaluation.verdict", "datasets", "evaluation.report", "cli")
     (heavy,) = loaded_after("".join(f"import coterie.{name}; " for name in names))
     assert not set(heavy) & {"sklearn", "pandas", "polars", "plotly", "matplotlib", "river"}
 

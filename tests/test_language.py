@@ -20,25 +20,20 @@ TESTS = [ROOT / "tests", ROOT / "papers/tests"]
 
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
-    ".": (1, 0, 0, 80),
+    ".": (0, 0, 0, 70),
+    "_compiled": (8, 0, 0, None),
     "bandits": (0, 0, 0, 16),
     "batch": (0, 0, 0, 1),
-    "bounds": (1, 0, 0, 8),
     "cli": (1, 0, 0, 15),
+    "data": (1, 0, 0, 27),
     "datasets": (0, 0, 0, 0),
+    "distributed": (0, 0, 0, 5),
     "estimators": (0, 0, 0, 84),
-    "evaluation": (0, 0, 0, 13),
-    "hypotheses": (0, 0, 0, 10),
-    "inputs": (0, 0, 0, 17),
-    "io": (1, 0, 0, 10),
-    "models": (0, 0, 0, 47),
-    "multiview": (0, 0, 0, 6),
-    "numeric": (8, 0, 0, None),
-    "relations": (0, 0, 0, 5),
-    "report": (0, 0, 0, 1),
-    "scale": (0, 0, 0, 5),
-    "serve": (0, 0, 0, 16),
-    "wrappers": (0, 0, 0, 6),
+    "evaluation": (2, 0, 0, 22),
+    "models": (0, 0, 0, 58),
+    "server": (0, 0, 0, 16),
+    "tasks": (0, 0, 0, 5),
+    "updates": (0, 0, 0, 20),
 }
 
 #: Names of classes and of modules that occur more than once.
@@ -105,7 +100,7 @@ def counts_of(room):
     """The number of faults of each kind."""
     paths = rooms()[room]
     counts = Counter(kind for path in paths for kind, _, _ in faults_of(path))
-    return counts["names"], counts["docstrings"], counts["long"], None if room == "numeric" else counts["Any"]
+    return counts["names"], counts["docstrings"], counts["long"], None if room == "_compiled" else counts["Any"]
 
 
 def repeated(names):

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import coterie as ct
-from coterie import distributed as scale
+from coterie import distributed
 from coterie.distributed import driver
 from coterie.distributed.shard import Shard
 from slow import slow
@@ -116,7 +116,7 @@ def test_one_shard_is_one_process_to_the_last_bit(learner, ending, tmp_path):
 
 def shards_of(folder):
     """The model files of a folder, in order."""
-    return [folder / shard.file for shard in scale.folder.read_manifest(folder).shards]
+    return [folder / shard.file for shard in distributed.folder.read_manifest(folder).shards]
 
 
 def test_a_shard_is_one_process_over_its_tasks_behind_the_common_start(here, tmp_path):
@@ -125,7 +125,7 @@ def test_a_shard_is_one_process_over_its_tasks_behind_the_common_start(here, tmp
     run("learn", *arguments, "--workers", "3", "--common-start", "300", "--output", tmp_path / "shards")
     run("learn", *command(write(tmp_path / "start.csv", data[:300]), "adaptive"), "-o", tmp_path / "start.coterie")
     for shard, path in enumerate(shards_of(tmp_path / "shards")):
-        write(rest, [row for row in data[300:] if scale.shard_of(row["user"], 3) == shard])
+        write(rest, [row for row in data[300:] if distributed.shard_of(row["user"], 3) == shard])
         one = tmp_path / f"one{shard}.coterie"
         run("learn", rest, "--from", tmp_path / "start.coterie", "--output", one)
         assert path.read_bytes() == one.read_bytes()
@@ -139,18 +139,18 @@ def test_predictions_are_those_of_each_task_s_shard_in_the_order_of_the_records(
     printed = [run("predict", shard, path).stdout for shard in shards_of(tmp_path / "m")]
     rows_of_shards = [list(csv.DictReader(io.StringIO(text))) for text in printed]
     assert [row["place"] for row in predictions] == [row["place"] for row in rows_of_shards[0]]
-    assert predictions == [rows_of_shards[scale.shard_of(row["task"], 3)][i] for i, row in enumerate(predictions)]
+    assert predictions == [rows_of_shards[distributed.shard_of(row["task"], 3)][i] for i, row in enumerate(predictions)]
     assert len({row["margin"] for row in predictions}) > N // 2
 
 
 def test_a_folder_predicts_in_python(here, tmp_path):
     path = write(tmp_path / "records.csv")
     run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
-    model, frame = scale.load(tmp_path / "m"), pd.read_csv(path)
+    model, frame = distributed.load(tmp_path / "m"), pd.read_csv(path)
     X = frame.drop(columns=["user", "click", "amount", "kind"])
     predictions = model.predict_proba(X, task=frame["user"])
     for shard in range(2):
-        mine = np.array([scale.shard_of(user, 2) == shard for user in frame["user"]])
+        mine = np.array([distributed.shard_of(user, 2) == shard for user in frame["user"]])
         expected = model.shard(shard).predict_proba(X[mine], task=frame["user"][mine])
         np.testing.assert_array_equal(predictions[mine], expected)
     with pytest.raises(AttributeError, match=r"use one of its shards"):
@@ -160,7 +160,7 @@ def test_a_folder_predicts_in_python(here, tmp_path):
 def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
     path, learner = write(tmp_path / "records.csv"), ct.AdaptiveSharingClassifier()
     options = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "bits": 8, "common_start": 100}
-    outcome = scale.learn(str(path), learner, workers=3, output=tmp_path / "m", **options)
+    outcome = distributed.learn(str(path), learner, workers=3, output=tmp_path / "m", **options)
     assert outcome.baselines == ["independent", "pooled", "intercepts", "mixed model", "running rate"]
     assert outcome.sums.of_task("u3")["examples"] == sum(row["user"] == "u3" for row in records())
     share = np.mean([row["click"] == "yes" for row in records()])
@@ -182,7 +182,7 @@ RUNNING["common_start"] = 100
 def learn_two(path, folder):
     """Learn in two shards that are saved every 150 records, and write down the sums beside their folder."""
     learner = ct.AdaptiveSharingClassifier()
-    outcome = scale.learn(str(path), learner, workers=2, output=folder, save_every="150", **RUNNING)
+    outcome = distributed.learn(str(path), learner, workers=2, output=folder, save_every="150", **RUNNING)
     called, arrays = outcome.sums.to_saved()
     lists = {name: array.tolist() for name, array in arrays.items()}
     data = [called, outcome.sums.tasks, outcome.sums.base_rate, lists]
@@ -291,7 +291,7 @@ def test_actors_and_drivers_that_are_killed_on_ray_go_on_to_the_same_bits(here, 
     header, _, lines = path.read_text().partition("\n")
     path.write_text("\n".join([header, lines * 200]))
     reading = RUNNING | {"bits": 18}  # so that learning takes long enough to be killed
-    scale.learn(str(path), ct.AdaptiveSharingClassifier(), workers=2, output=tmp_path / "whole", **reading)
+    distributed.learn(str(path), ct.AdaptiveSharingClassifier(), workers=2, output=tmp_path / "whole", **reading)
     with learn_on_ray(path, folder) as driving:
         assert kill_while_it_saves(driving, folder, 2) == 2
         driving.kill()
@@ -362,13 +362,13 @@ def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_pat
     wrong = {"workers=2; got 3": {"workers": 3}, "label='click'; got 'shop'": {"workers": 2, "label": "shop"}}
     for sentence, changed in wrong.items():
         with pytest.raises(ValueError, match=sentence):
-            scale.learn(str(path), learner, output=folder, **RUNNING | changed)
+            distributed.learn(str(path), learner, output=folder, **RUNNING | changed)
     with path.open("a") as file:
         file.write("901,u1,0.5,0.5,north,red,yes,1,red,1\n")
     with pytest.raises(ValueError, match=r"has changed since the run in .* began"):
-        scale.learn(str(path), learner, workers=2, output=folder, **RUNNING)
+        distributed.learn(str(path), learner, workers=2, output=folder, **RUNNING)
     with pytest.raises(ValueError, match="contains an unfinished run; repeat its command"):
-        scale.load(folder)
+        distributed.load(folder)
 
 
 def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, tmp_path):

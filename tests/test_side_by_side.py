@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
-from coterie.estimators import adaptive_classification as sharing
+from coterie.estimators import adaptive_classification
 from coterie.models.ensemble import CompiledEnsemble, Ensemble, make_ensemble
 from slow import slow
 from states import content
@@ -26,7 +26,7 @@ def stream(seed, dense, n=N):
 def model_of(monkeypatch, make_ensemble, members="default", **options):
     """A model whose mixture is made by that function."""
     with monkeypatch.context() as patched:
-        patched.setattr(sharing, "make_ensemble", make_ensemble)
+        patched.setattr(adaptive_classification, "make_ensemble", make_ensemble)
         model = ct.AdaptiveSharingClassifier(members, **options)
         first = np.eye(1, D) if options.get("storage", "dense") == "dense" else sp.csr_array(np.eye(1, D))
         model.partial_fit(first, ["no"], task=["t0"], classes=["no", "yes"])
@@ -63,7 +63,7 @@ def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     files = []
     for make_one in (make_ensemble, Ensemble):
         with monkeypatch.context() as patched:
-            patched.setattr(sharing, "make_ensemble", make_one)
+            patched.setattr(adaptive_classification, "make_ensemble", make_one)
             asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.updates.Margin(0.5), 40, 60, seed=3)
             trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
         assert 20 < trace.queried.sum() < N - 20

@@ -13,18 +13,18 @@ from sphinx.ext import autosummary
 import coterie
 
 FOLDER = Path(__file__).resolve().parents[1] / "api"
-KINDS = {
-    "Online estimators": ("estimators", "models", "geometries", "views"),
+KINDS = {  # the first module of each names its page
+    "Online estimators": ("estimators", "models", "views"),
     "Bandits": ("bandits",),
     "Batch estimators": ("batch",),
-    "Relations": ("relations",),
-    "Rules": ("rules",),
-    "Weight storage": ("hypotheses", "wrappers"),
+    "Relations": ("tasks.relations", "tasks"),
+    "Rules": ("updates.rules",),
+    "Weight storage": ("updates.weights",),
     "Kernels": ("kernels",),
-    "Potentials": ("potentials",),
-    "Budgets": ("budgets",),
-    "Query strategies": ("asking",),
-    "Evaluation and files": ("evaluation", "inputs", "io", "persistence"),
+    "Potentials": ("updates.potentials",),
+    "Budgets": ("updates.budgets",),
+    "Query strategies": ("updates.query_strategies",),
+    "Evaluation and files": ("evaluation", "data", "persistence"),
 }
 MODULES = (
     "coterie.evaluation.bounds",
@@ -47,10 +47,7 @@ MODULES = (
 
 # What `ct.name` reaches without an import of its own, and those of them whose names have pages.
 SUBMODULES = tuple(name for name in coterie.__all__ if inspect.ismodule(getattr(coterie, name)))
-ROOMS = (
-    *("asking", "bandits", "batch", "budgets", "evaluation", "geometries", "hypotheses", "kernels", "potentials"),
-    *("relations", "rules", "views", "wrappers"),
-)
+ROOMS = ("bandits", "batch", "evaluation", "kernels", "tasks", "updates", "views")
 
 DEFAULTS = ("AdaptiveSharingClassifier", "AdaptiveSharingRegressor")  # the first that a reader sees
 
@@ -77,8 +74,9 @@ def public_names() -> dict[str, Any]:
 
 
 def kind(made: Any) -> str:
-    """The package below coterie that something comes from."""
-    return str(made.__module__.split(".")[1])
+    """The module of ``KINDS`` that something comes from."""
+    module = made.__module__.removeprefix("coterie.")
+    return next((name for kinds in KINDS.values() for name in kinds if f"{module}.".startswith(f"{name}.")), module)
 
 
 def headed(title: str, *blocks: str) -> str:
@@ -104,7 +102,9 @@ def pages() -> Iterator[tuple[str, str]]:
         names = [name for name, made in public.items() if kind(made) in kinds]
         names.sort(key=lambda name: name not in DEFAULTS)
         listed = "".join(f"   coterie.{name}\n" for name in names)
-        packages = [MODULE.format(f"coterie.{each}") for each in kinds if each in SUBMODULES]
+        packages = [
+            MODULE.format(f"coterie.{each}") for each in kinds if each in SUBMODULES or each.startswith("updates.")
+        ]
         yield kinds[0], headed(title, *packages, NO_MODULE, TABLE.format(listed), TREE.format(listed))
         yield from ((f"coterie.{name}", headed(name, NO_MODULE, entry(name, public[name]))) for name in names)
     for module in MODULES:

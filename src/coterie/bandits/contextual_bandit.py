@@ -35,7 +35,7 @@ from coterie.parameters import Parameters
 from coterie.settings import check_fields
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Floats, Json, Label, Labels, Record, Tasks
 
-from . import exploration as exploring
+from . import exploration
 from .crossed_input import Action, CrossedFastPath, CrossedInput, Taken, with_unseen
 from .extremes import Extremes
 
@@ -326,8 +326,8 @@ class Bandit(Parameters):
             probabilities, scores, predictions = self._weighed({} if x is None else x, offered, task)
             if id is None:
                 self._choices += 1
-            at = exploring.uniform(self.seed, ("", self._choices) if id is None else id)
-            place = exploring.drawn(probabilities, at)
+            at = exploration.uniform(self.seed, ("", self._choices) if id is None else id)
+            place = exploration.drawn(probabilities, at)
             chosen = None if predictions is None else predictions.cut(place, place + 1)
             n_rewards = self.__dict__.get("n_rewards_", 0)
             action, probability = offered.actions[place], float(probabilities[place])
@@ -387,15 +387,15 @@ class Bandit(Parameters):
             raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
         if self.explore == "squarecb":
             # scores are divided by the range of rewards, so that γ does not depend on their unit
-            weights = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
+            weights = exploration.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
         elif self.explore == "ucb":
             deviations = np.sqrt(np.diag(covariance))
-            weights = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
+            weights = exploration.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
         elif self.explore == "thompson":
-            weights = exploring.thompson(scores, self.width**2 * covariance)
+            weights = exploration.thompson(scores, self.width**2 * covariance)
         else:
-            weights = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
-        return exploring.with_floor(weights, self.floor), scores, predictions
+            weights = exploration.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
+        return exploration.with_floor(weights, self.floor), scores, predictions
 
     @property
     def _range(self) -> float:

@@ -1,7 +1,8 @@
 """Inputs convert arrays, frames, dictionaries and blocks of files to rows and tasks.
 
-There are three: :class:`Input` for records with one vector each, with an :class:`coterie.data.input_encoders.InputEncoder`
-chosen at the first record; :class:`coterie.data.view_input.ViewInput` for records with several views; and
+There are three: :class:`Input` for records with one vector each, with an
+:class:`coterie.data.input_encoders.InputEncoder` chosen at the first record;
+:class:`coterie.data.view_input.ViewInput` for records with several views; and
 :class:`coterie.data.instances.InstancesInput` for rounds with an instance of every task.
 """
 

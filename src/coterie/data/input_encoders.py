@@ -57,7 +57,8 @@ class InputOptions:
     intercept : bool
         True to give each record a constant.
     scale : str or None
-        See :class:`coterie.data.record_encoders.Encoder`; None does not preprocess records, nor convert frames with text.
+        See :class:`coterie.data.record_encoders.Encoder`; without it records are not preprocessed, nor frames with
+        text converted.
     log : tuple
         The features to take the logarithm of.
     expects_tasks : bool

@@ -82,8 +82,8 @@ class Preparation:
     standardised, unit : bool
         True if numbers become z-scores, and True if records are then scaled to unit length.
     moments : ndarray, shape (n, 7)
-        The :class:`~coterie._compiled.core.moments.Moments` of each feature, if they are standardised; features that are
-        not numbers have a weight of -1.
+        The :class:`~coterie._compiled.core.moments.Moments` of each feature, if they are standardised; features that
+        are not numbers have a weight of -1.
     counts_unseen : bool
         True if features that no record had count in predictions.
     missing : list of int

@@ -77,7 +77,7 @@ def learn_on_ray(
     try:
         import ray
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("several workers need Ray: pip install 'coterie[scale]'") from None
+        raise ModuleNotFoundError("several workers need Ray: pip install 'coterie[distributed]'") from None
     with _connected(ray, shards, address):
         options = {"max_restarts": RESTARTS, "max_task_retries": RESTARTS, "max_concurrency": 2, "num_cpus": 1}
         remote = ray.remote(Shard).options(**options)

@@ -444,8 +444,8 @@ class OnlineEstimator(Parameters):
         Returns
         -------
         Weights
-            A list of :class:`coterie.evaluation.explanation.Weight`, the largest first, without zeros. For more than two classes,
-            a dictionary with a list for each class.
+            A list of :class:`coterie.evaluation.explanation.Weight`, the largest first, without zeros. For more than
+            two classes, a dictionary with a list for each class.
 
         Raises
         ------

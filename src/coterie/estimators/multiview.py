@@ -123,7 +123,7 @@ class MultiviewPerceptron(_WithExponent):
         The names of the views; by default those of the first records.
     gauge : potential, optional
         Any symmetric potential of the singular values in place of their 2p-norm (CCG08 §7), an object with a method
-        ``gradient`` such as ``potentials.ExponentiatedGradient()``; p is then ignored.
+        ``gradient`` such as ``updates.ExponentiatedGradient()``; p is then ignored.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ class PotentialMultitaskPerceptron(TaskEstimator):
     Parameters
     ----------
     potential : potential, optional
-        An object with a method ``gradient``, such as ``potentials.ExponentiatedGradient()``. By default
+        An object with a method ``gradient``, such as ``updates.ExponentiatedGradient()``. By default
         ``potentials.PNorm("auto")``.
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.

@@ -40,8 +40,8 @@ class MultitaskRegressor(LinearEstimator):
         The relation between tasks, by default :class:`coterie.HalfUpdate`. Relations that are not of nested groups,
         such as :class:`coterie.TaskGraph` and learned ones, need ``loss=EpsilonInsensitive()``.
     loss : rule, optional
-        :class:`coterie.updates.Squared` (the default; predicts the mean), :class:`coterie.updates.Absolute` (predicts the
-        median, robust to outliers) or :class:`coterie.updates.EpsilonInsensitive` (passive-aggressive, with any
+        :class:`coterie.updates.Squared` (the default; predicts the mean), :class:`coterie.updates.Absolute` (predicts
+        the median, robust to outliers) or :class:`coterie.updates.EpsilonInsensitive` (passive-aggressive, with any
         relation).
     step : float > 0, default=0.3
         The rate of the gradient losses, in standard deviations of the labels and for records of about unit length. On

@@ -1,9 +1,12 @@
 from . import baselines as baselines
+from . import bounds as bounds
 from . import comparison as comparison
 from . import confidence_intervals as confidence_intervals
 from . import costs as costs
+from . import explanation as explanation
 from . import metrics as metrics
 from . import noise as noise
+from . import paired_sums as paired_sums
 from . import progressive as progressive
 from . import stream_model as stream_model
 from . import trace as trace

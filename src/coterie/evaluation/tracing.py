@@ -1,4 +1,4 @@
-"""Traces from the rows in which label encoders store predictions: see :meth:`coterie.data.label_encoders.Labels.rows`."""
+"""Traces from the rows of predictions that label encoders store: :meth:`coterie.data.label_encoders.Labels.rows`."""
 
 from __future__ import annotations
 

@@ -220,7 +220,8 @@ class TaskRegistry:
         run, y
             As in :meth:`coterie.models.contract.BaseLearner.learn`.
         new : sequence of labels
-            The tasks that were not known, in the order of their first records; see :meth:`coterie.tasks.index.Index.number`.
+            The tasks that were not known, in the order of their first records; see
+            :meth:`coterie.tasks.index.Index.number`.
         """
         traits, learn = self.learner.traits, partial(self.learner.learn, self.state)
         asked_singly = run.query_strategy is not QUERY_ALL and not traits.asks

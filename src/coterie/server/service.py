@@ -32,7 +32,7 @@ import msgspec
 
 from coterie import persistence
 
-from . import bandit_engine as choosing  # noqa: F401 - folders hold its engines, too
+from . import bandit_engine  # noqa: F401 - folders hold its engines, too
 from .engine import Engine
 from .events import (
     Choices,

@@ -140,7 +140,8 @@ class ShiftingForgetron(_BaseBudget):
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that removed coefficients have shrunk to
     1 / (4 sqrt(B + 1)) for any comparator. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I.
     Sutskever ("A simpler unified analysis of budget perceptrons", ICML 2009), has a bound for shifting comparators, and
-    performs less well; :func:`coterie.evaluation.bounds.budget_bounds.shifting_forgetron_bound` has such a bound with its proof.
+    performs less well; :func:`coterie.evaluation.bounds.budget_bounds.shifting_forgetron_bound` has such a bound with
+    its proof.
     O(1) per mistake, and B comparisons if the budget is full.
 
     Parameters

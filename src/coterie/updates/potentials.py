@@ -28,8 +28,8 @@ class Potential(Protocol):
     """A convex function Φ of all weights, given by the gradient of its conjugate Φ*.
 
     Learning needs only ``gradient``. The others are for the bound on the number of mistakes, see
-    :func:`coterie.evaluation.bounds.geometry_bounds.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and for all v
-    and z
+    :func:`coterie.evaluation.bounds.geometry_bounds.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and
+    for all v and z
 
         Φ*(v + z) <= Φ*(v) + ∇Φ*(v)·z + ½ smoothness(N) ‖z‖².
     """

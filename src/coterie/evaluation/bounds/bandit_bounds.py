@@ -31,7 +31,8 @@ def confidence_width(
         ln det(I + G / ridge) with the multitask Gram matrix G of the learned records; equal to Σ ln(1 + q / ridge) with
         the q of each record before it was learned.
     complexity : float
-        u'(A ⊗ I)u of the true weights, or an upper bound; see :func:`coterie.evaluation.bounds.perceptron_bounds.penalty`.
+        u'(A ⊗ I)u of the true weights, or an upper bound; see
+        :func:`coterie.evaluation.bounds.perceptron_bounds.penalty`.
     sigma : float >= 0
         The subgaussian parameter of the noise, for rewards u_i·x + noise; the deviation of normal noise.
     delta : float

@@ -62,8 +62,8 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
 
     with X = max ‖X_t‖_S2p, U the Schatten-2q norm of the comparator, 2q = 2p / (2p - 1), and L the hinge losses
     max(0, 1 - y u_k · x_k) summed over views; rounds with a mistake are enough for both. An absent view costs 1, for
-    its u_k · x_k is 0. It holds for the rule :class:`~coterie.updates.Perceptron` on linear views, without averaging and
-    delay.
+    its u_k · x_k is 0. It holds for the rule :class:`~coterie.updates.Perceptron` on linear views, without averaging
+    and delay.
 
     Parameters
     ----------
@@ -155,9 +155,9 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
 
     with X = max‖x‖, U the Schatten-2q norm of the comparator, 2q = 2p / (2p - 1), and L its hinge loss,
     Σ max(0, 1 - y u_i · x); rounds with a mistake are enough for X and L. It holds for the rule
-    :class:`~coterie.updates.Perceptron`, from the first record on, without averaging and delay, whenever tasks arrive. It
-    is least for p = 1, independent tasks: U grows with p, and the gain in the paper is for records with many non-zero
-    columns, whose Schatten norm falls with p.
+    :class:`~coterie.updates.Perceptron`, from the first record on, without averaging and delay, whenever tasks arrive.
+    It is least for p = 1, independent tasks: U grows with p, and the gain in the paper is for records with many
+    non-zero columns, whose Schatten norm falls with p.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class _Saved(msgspec.Struct):
 class ViewRound(BaseLearner):
     """Base of multi-view learners, in which all records belong to one task.
 
-    Rows are :class:`~coterie.models.multiview.ViewRecords`, and in files the names of the views take the place of tasks.
+    Rows are :class:`~coterie.models.multiview.ViewRecords`; in files the names of the views take the place of tasks.
     """
 
     traits = Capabilities(

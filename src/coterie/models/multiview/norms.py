@@ -89,7 +89,7 @@ class SpectralNorm(_OfOneSpace):
     Parameters
     ----------
     gauge : potential
-        A symmetric potential, such as ``potentials.ExponentiatedGradient()``, or a custom object with a method
+        A symmetric potential, such as ``updates.ExponentiatedGradient()``, or a custom object with a method
         ``gradient``: half the square of a symmetric gauge function, or another convex function.
 
     Raises

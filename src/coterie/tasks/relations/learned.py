@@ -448,8 +448,9 @@ def matrix_of(state: compiled.Relation) -> Matrix:
 class RelationPart(Protocol):
     """A relation in one of its forms.
 
-    ``"levels"`` and ``"repelling levels"`` are those of :class:`coterie.tasks.relations.levels.LevelRelation`, ``"columns"``
-    of :class:`coterie.tasks.relations.interaction.ColumnRelation`, ``"learned"`` of :class:`LearnedRelation`.
+    ``"levels"`` and ``"repelling levels"`` are those of :class:`coterie.tasks.relations.levels.LevelRelation`,
+    ``"columns"`` of :class:`coterie.tasks.relations.interaction.ColumnRelation`, ``"learned"`` of
+    :class:`LearnedRelation`.
     """
 
     @property

@@ -1,7 +1,11 @@
 from .adaptive_gradients import AdaptiveGradient as AdaptiveGradient
 from .adaptive_gradients import CoinBetting as CoinBetting
 from .adaptive_gradients import DiagonalAROW as DiagonalAROW
+from .averaging import Averaged as Averaged
 from .full_covariance import FullCovariance as FullCovariance
 from .heterogeneous_weights import Heterogeneous as Heterogeneous
 from .linear_weights import LinearWeights as LinearWeights
 from .potential_weights import PotentialWeights as PotentialWeights
+from .time_decay import Forgetting as Forgetting
+from .time_decay import half_lives as half_lives
+from .time_decay import with_half_life as with_half_life

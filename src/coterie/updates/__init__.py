@@ -1,0 +1,5 @@
+"""The parts of an update: rules, weights, budgets of support vectors, potentials and query strategies."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
