@@ -4,10 +4,7 @@ import inspect
 
 import coterie as ct
 
-ROOMS = (
-    *("asking", "bandits", "batch", "budgets", "evaluation", "geometries", "hypotheses", "kernels", "potentials"),
-    *("relations", "rules", "views"),
-)
+ROOMS = ("bandits", "batch", "evaluation", "kernels", "tasks", "updates", "views")
 
 #: Public names of rooms that are neither estimators nor parts.
 OTHERS = {"BanditLog", "Comparison", "PartialBlock", "Trace", "pad_views", "ridge_path"}

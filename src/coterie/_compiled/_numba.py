@@ -64,7 +64,7 @@ def _sources(room: str) -> str:
 def _sources_for(module: str) -> tuple[str, ...]:
     """Return digests of the rooms with code that a module may contain; of all for modules of other packages."""
     parts = module.split(".")
-    room = parts[2] if parts[:2] == ["coterie", "numeric"] else ""
+    room = parts[2] if parts[:2] == ["coterie", "_compiled"] else ""
     return tuple(map(_sources, (*ROOMS[room], room) if room in ROOMS else ROOMS))
 
 

@@ -11,12 +11,8 @@ from typer.core import TyperGroup
 from .failures import handle_errors
 from .options import spread_options
 
-#: The commands in the order of the help page, and the modules with the function of this name.
-MODULES = {
-    **{name: name for name in ("demo", "learn", "predict", "explain", "serve", "ask", "forget")},
-    "bandit": "log_values",
-    "precompile": "precompile",
-}
+#: The commands in the order of the help page, each a function in the module of its name.
+COMMANDS = ("demo", "learn", "predict", "explain", "serve", "ask", "forget", "bandit", "precompile")
 
 
 class Commands(TyperGroup):
@@ -39,8 +35,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for name, module in MODULES.items():
-    app.command(name)(spread_options(getattr(import_module(f"coterie.cli.{module}"), name)))
+for name in COMMANDS:
+    app.command(name)(spread_options(getattr(import_module(f"coterie.cli.{name}"), name)))
 
 
 def _print_version(wanted: bool) -> None:
