@@ -52,7 +52,7 @@ UNCHECKED = {
 def test_every_estimator_is_checked():
     spec.find_class(spec.ESTIMATORS, "")  # imports all
     modules = {name: cls.__module__ for name, cls in spec.ESTIMATORS.items()}
-    names = {name for name, where in modules.items() if where.startswith("coterie.") and ".serve." not in where}
+    names = {name for name, where in modules.items() if where.startswith("coterie.") and ".server." not in where}
     assert names - {type(model).__name__ for model in MODELS} == UNCHECKED
 
 

@@ -73,7 +73,7 @@ VALUES = [
 ]
 KINDS = [
     *((Linear(relation=relation), "Dual cannot learn under .*it needs a relation by levels") for relation in LEARNED),
-    (Linear(budget=100), r"budget must be one of coterie\.budgets, got 100"),
+    (Linear(budget=100), r"budget must be one of coterie\.updates\.budgets, got 100"),
     (ct.MultitaskPerceptron(average=True, half_life=3), "Averaged cannot average Forget"),
     (ct.MultitaskPerceptron(GRAPH, half_life=(1, 2)), "Forgetting cannot learn under TaskGraph"),
     (Ridge(filter=ct.batch.NuMethod), r"filter is the class NuMethod; pass .*: NuMethod\(\.\.\.\)"),

@@ -43,7 +43,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.
     budget : budget, optional
-        One of :mod:`coterie.updates`, by default :class:`~coterie.updates.Unbounded`.
+        One of :mod:`coterie.updates.budgets`, by default :class:`~coterie.updates.Unbounded`.
     task_column, new_task, class_weight
         As in :class:`MultitaskPerceptron`.
 
@@ -87,7 +87,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
         kernel = Gaussian() if self.kernel is None else as_kernel(self.kernel)
         budget = Unbounded() if self.budget is None else self.budget
         if not hasattr(budget, "gram"):
-            raise TypeError(f"budget must be one of coterie.updates, got {budget!r}")
+            raise TypeError(f"budget must be one of coterie.updates.budgets, got {budget!r}")
         return KernelLearner(Dual(kernel, budget), self._relation_used)
 
     def _with_intercepts(self) -> None:

@@ -26,12 +26,12 @@ class Dual:
     kernel : kernel
         One of :mod:`coterie.kernels`.
     budget : budget
-        One of :mod:`coterie.updates`.
+        One of :mod:`coterie.updates.budgets`.
 
     Examples
     --------
-    >>> from coterie import budgets, kernels
-    >>> Dual(kernels.Gaussian(2.0), budgets.Forgetron(100)).forms
+    >>> import coterie as ct
+    >>> Dual(ct.kernels.Gaussian(2.0), ct.updates.Forgetron(100)).forms
     ('levels', 'repelling levels', 'columns')
     """
 
