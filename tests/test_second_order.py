@@ -9,7 +9,6 @@ import pytest
 import coterie as ct
 import raw
 from coterie.kernels import gram
-from coterie.models.second_order_learner import SecondOrderLearner
 from reference import second_order as reference
 from streams import CASES, FORMS, assert_margins, linear_stream
 
@@ -130,24 +129,3 @@ def test_covariances_that_fit_in_no_memory_are_refused():
     wide = {f"f{i}": 1.0 for i in range(40_000)}
     with pytest.raises(ValueError, match="weights of 1 task needs 12 GiB; use covariance='diagonal'"):
         ct.MultitaskAROW(covariance="full").learn_one(wide, True, task="u")
-
-
-@pytest.mark.parametrize("solver", ["dual", "primal"])
-def test_the_label_of_one_record_needs_no_variance(solver, monkeypatch):
-    rng = np.random.default_rng(0)
-    X, task = rng.standard_normal((80, 3)), rng.integers(4, size=80).tolist()
-    records, y = [dict(zip("abc", x, strict=True)) for x in X.tolist()], (X[:, 0] > X[:, 1]).tolist()
-    model = ct.SecondOrderMultitaskPerceptron(solver=solver)
-    model.learn_many(records, y, task)
-    margins = [model.decision_function_one(x, task=i) for x, i in zip(records, task, strict=True)]
-    moments = SecondOrderLearner.moments
-
-    def without_variances(self, state, rows, codes, with_variances=True):
-        assert not with_variances
-        return moments(self, state, rows, codes, with_variances)
-
-    monkeypatch.setattr(SecondOrderLearner, "moments", without_variances)
-    labels = [model.predict_one(x, task=i) for x, i in zip(records, task, strict=True)]
-    assert labels == [margin >= 0 for margin in margins] == model.predict(records, task=task).tolist()
-    with pytest.raises(AssertionError):
-        model.decision_function_one(records[0], task=task[0])

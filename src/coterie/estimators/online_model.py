@@ -778,15 +778,15 @@ class OnlineModel:
                     return labels.label(labels.shift + labels.factor * margin)
             if self.state is None:
                 return self.label_encoder.unlearned
-            return self.label_encoder.label(self.decide_one(x, task, sign_only=True))
+            return self.label_encoder.label(self.decide_one(x, task))
         finally:
             lock.release()
 
     @exclusive
-    def decide_one(self, x: Record, task: Hashable = None, sign_only: bool = False) -> Any:
+    def decide_one(self, x: Record, task: Hashable = None) -> Any:
         """Return the margin of one dictionary on the scale of the labels; the model is fitted.
 
-        The record's task and features may be new. With ``sign_only`` only the sign has to be exact.
+        The record's task and features may be new.
         """
         path, labels, population, learner = self.fast_path, self.label_encoder, self.population, self.learner
         margin = math.nan if path is None else path.score(x, task)
@@ -799,7 +799,7 @@ class OnlineModel:
                 margin = learner.predict(self.state, Batch(row, _UNSEEN, [task])).margins[0]
             elif not (isinstance(row, Csr) and row.width > self.state.features):
                 self._open_fast_path()
-                margin = (learner.decide_one if sign_only else learner.predict_one)(self.state, row, number)
+                margin = learner.predict_one(self.state, row, number)
             else:
                 margin = learner.predict(self.state, Batch(row, np.array([number]))).margins[0]
         return labels.shift + labels.factor * margin

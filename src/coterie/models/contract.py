@@ -332,11 +332,6 @@ class BaseLearner(ABC):
         """Return the margin or margins of one record of the known task i."""
         return self.predict(state, Batch(rows, np.array([i]))).margins[0]
 
-    def decide_one(self, state: LearnerState, rows: AnyRows, i: int) -> Margins | float:
-        """Return the margin of one record of the known task i, or a cheaper number with the same sign."""
-        margin: Margins | float = self.predict_one(state, rows, i)
-        return margin
-
     def learn_one(self, state: LearnerState, rows: AnyRows, i: int, y: Any) -> None:
         """Learn one record of the known task i."""
         self.learn(state, Batch(rows, np.array([i])), np.asarray(y)[None])

@@ -130,11 +130,6 @@ class SecondOrderLearner(BoundLearner):
             lambda rows, tasks: self.moments_unseen(state, rows, tasks, with_variances=False)[0],
         )
 
-    def decide_one(self, state: State, rows: AnyRows, i: int) -> float:
-        """Return the mean of one record's margin, without any covariance."""
-        mean: float = self.decide(state, Batch(rows, np.array([i])))[0]
-        return mean
-
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
