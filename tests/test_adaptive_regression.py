@@ -150,8 +150,8 @@ def test_intervals_hold_on_mixed_models_also_before_ten_labels_of_a_task(noise):
         y = 50 + 7 * ((Z * weights[task]).sum(1) + rng.standard_normal(300)[task] + NOISES[noise](rng, task))
         X = 3 + Z * rng.lognormal(size=5)
         model, labels = ct.AdaptiveSharingRegressor(), np.zeros(300, int)
-        for first in range(0, 3000, 50):
-            rows = slice(first, first + 50)
+        for first in range(0, 3000, 100):
+            rows = slice(first, first + 100)
             if first >= 200:
                 known += labels[task[rows]].tolist()
                 for level, intervals in inside.items():

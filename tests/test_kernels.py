@@ -62,10 +62,10 @@ def test_values_are_those_of_the_formula(name, form):
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_model_takes_it(name):
     kernel, formula = PAIRS[name]
+    run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
     for form in (np.asarray, sp.csr_array):
         model = KernelPerceptron(kernel, ct.HalfUpdate(), ct.updates.Forgetron(15))
         rounds = model.__stream_model__().learn(form(X), Y, TASK, tasks=range(5))
-        run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
         np.testing.assert_array_equal(rounds.updated, run.updated)
         np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
 
