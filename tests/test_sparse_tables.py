@@ -38,13 +38,12 @@ def move_both(table, twin, row, rows, t):
 
 
 @njit
-def take(table, order):
+def exchange(table, bucket, order):
+    """Give a block back, or take one for bucket 0, which no row owns."""
+    if bucket:
+        sparse.give(table, bucket, order)
+        return bucket
     return sparse.take(table, order)
-
-
-@njit
-def give(table, bucket, order):
-    sparse.give(table, bucket, order)
 
 
 @njit
@@ -103,7 +102,7 @@ def check(table, occupied=()):
 def test_blocks_cover_the_arena(kind, orders, seed):
     rng, table, rows_used = np.random.default_rng(seed), kind.empty(0, 1000), []
     for order in orders:
-        bucket = int(take(table.widened(), order))
+        bucket = int(exchange(table.widened(), 0, order))
         if bucket:
             table.features[table.line * bucket] = -1
             rows_used.append((bucket, order))
@@ -111,10 +110,10 @@ def test_blocks_cover_the_arena(kind, orders, seed):
             assert all(k != order for _, k in free_blocks(table))
             assert table.used[0] + 4 * 2**order > table.room or sparse.GAPS * table.used[1] > table.used[0]
         while rows_used and rng.random() < 0.4:
-            give(table.widened(), *rows_used.pop(rng.integers(len(rows_used))))
+            exchange(table.widened(), *rows_used.pop(rng.integers(len(rows_used))))
         check(table, rows_used)
     while rows_used:
-        give(table.widened(), *rows_used.pop(rng.integers(len(rows_used))))
+        exchange(table.widened(), *rows_used.pop(rng.integers(len(rows_used))))
     check(table)
     assert sum(2**order for _, order in free_blocks(table)) == table.used[0] // 4 - 1
 
