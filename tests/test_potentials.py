@@ -18,7 +18,7 @@ from reference.p_norm import gradient as p_norm_gradient
 from reference.p_norm import transform_of
 from streams import CASES, FORMS, K, assert_margins, linear_stream, spiteful
 
-STREAM = linear_stream(6, n=160, zeros=0.3)
+STREAM = linear_stream(6, n=100, zeros=0.3)
 Potential, PNormed = ct.PotentialMultitaskPerceptron, ct.PNormMultitaskPerceptron
 
 
