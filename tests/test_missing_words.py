@@ -1,7 +1,7 @@
 """Words that stand for a missing number or date, in every role and format."""
 
 import json
-from functools import reduce
+from functools import cache, reduce
 
 import pyarrow as pa
 import pytest
@@ -49,11 +49,23 @@ CASES += [(role, "jsonl", word) for role in ROLES for word in WORDS[::3]]
 CASES += [("y", "parquet", word) for word in WORDS[::3]]
 
 
+@pytest.fixture(scope="module")
+def with_an_empty_cell(tmp_path_factory):
+    """What is read of records with an empty cell."""
+    folder = tmp_path_factory.mktemp("empty")
+
+    @cache
+    def read_of(role, suffix):
+        empty = {"csv": "", "jsonl": None, "parquet": ""}[suffix]
+        return reading(write(folder / f"{role}.{suffix}", records(role, empty)))
+
+    return read_of
+
+
 @pytest.mark.parametrize(("role", "suffix", "word"), CASES)
-def test_a_word_is_missing_as_an_empty_cell_is(role, suffix, word, tmp_path):
+def test_a_word_is_missing_as_an_empty_cell_is(role, suffix, word, tmp_path, with_an_empty_cell):
     reader, block = reading(write(tmp_path / f"a.{suffix}", records(role, word)))
-    empty = {"csv": "", "jsonl": None, "parquet": ""}[suffix]
-    other, expected = reading(write(tmp_path / f"b.{suffix}", records(role, empty)))
+    other, expected = with_an_empty_cell(role, suffix)
     assert (reader.skipped, reader.unlabelled) == (other.skipped, other.unlabelled) == {
         "y": (0, 1), "w": (1, 0), "at": (1, 0)
     }.get(role, (0, 0))  # fmt: skip
