@@ -13,6 +13,7 @@ import coterie as ct
 from coterie.data.input_encoders import DictEncoder, InputOptions
 from coterie.data.preprocessing import Preparation
 from coterie.data.readers import read
+from coterie.distributed.folder import encode_raw
 from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
 from reference.absent_names import scaled
@@ -254,6 +255,44 @@ def test_what_is_missing_is_missing_to_a_model_of_json_lines_in_every_form(tmp_p
         predicted[suffix] = model.__stream_model__().predict(block).of_block().probability
     for form, probabilities in predicted.items():
         np.testing.assert_allclose(probabilities, expected, rtol=1e-12, err_msg=form)
+
+
+@pytest.mark.parametrize(
+    "make", [ct.AdaptiveSharingClassifier, ct.MultitaskMixedEffectsClassifier, ct.AdaptiveSharingRegressor]
+)
+def test_the_first_gap_of_a_column_is_predicted_alike_in_every_form(make, tmp_path):
+    rng = np.random.default_rng(0)
+    task, regression = rng.choice(["ann", "bob", "eve"], 200), make is ct.AdaptiveSharingRegressor
+    columns = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    y = columns["a"].to_numpy() if regression else np.where(columns["a"] > 0, "yes", "no")
+    columns.assign(user=task, label=y).to_csv(tmp_path / "x.csv", index=False)
+    model = make()
+    ct.progressive_validation(model, read(tmp_path / "x.csv", label="label", task="user"))
+    new, whose = columns.head(6).copy(), task[:6]
+    new.loc[3, "a"] = np.nan
+    table = new.assign(user=whose)
+    table.to_csv(tmp_path / "new.csv", index=False)
+    table.to_parquet(tmp_path / "new.parquet")
+    table.to_json(tmp_path / "new.jsonl", orient="records", lines=True, double_precision=15)
+    predict = model.predict_interval if regression else model.predict_proba
+    expected = predict(new, task=whose)
+    records = [{"a": None if np.isnan(a) else a, "b": b} for a, b in new.to_numpy().tolist()]
+    np.testing.assert_allclose(predict(records, task=whose), expected, rtol=1e-12)
+    for suffix in ("csv", "parquet", "jsonl"):
+        for raw in (False, True):  # shards read raw records
+            reader = read(tmp_path / f"new.{suffix}", task="user", encoder=model.encoder_, update=False)
+            (block,) = reader.raw() if raw else reader
+            block = encode_raw(block, model.encoder_)
+            np.testing.assert_allclose(predict(block), expected, rtol=1e-12, err_msg=suffix)
+    # a block in which nothing is learned, of a stream of labels that come late
+    late = table.assign(label=y[:6], weight=0.0)
+    pd.concat([late, columns.assign(user=task, label=y, weight=1.0)]).to_csv(tmp_path / "late.csv", index=False)
+    options = {"label": "label", "task": "user", "weight": "weight", "encoder": model.encoder_}
+    reader = read(tmp_path / "late.csv", block_rows=6, **options)
+    trace = ct.progressive_validation(copy.deepcopy(model), reader, delay=9)
+    predicted = trace.prediction if regression else trace.margin
+    expected = (model.predict if regression else model.decision_function)(new, task=whose)
+    np.testing.assert_allclose(predicted[:6], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["amount_and_flag", *(slow(name) for name in STREAMS if name != "amount_and_flag")])

@@ -47,6 +47,19 @@ def test_what_costs_too_much_leaves(d, at):
     assert all((member.model.pulls.size == 0) == has_left for member in model.state_.members[4:])
 
 
+@pytest.mark.parametrize("make", [ct.AdaptiveSharingRegressor, ct.AdaptiveSharingClassifier])
+def test_models_with_members_that_left_can_be_saved_and_loaded(make, tmp_path):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        shop = rng.integers(150, size=400)  # more than LIMIT names
+        records = [{"x": float(x), "shop": f"s{k}"} for x, k in zip(rng.normal(size=400), shop, strict=True)]
+        y, task = rng.normal(size=400) + shop % 7, rng.integers(20, size=400)
+        model = make().partial_fit(records, y if make is ct.AdaptiveSharingRegressor else y > 3, task=task)
+        model.save(tmp_path / "model")
+        again = ct.load(tmp_path / "model")
+        np.testing.assert_array_equal(again.predict(records, task=task), model.predict(records, task=task))
+
+
 @pytest.mark.slow
 def test_no_array_has_the_square_of_many_features():
     rng = np.random.default_rng(0)

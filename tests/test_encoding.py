@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import coterie as ct
 from coterie._compiled.core.hashing import feature_hash
 from coterie.data.errors import InputError
 from coterie.data.readers import read
@@ -232,3 +233,13 @@ def test_kinds_by_type():
         "vector": "it holds list<item: double>, which is not a number, string, date or list of strings",
         "nothing": "it is empty in the first rows",
     }
+
+
+def test_a_model_that_has_learned_files_refuses_a_reader_with_other_scales(tmp_path):
+    (tmp_path / "x.csv").write_text("user,amount,label\n" + "".join(f"u,{1000 + i},{i > 9}\n" for i in range(20)))
+    model = ct.AdaptiveSharingClassifier()
+    ct.progressive_validation(model, read(tmp_path / "x.csv", label="label", task="user"))
+    for validate in (ct.progressive_validation, lambda model, reader: ct.compare({"together": model}, reader)):
+        with pytest.raises(ValueError, match=r"use read\(\.\.\., encoder=model\.encoder_\)"):
+            validate(model, read(tmp_path / "x.csv", label="label", task="user"))
+    assert len(ct.progressive_validation(model, read(tmp_path / "x.csv", encoder=model.encoder_)).margin) == 20

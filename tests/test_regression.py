@@ -5,6 +5,7 @@ import re
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -215,3 +216,24 @@ def test_learn_numbers_from_a_file_and_predict(houses):
     assert predicted[0] == "place,task,prediction,low,high"
     assert abs(float(predicted[1].split(",")[2]) - 2000) < 2500
     run("learn", "houses.csv", "--from", "m", "--quiet", "--output", "m2")
+
+
+def test_labels_of_a_csv_file_are_numbers_to_regressors(tmp_path):
+    table = pd.DataFrame({"x": X[:60, 0], "z": X[:60, 1], "user": TASK[:60], "y": Y[:60]})
+    table.to_parquet(tmp_path / "x.parquet")
+    table.to_csv(tmp_path / "x.csv", index=False)
+
+    def read(ending):
+        return ct.read(tmp_path / f"x.{ending}", label="y", task="user")
+
+    expected = ct.progressive_validation(ct.MultitaskRegressor(), read("parquet"))
+    trace = ct.progressive_validation(ct.MultitaskRegressor(), read("csv"))
+    np.testing.assert_allclose(trace.prediction, expected.prediction, rtol=1e-9)
+    comparison = ct.compare({"together": ct.MultitaskRegressor()}, read("csv"))
+    np.testing.assert_allclose(comparison.traces["together"].prediction, expected.prediction, rtol=1e-9)
+    model = ct.MultitaskRegressor()
+    for block in read("csv"):
+        model.partial_fit(block)
+    table.assign(y="high").to_csv(tmp_path / "x.csv", index=False)
+    with pytest.raises(ValueError, match=r"label of record 0 \(from 0\) must be a number, got 'high'"):
+        ct.progressive_validation(ct.MultitaskRegressor(), read("csv"))

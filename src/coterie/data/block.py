@@ -69,7 +69,11 @@ class Block:
     weight : ndarray of float64, shape (n,), optional
         The weights of the records; None for weight 1.
     indicators : int
-        The number of the last columns that indicate missing values; later blocks may have more of them.
+        The number of columns that indicate missing values, the last ones but for ``unseen``; later blocks may have
+        more.
+    unseen : int
+        The number of columns behind all others that indicate the first missing values of a column in records that are
+        not learned. The model has no weights for them, but they count in variances and lengths.
     constant : int
         The column of the constant, -1 if there is none; dividing a record by its entry restores z-scores.
     unchanged : mapping of name to ndarray, shape (n,)
@@ -85,6 +89,7 @@ class Block:
     asked: Flags | None = None
     weight: Floats | None = None
     indicators: int = 0
+    unseen: int = 0
     constant: int = -1
     unchanged: Mapping[str, Array] = field(default_factory=dict)
     raw: RawRecords | None = None
@@ -114,6 +119,21 @@ class Block:
         for first in range(0, max(len(self), 1), size):
             yield self if size >= len(self) else self.piece(first, first + size)
 
+    def with_number_labels(self) -> Self:
+        """Return the block with labels as numbers, if they are text of numbers, as in CSV."""
+        if self.y is None or self.y.dtype != object or not all(type(label) is str for label in self.y):
+            return self
+        import pyarrow as pa
+
+        from .columns import number_labels
+
+        numbers, faults = number_labels("label", pa.array(self.y, pa.string()))
+        return self if faults or numbers.null_count else replace(self, y=numbers.to_numpy())
+
+    def _known_columns(self) -> AnyRecords:
+        """Return the rows without unseen columns, which are other ones in each block."""
+        return self.X[:, : self.X.shape[1] - self.unseen] if self.unseen else self.X
+
     def joined(self, other: Block) -> Block:
         """Return these records followed by those of ``other``."""
         weights = [np.ones(len(block)) if block.weight is None else block.weight for block in (self, other)]
@@ -121,7 +141,7 @@ class Block:
         if self.raw is not None and other.raw is not None:
             raw = replace(self.raw, parts=self.raw.parts + other.raw.parts)
         return Block(
-            _stack(self.X, other.X),
+            _stack(self._known_columns(), other._known_columns()),
             None if self.y is None or other.y is None else np.concatenate([self.y, other.y]),
             None if self.task is None or other.task is None else np.concatenate([self.task, other.task]),
             np.concatenate([self.place, other.place]),

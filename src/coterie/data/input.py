@@ -210,7 +210,8 @@ class Input:
 
     def read_block(self, block: Block, first: bool) -> Records:
         """Read the records of a validated block, and store their width."""
-        rows, width = tabular.block_rows(block.X)
+        rows, columns = tabular.block_rows(block.X)
+        width = columns - block.unseen
         if not first:
             self._refuse_other_encoder(block)
         form = self._use(ArrayEncoder()) if type(self.form) is InputEncoder else self.form

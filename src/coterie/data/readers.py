@@ -367,13 +367,15 @@ class Reader:
             y[unlabelled[good]] = None
         weight = arrow.numbers(values["weight"]).copy() if "weight" in roles else None
         update = self._update if weight is None else (weight > 0.0) & self._update
+        X = TableRows(columns) if self._raw else encoder.encode_sound(columns, update)
         return Block(
-            TableRows(columns) if self._raw else encoder.encode_sound(columns, update),
+            X,
             y,
             arrow.label_values(values["task"]) if "task" in roles else None,
             chunk.place[good],
             weight=weight,
             indicators=encoder.indicator_columns,
+            unseen=0 if isinstance(X, TableRows) else encoder.unseen_columns(X),
             constant=encoder.length_column,
             unchanged={name: column[good] for name, column in chunk.unchanged.items()},
             raw=RawRecords.from_all(columns, self._encoder_before) if self._update else None,

@@ -224,6 +224,10 @@ class Encoder:
         """The number of indicator columns for missing values or presence, which come last in a named encoder's rows."""
         return len(self.preparation.missing) if self.kind == "named" else 0
 
+    def unseen_columns(self, X: Floats | csr_array) -> int:
+        """Return the number of columns behind those of the encoder: first gaps in records that are not learned."""
+        return X.shape[1] - self.n_features if self.kind == "named" else 0
+
     @property
     def _names_hashed(self) -> bool:
         """True if names are hashed and stored."""

@@ -165,7 +165,7 @@ class ShardedModel:
         """Predict a block of a raw reader; each shard encodes its records."""
 
         def predict(model: Estimator, rows: Codes) -> BlockPredictions:
-            part = _encoded(block.take(rows), stream_model_of(model).encoder)
+            part = encode_raw(block.take(rows), stream_model_of(model).encoder)
             predictions: BlockPredictions = model.__predict_block__(part, level, all_labels)
             return predictions
 
@@ -183,14 +183,14 @@ class ShardedModel:
         return predictions, place
 
 
-def _encoded(block: Block, encoder: Encoder | None) -> Block:
+def encode_raw(block: Block, encoder: Encoder | None) -> Block:
     """Encode a block of a raw reader, unless it is empty, without updating the scales."""
     if isinstance(block.X, TextRows):
         return replace(block, X=block.X.X)
     if encoder is None or not isinstance(block.X, TableRows):
         return block
     X = encoder.encode_sound(block.X.columns, False)
-    return replace(block, X=X, indicators=encoder.indicator_columns)
+    return replace(block, X=X, indicators=encoder.indicator_columns, unseen=encoder.unseen_columns(X))
 
 
 def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str], int]:

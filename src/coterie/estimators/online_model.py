@@ -352,6 +352,7 @@ class OnlineModel:
         if classes is not None:
             labels.values(classes)
         if isinstance(X, Block):
+            X = X.with_number_labels() if labels.numeric else X
             y, weights = _unpack_block(X, y, task, weights)
         is_validated, learned = isinstance(X, Records | Block), cast(Learning, True)
         is_weighted = weights is not None or isinstance(self.settings.class_weight, Mapping)

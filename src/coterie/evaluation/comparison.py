@@ -19,7 +19,16 @@ from coterie.wording import table, warn
 
 from .baselines import CONSTANT, RUNNING_MEAN, RUNNING_RATE, LabelBaselines
 from .metrics import evaluate, format_measures, measures_with_values
-from .progressive import CHUNK, ProgressiveRun, blocks_alone, blocks_of, keep_encoder, length_of, reading_files
+from .progressive import (
+    CHUNK,
+    ProgressiveRun,
+    blocks_alone,
+    blocks_of,
+    keep_encoder,
+    length_of,
+    reading_files,
+    require_scales,
+)
 from .stream_model import stream_model_of
 from .trace import Trace
 from .verdict import Sums, Verdict
@@ -239,6 +248,7 @@ def compare(
     for name in (CONSTANT, RUNNING_RATE, RUNNING_MEAN):
         if name in models:
             raise ValueError(f"models: {name!r} is the name of a built-in baseline; choose another name")
+    require_scales(X, map(stream_model_of, models.values()))
     seen, records = _first_of(models, X, y)
     asked, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
@@ -333,7 +343,8 @@ def _first_of(models: Mapping[str, Estimator], X: AnyRecords, y: AnyLabels) -> t
     """Return the records, or those of the first block of a stream, and X including that block."""
     if y is not None or not models:
         return X, X
-    blocks = blocks_alone(X)
+    numbers = any(stream_model_of(model).label_encoder.numeric for model in models.values())
+    blocks = blocks_alone(X, numbers)
     first = next(blocks, None)
     return (None, ()) if first is None else (first.X, chain([first], blocks))
 

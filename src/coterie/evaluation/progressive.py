@@ -66,7 +66,8 @@ def progressive_validation(
     Raises
     ------
     ValueError
-        For a negative delay, or records that the model does not support.
+        For a negative delay, records that the model does not support, or a reader without the encoder of a model that
+        has learned files before.
     TypeError
         For a model that does not learn record by record.
 
@@ -79,6 +80,7 @@ def progressive_validation(
     (1, ['up', 'up', 'down', 'down'])
     """
     inner = stream_model_of(model)
+    require_scales(X, [inner])
     reading = reading_files([inner])
     blocks, tasks = blocks_of(inner, X, y, task, tasks, CHUNK if on_round else None, sample_weight)
     run = ProgressiveRun(inner, tasks, delay, length_of(y, sample_weight))
@@ -218,6 +220,16 @@ def reading_files(models: Iterable[StreamModel]) -> list[StreamModel]:
     return [model for model in models if not model.fitted or model.encoder is not None]
 
 
+def require_scales(X: AnyRecords, models: Iterable[StreamModel]) -> None:
+    """Raise ValueError for a reader that begins with scales of its own, though a model has learned with others."""
+    is_new = getattr(X, "encoder", X) is None
+    if is_new and any(model.fitted and model.encoder is not None for model in models):
+        raise ValueError(
+            "the model has learned records before, with columns and scales that the reader does not know; use "
+            "read(..., encoder=model.encoder_)"
+        )
+
+
 def keep_encoder(X: AnyRecords, models: Iterable[StreamModel]) -> None:
     """Give each model that learned from a reader of files a copy of its encoder."""
     encoder: Encoder | None = getattr(X, "encoder", None)
@@ -237,13 +249,13 @@ def blocks_of(
 ) -> tuple[Iterable[Block], Sequence[Hashable]]:
     """Split a stream into blocks of at most ``size`` records; return them and the tasks known from its start."""
     if y is None:
-        return blocks_alone(X), tasks or ()
+        return blocks_alone(X, model.label_encoder.numeric), tasks or ()
     whole = model.as_block(X, y, task, sample_weight)
     return whole.pieces(size or max(len(whole), 1)), tasks or ()
 
 
-def blocks_alone(X: AnyRecords) -> Iterator[Block]:
-    """Yield the blocks of a reader.
+def blocks_alone(X: AnyRecords, numbers: bool) -> Iterator[Block]:
+    """Yield the blocks of a reader, with labels as numbers if ``numbers`` are to be predicted.
 
     Raises
     ------
@@ -256,7 +268,7 @@ def blocks_alone(X: AnyRecords) -> Iterator[Block]:
                 "y is missing; without y, X must be blocks of records such as those of "
                 f"coterie.data.readers.read, got {type(X).__name__}"
             )
-        yield block
+        yield block.with_number_labels() if numbers else block
 
 
 def length_of(y: AnyLabels, sample_weight: ArrayLike | None = None) -> int | None:

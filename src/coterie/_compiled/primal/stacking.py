@@ -222,13 +222,15 @@ def _leave(last, a):
     variance = last.covariance[a, a]
     # a Gaussian conditioned on v_a = 0: mean and covariance lose their regression on v_a
     if variance > 0.0:
+        # the square root goes to both factors, so that P stays symmetric to the last bit
+        shrunk = 1.0 / math.sqrt(variance)
         for b in range(last.mean.size):
             if b != a:
-                factor = last.covariance[b, a] / variance
-                last.mean[b] -= factor * last.mean[a]
+                factor = last.covariance[b, a] * shrunk
+                last.mean[b] -= factor * shrunk * last.mean[a]
                 for c in range(last.mean.size):
                     if c != a:
-                        last.covariance[b, c] -= factor * last.covariance[a, c]
+                        last.covariance[b, c] -= factor * (last.covariance[a, c] * shrunk)
     last.mean[a] = 0.0
     for b in range(last.mean.size):
         last.covariance[a, b] = 0.0
