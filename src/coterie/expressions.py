@@ -48,7 +48,7 @@ class ExpressionError(ValueError):
         self.shown = (text, f"{' ' * column}^")
 
     def in_option(self, option: str) -> ExpressionError:
-        """Return the same error with the name of the command-line option."""
+        """Return this error with the name of the command-line option in front of its message."""
         return ExpressionError(f"{option}: {self}", self._text, self._column)
 
 

@@ -26,7 +26,7 @@ Values: TypeAlias = Floats
 _AT_ONCE = 64
 
 
-#: What users may give as a kernel: a part, the name of one, or a function of two arrays of records.
+#: A kernel parameter: a kernel object, its name, or a function of two arrays of records.
 KernelLike: TypeAlias = Kernel | str | Callable[[Any, Any], ArrayLike]
 
 
@@ -590,7 +590,7 @@ def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0
     squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
     median = float(np.median(np.sqrt(np.asarray(squares.sum(axis=1)).ravel())))
     if not median > 0:
-        raise ValueError("X must have different records: the median distance is 0")
+        raise ValueError("the median distance is 0: at least half of the pairs of records in X are equal")
     return median
 
 

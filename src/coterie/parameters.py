@@ -58,7 +58,7 @@ class Parameters:
 
     _supervised = True  # River reads this attribute
 
-    #: What scikit-learn and River take it for, and whether there may be more than two classes.
+    #: The types of estimators in scikit-learn and River, and True if more than two classes are supported.
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     _many_classes: ClassVar[bool] = False
     #: False for estimators that are fitted at once: River takes none of these for an online model.

@@ -43,7 +43,7 @@ HEADER_BYTES = 2**24
 #: Arrays of fewer entries are stored as they are, even if most of them are zero.
 FEW = 1024
 
-#: What safetensors calls the types of arrays.
+#: The names of array types in safetensors.
 _TYPES = {
     **{np.dtype(f"{kind}{size}"): f"{kind.upper()}{8 * size}" for kind in "iu" for size in (1, 2, 4, 8)},
     **{np.dtype(f"f{size}"): f"F{8 * size}" for size in (2, 4, 8)},
@@ -191,7 +191,7 @@ def _check_types(kind: type, parameters: Json) -> None:
 
 
 def _is_like(value: object, hint: Any) -> bool:
-    """Return True if a value has a plain type; the estimator itself checks parts and kernels."""
+    """Return True if a value has the annotated type; parts and kernels pass, because the estimator checks them."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_is_like(value, option) for option in typing.get_args(hint))

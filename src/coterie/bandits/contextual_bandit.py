@@ -431,7 +431,7 @@ class Bandit(Parameters):
                 margins = None if predictions is None or self._rates else predicted.decode(predictions.margins)
                 return self._rewards(model, predicted) if margins is None else margins, np.zeros((K, K)), predictions
             covariance = np.diag(np.maximum(predicted.variances, 0.0))
-            if self.explore == "thompson":  # what no record had varies with nothing else
+            if self.explore == "thompson":  # the weights of features that no record had are independent of all others
                 pairs = np.triu_indices(K, 1)
                 own = np.maximum(self._predictions(model, known, task).variances, 0.0)
                 variances = self._predictions(model, _differences(known, *pairs), task).variances
@@ -529,7 +529,7 @@ class Bandit(Parameters):
             if not shown:
                 return
             labels: list[Label] = [int(row) for row in rewards] if self._rates else rewards
-            # members are charged for what they said when the action was chosen, not for what they know by now
+            # members' losses are those of their predictions when the action was chosen, not of their present ones
             predictions = self._predictions_before(model, [row[1] for row in shown])
             if one and model.fitted and predictions is None:
                 model.learn_one(records[0], labels[0], shown[0][4])
@@ -602,7 +602,7 @@ class Bandit(Parameters):
                 raise ValueError(f"action {action!r} is not one of actions={list(self.actions)!r}")
         return action
 
-    # -- what was learned -----------------------------------------------------------------------------------------
+    # -- the fitted model ---------------------------------------------------------------------------------------------
 
     def explain(self, x: Any, action: Any, task: Hashable = None) -> Explanation:
         """Explain the predicted reward of an action or of a :class:`Choice`, as a sum over products.

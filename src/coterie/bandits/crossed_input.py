@@ -37,7 +37,7 @@ from coterie.models.multiview.vocabularies import Vocabulary, concatenated, voca
 from coterie.models.task_registry import TaskRegistry
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Fields, Floats, Json, Label, Learning, Record
 
-#: What joins the name of a context's feature and that of an action's.
+#: The separator between the name of a context's feature and that of an action's.
 SEPARATOR = "^"
 
 Action = Hashable | Record

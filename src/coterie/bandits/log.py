@@ -63,7 +63,7 @@ class BanditLog:
     x: Sequence[Record]
     #: The actions of each row.
     actions: Sequence[Sequence[Action]]
-    #: Which of its row's actions was shown.
+    #: The index of the shown action in its row.
     shown: Ints
     reward: Floats
     #: That of the action shown.

@@ -93,7 +93,7 @@ class BanditOutcome:
 
     @property
     def chosen(self) -> str:
-        """The policy of the verdict: the one passed, else the sharing bandit, or one that is clearly better."""
+        """The policy of the verdict: the saved one, else the best that clearly beats sharing, else sharing."""
         if self.saved:
             return SAVED
         better = [name for name in self.values if name not in (SHARED, DONE) and self.gains[name][SHARED].low > 0.0]
@@ -357,7 +357,7 @@ class _Going:
 def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
     """Create the shared bandit, and its baselines if there are tasks."""
     shared = Bandit(model)
-    shared.scores({}, [""])  # what cannot be the model of a bandit is refused before the first row
+    shared.scores({}, [""])  # reject an unsuitable model before the first row
     if tasks < 2:
         return {SHARED: shared}
     baselines = shared.__baselines__()

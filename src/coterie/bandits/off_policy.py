@@ -343,7 +343,7 @@ def policy_gain(
     # paired by row: what both policies share cancels, q and the noise of the reward alike
     phi -= reward if against is None else (against * q).sum(axis=1) + against[rows, shown] / chance * residual
     if mu.ndim == 2:
-        # what was done is worth Σ μ q + e in DR, and the reward itself, q(a) + e, in fact
+        # the logged choices have the DR value Σ μ q + e, and the actual reward q(a) + e
         offset: float | Floats = (mu * q).sum(axis=1) - q[rows, shown] if against is None else 0.0
         sums = PolicySums(reward, shown, mu, pi, q, mu if against is None else against, offset)
         interval = sums.interval(level, reward_range)

@@ -152,11 +152,13 @@ class PolicySums:
         return Interval(min(max(low, least), most), max(min(high, most), least), warning)
 
     def _score_interval(self, far: float, least: float, most: float) -> tuple[tuple[float, float], float]:
-        """Solve (V - value)² n = far² (a + b V + s²(Σ d q)) for both V; return them and the largest variance between.
+        """Return the ends V of Wilson's score interval for weighted rewards, and the largest variance between them.
 
-        This is Wilson's interval for weighted rewards at the two ends of their range. If d is worth V and the q of all
-        actions are off by the same, (V - Σ d q) / Σ d, then E[w² e²] = a + b V: for a reward of 0 or 1 with the mean p,
-        E e² = p (1 - 2 q) + q². No residual needs to be seen. For a gain it is that of |d|.
+        Every reward is at one of the two ends of its range. The ends solve
+        (V - value)² n = far² (a + b V + s²(Σ d q)). Suppose that the policy d has the value V, and that the model q of
+        the rewards is wrong by the same amount (V - Σ d q) / Σ d for all actions. A reward of 0 or 1 with the mean p
+        has E e² = p (1 - 2 q) + q², so that E[w² e²] = a + b V. This needs no observed residual. For a gain, d is
+        replaced by |d|.
         """
         n, scale = self.phi.n, most - least
         mass, h = self.mass / n, self.h / n
@@ -173,7 +175,7 @@ class PolicySums:
         centre, product = value + k * b / 2.0, value**2 - k * (a + spread)
         root = math.sqrt(max(centre**2 - product, 0.0))
         ends = centre - root, centre + root
-        # linear in V, so the largest lies at an end; values outside [0, Σ d] are none of such rewards
+        # linear in V, so the largest lies at an end; such rewards cannot have a value outside [0, Σ d]
         largest = max(a + b * min(max(end, 0.0), mass) + spread for end in ends)
         return (least + scale * ends[0], least + scale * ends[1]), largest * scale**2
 

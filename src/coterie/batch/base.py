@@ -219,7 +219,7 @@ class BatchEstimator(_Reading):
             check_gram(rows)
         return points(rows, np.arange(n), features)
 
-    # -- what was learned
+    # -- the fitted model
 
     @property
     def tasks_(self) -> list[Hashable]:

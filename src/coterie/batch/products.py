@@ -79,7 +79,7 @@ def joint_product(
 
 
 def _dots(X: AnyRecords, W: Array, places: Codes) -> Array:
-    """x_i · w_(p_i)."""
+    """Return the products x_i · w_(p_i) of each record with the weights at its place."""
     if isinstance(X, np.ndarray):
         return np.asarray(np.einsum("nd,nd->n", X, W[places]))
     rows = np.repeat(np.arange(len(places)), np.diff(X.indptr))
@@ -87,7 +87,7 @@ def _dots(X: AnyRecords, W: Array, places: Codes) -> Array:
 
 
 def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> Array:
-    """Σ_j k(x_i, z_j) C_j for every record x_i: memory of a block; by weights Σ_j C_j z_j if the kernel is linear."""
+    """Return Σ_j k(x_i, z_j) C_j for each record x_i, block by block; a linear kernel uses weights Σ_j C_j z_j."""
     if _has_few_weights(kernel, C.shape[1], Z):
         return np.asarray(as_matrix(X) @ (as_matrix(Z).T @ np.asarray(C, np.float64)))
     out = np.empty((len(X.squares), C.shape[1]))

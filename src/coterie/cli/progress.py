@@ -25,8 +25,8 @@ _NAMED_COLUMNS = 5
 def show_progress(reader: Reader, quiet: bool, delay: int = 0) -> Iterator[OnRound | None]:
     """Provide a function to call after each block of a reader; None if ``quiet``.
 
-    The first ``delay`` records, predicted before the first label, have no lines. Columns that may be better ignored are
-    named before the first block is learned.
+    No line is written for the first ``delay`` records, which are predicted before the first label arrives. Columns that
+    are perhaps better ignored are listed before the first block is learned.
     """
     if quiet:
         yield None
@@ -53,14 +53,14 @@ def _name_columns(hints: list[Hint]) -> None:
 
 
 class ProgressTable:
-    """The errors so far as the rows of a table, one each time the number of examples doubles.
+    """A table of the errors so far, with one row each time the number of examples doubles.
 
     Parameters
     ----------
     write : callable
         Called with each line.
     delay : int
-        The number of first examples without rows.
+        The number of examples at the start for which no row is written.
     """
 
     def __init__(self, write: Callable[[str], None], delay: int = 0) -> None:

@@ -197,7 +197,7 @@ class Input:
         return Records(rows, width, None, y=y, labels=labels, values=values)
 
     def _chosen(self, X: AnyRecords) -> InputEncoder:
-        """Choose the encoder by the first records; that of none for numeric columns, which are validated first."""
+        """Choose the encoder by the first records; numeric columns, which are validated first, need none."""
         options, frame, records = self.options, tabular.is_frame(X), tabular.is_records(X)
         if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
             return self.form
@@ -331,7 +331,7 @@ class Input:
     def began(self, state: Any) -> None:
         """Do nothing: reading does not depend on the state."""
 
-    # -- what is known of records ---------------------------------------------------------------------------------
+    # -- knowledge of the records ---------------------------------------------------------------------------------
 
     @property
     def seen(self) -> Shape:

@@ -417,7 +417,7 @@ class PreparedDictEncoder(DictEncoder):
         return None if names is None else self.name_second_columns(names)
 
     def name_second_columns(self, keys: Sequence[Label]) -> list[Label]:
-        """Return readable names of all columns for their keys."""
+        """Return a readable name for each column: its key, or "key is present" for an indicator of presence."""
         names = list(keys)
         for feature, (second, holds_value) in self.preparation.second_columns.items():
             value, presence = (second, feature) if holds_value else (feature, second)

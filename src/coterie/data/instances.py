@@ -176,7 +176,7 @@ def _read_arrays(arrays: dict[Hashable, AnyRecords], known: Spaces | None) -> In
     spaces = Spaces(tuple(arrays), tuple(array.shape[1] for array in arrays.values()))
     if known is not None:
         if set(known.tasks) != set(arrays):
-            raise ValueError(f"instances must be those of {_shown(known.tasks)}, got those of {_shown(spaces.tasks)}")
+            raise ValueError(f"expected one array for each of {_shown(known.tasks)}, got {_shown(spaces.tasks)}")
         arrays = {task: arrays[task] for task in known.tasks}
         spaces = Spaces(known.tasks, tuple(array.shape[1] for array in arrays.values()))
         if known.sizes is not None and spaces.sizes != known.sizes:

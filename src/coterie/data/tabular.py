@@ -188,7 +188,7 @@ def _with_offsets(X: AnyRecords) -> AnyRecords:
 
 
 def column_indices(log: Iterable[Hashable], width: int, names: Array | None) -> list[int]:
-    """Return the column indices of ``log``: numbers for an array, names for a numeric frame.
+    """Return the indices of the columns in ``log``, which has numbers for an array and names for a numeric frame.
 
     Raises
     ------

@@ -41,12 +41,14 @@ class RunSettings(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The records of each shard, written after all of them are on the disk.
+    """The index of a split stream: the files of each shard and their numbers of records.
+
+    It is written after all these files are on the disk.
 
     Attributes
     ----------
     start : int
-        The records of the common start, which are not among those of shards.
+        The number of records of the common start, which belong to no shard.
     kind : str
         The format of the files of records.
     files : list of list of str

@@ -128,7 +128,7 @@ class OnlineEstimator(Parameters):
         if name != "_inner":
             self._inner.fast_path = None
 
-    # -- what a subclass says ------------------------------------------------------------------------------------
+    # -- for subclasses to define ---------------------------------------------------------------------------------
 
     @abstractmethod
     def _make_learner(self) -> BaseLearner:
@@ -527,7 +527,7 @@ class OnlineEstimator(Parameters):
         self._model.forget_tasks(tasks)
         return self
 
-    # -- what was learned -----------------------------------------------------------------------------------------
+    # -- the fitted model -----------------------------------------------------------------------------------------
 
     @property
     def _fitted(self) -> bool:
@@ -626,7 +626,7 @@ class OnlineEstimator(Parameters):
         """
         persistence.save(self, path, self._inner.lock)
 
-    # -- beside other models --------------------------------------------------------------------------------------
+    # -- comparison with other models -----------------------------------------------------------------------------
 
     def _with_relation(self, relation: Part) -> Estimator:
         """Return an unfitted copy with this relation between tasks, as a baseline.

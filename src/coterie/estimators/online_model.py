@@ -376,7 +376,7 @@ class OnlineModel:
     def _mark_learned(
         self, records: Records, labels: Labels, learned: NDArray[np.bool_], is_validated: bool
     ) -> Records:
-        """Return records with flags of the learned ones; only the learned ones if predictions of all are not asked."""
+        """Flag the records to learn; drop the others unless the records are validated, so that all are predicted."""
         if learned.all():
             return records
         places = np.flatnonzero(learned)

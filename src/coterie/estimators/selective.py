@@ -215,7 +215,7 @@ class SelectiveSampling(Parameters):
         sample_weight: ArrayLike | None = None,
         n_passes: int | Literal["auto"] = 1,
     ) -> Self:
-        """Fit the model to X, y, with all of these labels, and reset the queries."""
+        """Fit the model to X, y with every label, and reset the queries."""
         with self._lock:
             self.model.fit(X, y, task, sample_weight=sample_weight, n_passes=n_passes)
             self.skip_unlabelled()
@@ -223,7 +223,7 @@ class SelectiveSampling(Parameters):
             return self
 
     def partial_fit(self, X: Inputs, y: types.Labels, task: Tasks | None = None, *args: Any, **kwargs: Any) -> Self:
-        """Update the model with X, y; all of these labels are learned, without queries."""
+        """Update the model with X, y; every label is learned, and none is queried."""
         with self._lock:
             self.model.partial_fit(X, y, task, *args, **kwargs)
             self.skip_unlabelled()

@@ -39,7 +39,7 @@ BASELINES = ("independent", "pooled", "intercepts", "mixed model", RUNNING_RATE,
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
 #: Records from which the spread of features is computed, about.
 _SPREAD_ROWS = 10_000
-#: What names the best of them.
+#: The name of the best learner.
 BEST = "best"
 
 

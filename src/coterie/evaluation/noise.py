@@ -243,7 +243,7 @@ class OfNumbers(NamedTuple):
         error, freedom = np.sqrt(self.squares * noise) / at_least_one, at_least_one + _RESIDUALS
         mean, half = gains.means, stdtrit(freedom, (1.0 + confidence) / 2.0) * error
         cubes = np.where(self.residuals <= self.residuals_against, self.cubes, self.cubes_against)
-        # under the null hypothesis the mean over records, not the median: rare jumps are what must not be missed
+        # under the null hypothesis use the mean over records, because a median would miss rare jumps
         square, cube = (
             (sums + _NULL_RESIDUALS * sums.sum() / max(n.sum(), 1)) / (n + _NULL_RESIDUALS)
             for sums in (residuals, cubes)
@@ -255,7 +255,7 @@ class OfNumbers(NamedTuple):
         return Judged(mean - half, mean + half, *map(np.maximum, _test_signs(gains, variance, up, down), floors))
 
     def _logs_all_one_way(self) -> tuple[Floats, Floats]:
-        """Return L₊ and L₋: the log probabilities that every record gains, and that every record loses."""
+        """Return the log probabilities L₊ and L₋ that all records of a task gain, or that all lose; shape (K,) each."""
         from scipy.special import xlogy
 
         all_up, all_down = np.zeros(len(self.squares)), np.zeros(len(self.squares))

@@ -125,7 +125,7 @@ class Summary:
 
     @property
     def measure(self) -> tuple[str, str]:
-        """The column head and the name of the metric in :attr:`errors`: RMSE for numbers."""
+        """The metric of :attr:`errors`: its column heading and its name; RMSE for numeric labels."""
         words = self.trace.words
         return ("errors", "error") if words is RATES else words.measures[0][:2]
 

@@ -89,7 +89,7 @@ def _pending(records: Points, n: int, width: int) -> Values:
 def check_values(kernel: Kernel, model: Expansion, values: Floats, among: Floats, block: Points) -> None:
     """Raise ValueError, naming two rounds, for values that violate the properties of a kernel.
 
-    ``values`` holds those of a block of records with the support vectors, ``among`` those with each other.
+    ``values`` has the kernel values of a block's records with the support vectors, ``among`` those between its records.
     """
     size, own = values.shape[1], among.diagonal()
     rounds = np.concatenate([model.support.births[:size], block.rounds])

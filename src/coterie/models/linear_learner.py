@@ -156,7 +156,7 @@ class CompiledLearner(BaseLearner):
     ) -> Moves:
         """Predict and learn in the compiled loop, by this rule; on an error the records before it stay learned."""
         n, m, learned = len(run.tasks), len(y), 0
-        state.calls = None  # which would hold the tables while they grow
+        state.calls = None  # prepared calls refer to the old tables and would keep them in memory
         moves, strategy = Moves(*np.zeros((3, n))), run.query_strategy
         rule = self.compiled_rule if rule is None else rule
         try:

@@ -132,7 +132,7 @@ class MixedEffectsLearner(CompiledLearner):
         """Do nothing: any new task is allowed."""
 
     def refuse_rows(self, state: State, rows: Rows) -> None:
-        """Raise ValueError for records with more nonzero features than the limit, unless the model may stop."""
+        """Raise ValueError if records exceed the limit of nonzero features and the model may not stop learning."""
         if not self.too_wide or state.features < LIMIT:
             return
         entries = rows.to_csr().trimmed()
@@ -221,7 +221,7 @@ class MixedEffectsLearner(CompiledLearner):
         reach = stdtrit(count, 0.5 * (1.0 + level)) * spreads
         return margins, np.column_stack([margins - reach, margins + reach])
 
-    # -- what was learned ---------------------------------------------------------------------------------------------
+    # -- the fitted model ---------------------------------------------------------------------------------------------
 
     def weights(self, state: State) -> Floats:
         """Return m + v of each task for records with the constant 1, dense; 0 once the model has stopped."""

@@ -200,7 +200,7 @@ class App:
         path, message = request.url.path, error.detail
         if message == HTTPStatus(error.status_code).phrase:  # there is no such path or method
             message = f"{request.method} {path}: {message}"
-        if path != "/readyz":  # which is asked again and again
+        if path != "/readyz":  # load balancers poll it
             self.metrics.refused.labels(error.status_code).inc()
         response = json_response({"error": message}, error.status_code)
         response.headers.update(error.headers or {})
@@ -313,11 +313,11 @@ class App:
         self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
 
     def compile(self) -> None:
-        """Compile the code of requests in a thread, after which the service is ready."""
+        """Compile the functions that requests need in a thread; the service is ready when it ends."""
         self.compiling = True
 
         def work() -> None:
-            with suppress(ValueError, TypeError):  # of a model that knows its tasks or features beforehand
+            with suppress(ValueError, TypeError):  # raised by a model with a fixed set of tasks or features
                 self.service.engine.compile()
             self.compiling = False
 

@@ -321,7 +321,7 @@ class BanditEngine(Engine):
             for name in list(takewhile(lambda name: self.waiting[name].at <= since, self.waiting)):
                 try:
                     self._reward([_Due(name, self.waiting[name], 0.0, 0)], self.at)
-                except ValueError:  # what the model refuses is given up
+                except ValueError:  # drop the records that the model rejects
                     del self.waiting[name]
                     self.expired += 1
         super()._expire()

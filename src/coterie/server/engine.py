@@ -323,7 +323,7 @@ class Engine(Parameters):
         return self.model
 
     def _check_waiting(self) -> None:
-        """Raise ValueError for rows that the model cannot have made."""
+        """Raise ValueError for stored predictions of pending records that this model cannot have made."""
         self._stream.check_waiting([record.row for record in self.waiting.values()])
 
     def _predict_waiting(self, records: Sequence[WaitingRecord]) -> None:

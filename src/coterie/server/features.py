@@ -53,7 +53,7 @@ class Features(msgspec.Struct, array_like=True):
 
     @property
     def new(self) -> list[str]:
-        """The names that first appeared in the last 1,000 records, if there were more records before."""
+        """The names that first appeared in the last 1,000 records; empty for the first 1,000 records."""
         before = self.n - WINDOW
         return [name for name, (_, first, _) in self.seen.items() if first > before > 0]
 

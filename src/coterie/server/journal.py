@@ -356,7 +356,7 @@ def _write(handle: int, data: bytes) -> None:
 
 def _has_frame_behind(data: memoryview, at: int, offset: int) -> bool:
     """Return True if a complete frame follows a bad one; every frame contains its offset."""
-    last = len(data) - HEAD.size  # where a head may begin
+    last = len(data) - HEAD.size  # the last offset of a complete head
     for start in range(at + 1, last + 1, SEARCHED):
         for first in range(start, min(start + 8, last + 1)):  # heads that begin 8 bytes apart are compared at once
             count = (min(start + SEARCHED - 1, last) - first) // 8 + 1

@@ -136,7 +136,7 @@ class LiveComparison:
                 if reader not in blocks:
                     blocks[reader] = stream.as_block(xs, ys, tasks)
                 margin = stream.learn(blocks[reader]).margin
-            except ValueError:  # what the model took may be too much for this one: it is compared no more
+            except ValueError:  # this learner rejects a record that the model accepted: it leaves the comparison
                 self._drop(name)
                 continue
             log_odds = stream.learner.traits.log_odds

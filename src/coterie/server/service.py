@@ -445,7 +445,7 @@ class Service:
                     self._commit(group)
                 if (self._saving is None or self._saving.done()) and (self._wanted is not None or self._is_due()):
                     self._begin_snapshot()
-        except BaseException as error:  # what is on the disk is not known any more
+        except BaseException as error:  # the state of the disk is now unknown
             self._fail(error, group)
 
     def _next_group(self) -> list[_Request]:
@@ -466,7 +466,7 @@ class Service:
         return group
 
     def _commit(self, group: list[_Request]) -> None:
-        """Write a frame, learn it, and answer its requests when it is on the disk."""
+        """Write a group of requests as one frame, learn it, and answer them when the frame is on the disk."""
         try:
             self.require_folder()
         except LostFolderError as error:

@@ -20,7 +20,7 @@ Gram = Literal["multitask", "plain"]
 Paths = NDArray[np.int64]
 SharedMemory = projections.SharedByTasks | projections.SharedByGroups
 
-#: What is as good as no limit.
+#: A number of support vectors that no model reaches.
 NO_LIMIT = 2**62
 
 _SIZE = spec.Setting(kind="whole", at_least=1, unit="support vectors")

@@ -244,7 +244,7 @@ def shifting_forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparator
     # the positive root of R = phi sqrt(R² + 1) + lambda, squared to a quadratic equation
     longest = (left + math.sqrt(left**2 + (1.0 - phi**2) * (phi**2 - left**2))) / (1.0 - phi**2)
     length = comparators.top * max(comparators.norms)
-    # what is left of a mistake's progress after shrinking and removal; without any there is no bound
+    # the progress of a mistake less the losses by shrinking and removal; if nothing remains, there is no bound
     remaining = 1.0 - (1.0 - phi) / (1.0 + phi) * length**2 - 2.0 * left * (1.0 + longest) - left**2
     if remaining <= 0.0:
         raise ValueError(

@@ -67,7 +67,7 @@ def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
 
 
 def feature_weights(weights: Sequence[Weight], title: str = "weights") -> Figure:
-    """Draw a bar for each feature's shared weight, times its spread if known, from top to bottom."""
+    """Draw a bar for each feature's shared weight, times the feature's standard deviation if known."""
     values = [float(f"{weight.moves[0]:.4g}") for weight in weights]
     bars = {
         "type": "bar",

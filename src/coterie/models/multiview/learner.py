@@ -1,4 +1,4 @@
-"""Multi-view learners: a norm over the views, a rule, and weights or support vectors.
+"""Multi-view learners: a norm over the views, an update rule, and stored weights or support vectors.
 
 They implement :mod:`coterie.models.contract` for records that all belong to one task. An absent view adds nothing to
 the margin and is not updated.
@@ -199,7 +199,7 @@ class _NormLearner(ViewRound):
         widths = tuple(saved.widths)
         require(len(widths) == len(names), f"{len(widths)} widths are given for {len(names)} views")
         require(sum(widths) <= MOST_FEATURES, "the views have more features than there can be")
-        narrow = tuple(min(width, len(names)) for width in widths)  # whether there are more views than features counts
+        narrow = tuple(min(width, len(names)) for width in widths)  # the number of views may exceed that of features
         state: ViewState = self.init(tasks, InputShape(sum(narrow), saved.dense, names, narrow))
         state.model = rebuild(saved.shape, arrays, state.model)
         state.widths, state.rounds = widths, saved.rounds

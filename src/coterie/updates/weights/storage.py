@@ -41,7 +41,7 @@ class Storage:
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
         """Resize the table to this many rows and features; convert it to sparse if it becomes too large."""
-        # whether a dense table has room by chance, as one from a file has not, must not decide
+        # the result must not depend on spare capacity of a dense table, which a loaded one does not have
         if table.dense and self.storage != "dense" and not dense and _too_large(table.numbers * rows * features):
             table = table.to_sparse()
         return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
