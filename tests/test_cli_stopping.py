@@ -15,7 +15,7 @@ import pytest
 
 import coterie as ct
 from coterie.data.readers import read
-from coterie.data.record_encoders import Encoder
+from coterie.data.record_encoders import RecordEncoder
 from coterie.evaluation import learning, stopping_signals
 from coterie.evaluation.stopping_signals import Checkpoints, SaveInterval, Stop, Stopped
 from coterie.expressions import LearnerExpression
@@ -155,7 +155,7 @@ def test_a_block_is_learned_to_its_end_by_all(clicks, number, alone):
 
 
 def test_a_block_that_was_being_read_leaves_no_trace(clicks, monkeypatch):
-    clicks_reader, blocks, sound = reader(clicks), [], Encoder.encode_sound
+    clicks_reader, blocks, sound = reader(clicks), [], RecordEncoder.encode_sound
 
     def interrupted(self, batch, update=True):
         blocks.append(sound(self, batch, update))
@@ -163,7 +163,7 @@ def test_a_block_that_was_being_read_leaves_no_trace(clicks, monkeypatch):
             signal.raise_signal(signal.SIGTERM)
         return blocks[-1]
 
-    monkeypatch.setattr(Encoder, "encode_sound", interrupted)
+    monkeypatch.setattr(RecordEncoder, "encode_sound", interrupted)
     outcome = learned(clicks_reader)
     assert (outcome.stopped, outcome.reading.rows) == (signal.SIGTERM, 100)
     assert outcome.model.encoder_.moments[:, [0, 4, 6]].sum(1).tolist() == [100.0, 100.0]

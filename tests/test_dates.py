@@ -15,7 +15,7 @@ from coterie._compiled.core.hashing import feature_hash
 from coterie.data.dates import moment
 from coterie.data.errors import InputError
 from coterie.data.readers import read
-from coterie.data.record_encoders import Encoder
+from coterie.data.record_encoders import RecordEncoder
 from reference import text as reference
 
 DATES = [datetime(2024, 2, 29, 18, 30), datetime(2023, 12, 31, 23, 59, 59, 999_999), datetime(2024, 12, 31)]
@@ -37,7 +37,7 @@ def expected(dates, bits):
 
 
 def encoded(array, encoder=None, bits=20):
-    encoder_used = Encoder([("t", "date")], bits=bits, constant=False) if encoder is None else encoder
+    encoder_used = RecordEncoder([("t", "date")], bits=bits, constant=False) if encoder is None else encoder
     return encoder_used.encode(pa.record_batch({"t": array})).toarray()
 
 
@@ -49,7 +49,7 @@ def test_dates_become_what_the_calendar_says(kind):
         dates = [None if at is None else at.replace(microsecond=0) for at in dates]
     array = pa.array(cells) if kind in ("text", "parts") else pa.array(dates, pa.timestamp(kind))
     np.testing.assert_allclose(encoded(array), expected(dates, 20), rtol=1e-15)
-    one = Encoder([("t", "date")], bits=20, constant=False)
+    one = RecordEncoder([("t", "date")], bits=20, constant=False)
     rows = [one.encode_one({"t": at}) for at in array.to_pylist()]
     for row, (columns, values) in zip(encoded(array), rows, strict=True):
         np.testing.assert_array_equal(row[columns], values)

@@ -13,7 +13,7 @@ import coterie as ct
 from coterie._compiled.core.hashing import feature_hash
 from coterie.data.errors import InputError
 from coterie.data.readers import read
-from coterie.data.record_encoders import Encoder
+from coterie.data.record_encoders import RecordEncoder
 from coterie.data.schema import ReadOptions, choose_encoder, schema_kinds
 from reference import moments
 from states import dense
@@ -64,7 +64,7 @@ def one_by_one(encoder, records):
 
 @given(RECORDS, st.sampled_from(["none", "standard", "unit", "auto"]), st.booleans(), st.sampled_from([3, 8]))
 def test_columns_equal_dictionaries(records, scale, constant, bits):
-    encoder = Encoder(COLUMNS, bits=bits, scale=scale, constant=constant)
+    encoder = RecordEncoder(COLUMNS, bits=bits, scale=scale, constant=constant)
     one, cut = encoder.copy(), encoder.copy()
     batch, half = pa.RecordBatch.from_pylist(records, SCHEMA), len(records) // 2
     X = encoder.encode(batch)
@@ -82,7 +82,7 @@ def test_columns_equal_dictionaries(records, scale, constant, bits):
 )
 def test_named_columns_equal_dictionaries(rows, scale):
     records = [dict(zip("abcdefghi", row, strict=True)) for row in rows]
-    encoder = Encoder([(name, "numeric") for name in "abcdefghi"], scale=scale)
+    encoder = RecordEncoder([(name, "numeric") for name in "abcdefghi"], scale=scale)
     one = encoder.copy()
     X = encoder.encode(pa.RecordBatch.from_pylist(records, pa.schema([(name, pa.float64()) for name in "abcdefghi"])))
     np.testing.assert_array_equal(X, one_by_one(one, records))
@@ -93,7 +93,7 @@ def test_keys_by_hand():
     record = {"price": 2.5, "shop": "north", "title": "The cat, the hat", "tags": ["x", "y", "x"], "n": 0, "other": 1}
     wanted = {"price": 2.5, "shop=north": 1.0, "tags=x": 2.0, "tags=y": 1.0, "": 1.0}
     wanted |= {"title^the": math.log(3), "title^cat": math.log(2), "title^hat": math.log(2)}
-    indices, values = Encoder(COLUMNS, bits=20).encode_one(record)
+    indices, values = RecordEncoder(COLUMNS, bits=20).encode_one(record)
     features = dict(zip(indices.tolist(), values.tolist(), strict=True))
     assert features == {feature_hash(key, 20): value for key, value in wanted.items()}
 
@@ -112,7 +112,7 @@ def test_keys_by_hand():
     ],
 )
 def test_categories_of_every_type(values, kind, spelled):
-    encoder = Encoder([("c", "categorical")], bits=16, constant=False)
+    encoder = RecordEncoder([("c", "categorical")], bits=16, constant=False)
     X = dense(encoder.encode(pa.record_batch({"c": pa.array(values, kind)})))
     wanted = np.zeros_like(X)
     for row, word in zip(wanted, spelled, strict=True):
@@ -123,7 +123,7 @@ def test_categories_of_every_type(values, kind, spelled):
 
 def test_standard_scale_is_running_over_blocks():
     values = np.random.default_rng(0).normal(5, 3, 50)
-    encoder = Encoder([("a", "numeric")], scale="standard")
+    encoder = RecordEncoder([("a", "numeric")], scale="standard")
     blocks = [encoder.encode(pa.record_batch({"a": part})) for part in np.array_split(values, 7)]
     np.testing.assert_allclose(np.concatenate(blocks)[:, 0], moments.scores(values.tolist()), atol=1e-9)
     assert (np.concatenate(blocks)[:, 1] == 1.0).all()
@@ -135,23 +135,23 @@ def test_standard_scale_is_running_over_blocks():
 def test_unit_scale_takes_the_constant_in():
     batch = pa.record_batch({"a": [3.0, 0.0], "s": ["x", "y"]})
     for columns in ([("a", "numeric")], [("a", "numeric"), ("s", "categorical")]):
-        X = dense(Encoder(columns, scale="unit", bits=10).encode(batch))
+        X = dense(RecordEncoder(columns, scale="unit", bits=10).encode(batch))
         np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
-    alone = Encoder([("a", "numeric")], scale="unit", constant=False).encode(batch)
+    alone = RecordEncoder([("a", "numeric")], scale="unit", constant=False).encode(batch)
     assert alone.tolist() == [[1.0], [0.0]]
 
 
 def test_state_round_trip():
-    encoder = Encoder(COLUMNS, label="y", task="user", bits=9, scale="auto")
+    encoder = RecordEncoder(COLUMNS, label="y", task="user", bits=9, scale="auto")
     encoder.encode(pa.RecordBatch.from_pylist([{"price": 1.0, "n": 3}, {"price": 2.0, "n": None}], SCHEMA))
     spec, arrays = encoder.to_state()
-    again = Encoder.from_state(json.loads(json.dumps(spec)), arrays)
+    again = RecordEncoder.from_state(json.loads(json.dumps(spec)), arrays)
     assert repr(again) == repr(encoder)
     batch = pa.RecordBatch.from_pylist([{"price": 5.0, "shop": "x", "n": 1}], SCHEMA)
     np.testing.assert_array_equal(dense(again.encode(batch)), dense(encoder.encode(batch)))
     assert (again.moments == encoder.moments).all()
     with pytest.raises(ValueError, match=r"moments has the shape \(1, 3\); expected \(2, 7\)"):
-        Encoder.from_state(spec, {"moments": np.zeros((1, 3))})
+        RecordEncoder.from_state(spec, {"moments": np.zeros((1, 3))})
 
 
 # -- refusals
@@ -169,21 +169,25 @@ def batch(**columns):
 PRICE = [("price", "numeric")]
 CLOCK = pa.schema([("y", pa.int64()), ("day", pa.time32("s"))])
 REFUSED = {
-    "bits is 0; expected a whole number from 1 to 30": lambda: Encoder([], bits=0),
-    "scale is 'log'; expected one of 'none', 'standard', 'unit', 'auto'": lambda: Encoder([], scale="log"),
-    "scale='standard' needs numeric columns, which vw rows do not have": lambda: Encoder(
+    "bits is 0; expected a whole number from 1 to 30": lambda: RecordEncoder([], bits=0),
+    "scale is 'log'; expected one of 'none', 'standard', 'unit', 'auto'": lambda: RecordEncoder([], scale="log"),
+    "scale='standard' needs numeric columns, which vw rows do not have": lambda: RecordEncoder(
         [], source="vw", scale="standard"
     ),
-    "the kind of column 'a' is 'number'; expected one of 'numeric', 'categorical'": lambda: Encoder([("a", "number")]),
-    "column 'price': 'abc' is not a number": lambda: Encoder(COLUMNS).encode_one({"price": "abc"}),
-    "column 'a': is not a svmlight feature: expected a whole number below 262,144": lambda: Encoder(
+    "the kind of column 'a' is 'number'; expected one of 'numeric', 'categorical'": lambda: RecordEncoder(
+        [("a", "number")]
+    ),
+    "column 'price': 'abc' is not a number": lambda: RecordEncoder(COLUMNS).encode_one({"price": "abc"}),
+    "column 'a': is not a svmlight feature: expected a whole number below 262,144": lambda: RecordEncoder(
         [], source="svmlight"
     ).encode_one({"a": 1.0}),
-    "column 'a:b': 'c' is not a number": lambda: Encoder([], source="vw").encode_one({"a:b": "c"}),
-    "column 'title': 3 is not text": lambda: Encoder(COLUMNS).encode_one({"title": 3}),
-    "column 'tags': 'x' is not a list of strings": lambda: Encoder(COLUMNS).encode_one({"tags": "x"}),
-    "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: Encoder(PRICE).encode(batch(prize=[1.0])),
-    "column 'price': it has the type string; expected numbers": lambda: Encoder(PRICE).encode(batch(price=["1"])),
+    "column 'a:b': 'c' is not a number": lambda: RecordEncoder([], source="vw").encode_one({"a:b": "c"}),
+    "column 'title': 3 is not text": lambda: RecordEncoder(COLUMNS).encode_one({"title": 3}),
+    "column 'tags': 'x' is not a list of strings": lambda: RecordEncoder(COLUMNS).encode_one({"tags": "x"}),
+    "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: RecordEncoder(PRICE).encode(
+        batch(prize=[1.0])
+    ),
+    "column 'price': it has the type string; expected numbers": lambda: RecordEncoder(PRICE).encode(batch(price=["1"])),
     "label and task both name the column 'y'": lambda: wishes(label="y", task="y"),
     "features and label both name the column 'y'": lambda: wishes(label="y", features=["y"]),
     "features and task both name the column 'y'": lambda: wishes(task="y", features=["y"]),
@@ -206,7 +210,7 @@ def test_what_cannot_be_encoded_is_refused(message):
 )
 def test_numbers_that_cannot_be_learned_from(value, message):
     for columns in ([("a", "numeric")], [("a", "numeric"), ("s", "categorical")]):
-        encoder = Encoder(columns, scale="standard")
+        encoder = RecordEncoder(columns, scale="standard")
         batch = pa.record_batch({"a": [1.0, value], "s": ["x", "y"]})
         with pytest.raises(InputError, match=f"column 'a': {message}"):
             encoder.encode(batch)

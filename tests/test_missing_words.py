@@ -10,7 +10,7 @@ from pyarrow import parquet
 from coterie.data.dates import expand_dates
 from coterie.data.feature_keys import MISSING_WORDS
 from coterie.data.readers import read
-from coterie.data.record_encoders import Encoder
+from coterie.data.record_encoders import RecordEncoder
 from terminal import refused, run_json
 
 N = 12
@@ -99,7 +99,7 @@ def test_regression_leaves_out_records_whose_label_is_missing(word, tmp_path):
 
 @pytest.mark.parametrize("word", WORDS)
 def test_dictionaries_of_typed_columns_take_the_words(word):
-    encoder = Encoder([("price", "numeric"), ("day", "date"), ("shop", "categorical")], bits=10)
+    encoder = RecordEncoder([("price", "numeric"), ("day", "date"), ("shop", "categorical")], bits=10)
     encoder.encode_one({"price": None, "day": None, "shop": "north"})
     expected = encoder.encode_one({"price": None, "day": None, "shop": "north"}, update=False)
     encoded = encoder.encode_one({"price": word, "day": word, "shop": "north"}, update=False)

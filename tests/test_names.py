@@ -11,7 +11,7 @@ import terminal
 from coterie._compiled.core.hashing import feature_hash
 from coterie.data.feature_names import Names
 from coterie.data.readers import read
-from coterie.data.record_encoders import Encoder
+from coterie.data.record_encoders import RecordEncoder
 
 COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("size", "categorical")]
 RECORDS = [
@@ -33,7 +33,7 @@ def batch(encoder):
 
 
 def test_every_kind_of_feature_leaves_its_name():
-    block, single = Encoder(COLUMNS), Encoder(COLUMNS)
+    block, single = RecordEncoder(COLUMNS), RecordEncoder(COLUMNS)
     block.encode(batch(block))
     for record in RECORDS:
         single.encode_one(record)
@@ -50,7 +50,7 @@ def test_names_of_vowpal_wabbit_text_have_their_namespaces(tmp_path):
         list(reader)
         keys = ("", "word^free", "word^now", "plain", "word^late")
         assert kept_names(reader.encoder.names) == {feature_hash(key, 18): key for key in keys}
-    predicting = read(tmp_path / "a.vw", encoder=Encoder([], source="vw", task="u"), update=False)
+    predicting = read(tmp_path / "a.vw", encoder=RecordEncoder([], source="vw", task="u"), update=False)
     list(predicting)
     assert kept_names(predicting.encoder.names) == {feature_hash("", 18): ""}
 

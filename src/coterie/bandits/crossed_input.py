@@ -30,7 +30,7 @@ from coterie.data import tabular
 from coterie.data.feature_keys import spell
 from coterie.data.input import Input, InputOptions, Purpose, Records
 from coterie.data.input_encoders import InputEncoder, PreparedDictEncoder
-from coterie.data.label_encoders import Labels
+from coterie.data.label_encoders import LabelEncoder
 from coterie.data.preprocessing import CONSTANT, Preparation
 from coterie.models.contract import InputShape
 from coterie.models.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
@@ -359,7 +359,7 @@ class CrossedFastPath:
         """Return NaN: actions are scored together."""
         return math.nan
 
-    def learn(self, x: Taken, y: Hashable, task: Hashable, labels: Labels) -> Labels | None:
+    def learn(self, x: Taken, y: Hashable, task: Hashable, labels: LabelEncoder) -> LabelEncoder | None:
         """Learn a record; return the known labels, or None, with nothing changed, if anything may be new."""
         population = self._population
         # a new task changes tables too, so it is for the slow path

@@ -252,7 +252,7 @@ def _find_task(model: Estimator, name: str, path: str) -> Hashable:
 def _read_json(model: Estimator, record: str) -> tuple[Json, Hashable]:
     import msgspec
 
-    from coterie.data.record_encoders import Encoder
+    from coterie.data.record_encoders import RecordEncoder
     from coterie.evaluation.stream_model import stream_model_of
 
     try:
@@ -261,7 +261,7 @@ def _read_json(model: Estimator, record: str) -> tuple[Json, Hashable]:
         raise InputError(f"the record is not a JSON object: {error}") from None
     encoder = stream_model_of(model).encoder if hasattr(model, "encoder_") else None
     task = None if encoder is None or encoder.task is None else values.pop(encoder.task, None)
-    if isinstance(encoder, Encoder):
+    if isinstance(encoder, RecordEncoder):
         columns = [name for name, _ in encoder.columns]
         missing = [column for column in columns if column not in values]
         for name in values:

@@ -16,7 +16,7 @@ from .failures import UsageError, option_name
 
 if TYPE_CHECKING:
     from coterie.data.readers import Reader
-    from coterie.data.record_encoders import Encoder
+    from coterie.data.record_encoders import RecordEncoder
     from coterie.expressions import LearnerExpression
     from coterie.types import Estimator, Json
 
@@ -248,7 +248,7 @@ class ColumnOptions(OptionSet):
         names = {"names": False} if values.pop("no_names") else {}
         return {name: value for name, value in values.items() if value is not None and value != []} | names
 
-    def open_continued(self, files: list[str], encoder: Encoder, skip: int) -> Reader:
+    def open_continued(self, files: list[str], encoder: RecordEncoder, skip: int) -> Reader:
         """Open the files with the encoder of a saved model."""
         from coterie.data.readers import read
 

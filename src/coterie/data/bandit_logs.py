@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .block import Block
-    from .record_encoders import Encoder
+    from .record_encoders import RecordEncoder
     from .schema import Kinds
 
 #: The allowed difference of the sum of logged probabilities from 1, because they are rounded.
@@ -129,7 +129,7 @@ class LogReader(Reader):
             self.columns |= self._roles
             yield from self._read_block(block)
 
-    def _choose_encoder(self, kinds: Kinds, absences: bool) -> Encoder:
+    def _choose_encoder(self, kinds: Kinds, absences: bool) -> RecordEncoder:
         """Choose the roles and the features of contexts by the columns of the first table."""
         named = self._named
         for name in filter(None, (named.action, named.reward, named.probability)):

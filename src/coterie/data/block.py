@@ -12,7 +12,7 @@ from coterie.types import AnyRecords, AnyRows, Array, Flags, Floats, Ints
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .record_encoders import Encoder
+    from .record_encoders import RecordEncoder
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class RawRecords:
     ----------
     parts : tuple of (records, first, last)
         Records ``first`` to before ``last`` of lists of dictionaries, arrays of numbers, or Arrow tables.
-    encoder : Encoder, optional
+    encoder : RecordEncoder, optional
         For files: the encoder before the first record of the stream.
     """
 
     parts: tuple[tuple[AnyRecords, int, int], ...]
-    encoder: Encoder | None = None
+    encoder: RecordEncoder | None = None
 
     @classmethod
-    def from_all(cls, records: AnyRecords, encoder: Encoder | None = None) -> Self:
+    def from_all(cls, records: AnyRecords, encoder: RecordEncoder | None = None) -> Self:
         """Take all records of a list, an array or a table."""
         return cls(((records, 0, len(records)),), encoder)
 

@@ -40,11 +40,11 @@ from .block import Block, RawRecords
 from .feature_keys import refuse_masked
 from .input_encoders import ArrayEncoder, DictEncoder, InputEncoder, PlainRecords, TableEncoder, restore_encoder
 from .input_encoders import InputOptions as InputOptions
-from .label_encoders import Labels
+from .label_encoders import LabelEncoder
 from .tabular import Shape
 
 if TYPE_CHECKING:
-    from .record_encoders import Encoder
+    from .record_encoders import RecordEncoder
 
 Undo = Callable[[], None]
 
@@ -78,10 +78,10 @@ class Records(NamedTuple):
     y: AnyLabels = None
     weights: Floats | None = None
     learned: Flags | None = None
-    labels: Labels | None = None
+    labels: LabelEncoder | None = None
     values: Array | None = None
 
-    def with_labels(self, y: AnyLabels, labels: Labels | None) -> Records:
+    def with_labels(self, y: AnyLabels, labels: LabelEncoder | None) -> Records:
         """Return the records with these labels, encoded and added to an encoder of labels if there is one."""
         return self._replace(y=y, labels=labels, values=None if labels is None else labels.values(y))
 
@@ -108,7 +108,7 @@ class Purpose(NamedTuple):
     """
 
     known: Collection[Hashable] = ()
-    labels: Labels | None = None
+    labels: LabelEncoder | None = None
     learning: Learning = False
     first: bool = False
 
@@ -141,12 +141,12 @@ class Input:
         return form
 
     @property
-    def encoder(self) -> Encoder | None:
+    def encoder(self) -> RecordEncoder | None:
         """The encoder of files, and of tables with text; None for other records."""
         return self.form.encoder
 
     @encoder.setter
-    def encoder(self, encoder: Encoder | None) -> None:
+    def encoder(self, encoder: RecordEncoder | None) -> None:
         before = self.form
         if encoder is not None:
             form = self._use(TableEncoder(encoder))

@@ -35,7 +35,7 @@ from .dates import expand_dates, is_date
 from .errors import InputError
 from .feature_keys import CONSTANT_KEY, is_missing, missing_key, presence_name, spell
 from .preprocessing import CONSTANT, Entries, Preparation, sparse_scale
-from .record_encoders import Encoder
+from .record_encoders import RecordEncoder
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class InputOptions:
     intercept : bool
         True to give each record a constant.
     scale : str or None
-        See :class:`coterie.data.record_encoders.Encoder`; without it records are not preprocessed, nor frames with
-        text converted.
+        See :class:`~coterie.data.record_encoders.RecordEncoder`; without it records are not preprocessed, nor frames
+        with text converted.
     log : tuple
         The features to take the logarithm of.
     expects_tasks : bool
@@ -115,7 +115,7 @@ class InputEncoder:
         Prepares the rows before they are learned.
     vocabulary : Vocabulary or None
         The columns of dictionaries' features.
-    encoder : Encoder or None
+    encoder : RecordEncoder or None
         Encodes files, and tables with text.
     bits : int or None
         Features are hashed to ``2**bits`` columns; None if each has its own.
@@ -129,7 +129,7 @@ class InputEncoder:
     frame: tabular.Shape = tabular.Shape()
     preparation: Preparation | None = None
     vocabulary: Vocabulary | None = None
-    encoder: Encoder | None = None
+    encoder: RecordEncoder | None = None
     bits: int | None = None
     counts_unseen: bool = False
 
@@ -556,8 +556,8 @@ class PreparedDictEncoder(DictEncoder):
 class TableEncoder(InputEncoder):
     """Records of files and tables, and dictionaries with the same columns."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder: Encoder = encoder
+    def __init__(self, encoder: RecordEncoder) -> None:
+        self.encoder: RecordEncoder = encoder
         self.preparation = encoder.preparation
         self.bits = encoder.bits if encoder.kind == "hashed" else None
 
@@ -580,7 +580,7 @@ class TableEncoder(InputEncoder):
         if not columns:
             raise InputError("no columns are left for features")
         logs = list(map(str, options.log))
-        return cls(Encoder(columns, constant=options.intercept, scale=options.scale or "none", log=logs))
+        return cls(RecordEncoder(columns, constant=options.intercept, scale=options.scale or "none", log=logs))
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
         """Convert a frame to an Arrow table, or to dictionaries if no file had columns; return others unchanged."""
@@ -628,7 +628,7 @@ def restore_encoder(data: Fields, arrays: Arrays, width: int | None, names: Arra
     """
     require(type(width) in (int, type(None)), f"records of {width!r} features do not fit")
     if "encoder" in data:
-        encoder = Encoder.from_state(data["encoder"], strip_prefix(arrays, "encoder."))
+        encoder = RecordEncoder.from_state(data["encoder"], strip_prefix(arrays, "encoder."))
         table = TableEncoder(encoder)
         table.width, table.names, table.indicators = width, names, encoder.indicator_columns
         return table

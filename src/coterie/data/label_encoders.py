@@ -27,7 +27,7 @@ from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Label
 _NOT_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
-class Labels(ABC):
+class LabelEncoder(ABC):
     """The labels of a stream, in order of first appearance.
 
     A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` is the factor from decoded margins to
@@ -90,7 +90,7 @@ class Labels(ABC):
         Those ``of_arrays`` are also checked by scikit-learn if there are new ones, so that numbers are no labels.
         """
 
-    def with_one(self, y: AnyLabels) -> Labels:
+    def with_one(self, y: AnyLabels) -> LabelEncoder:
         """Return a copy with one more label; the same object if the label is known."""
         try:
             if y in self.inside:
@@ -167,7 +167,7 @@ def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
     return -np.logaddexp(0.0, -log_odds * margins)
 
 
-class TwoLabels(Labels):
+class BinaryLabelEncoder(LabelEncoder):
     """The two labels of a stream, in order of first appearance.
 
     For learners a label keeps its first sign; for users the larger label is the positive one. ``orientation`` is -1 if
@@ -175,7 +175,7 @@ class TwoLabels(Labels):
 
     Examples
     --------
-    >>> labels = TwoLabels()
+    >>> labels = BinaryLabelEncoder()
     >>> labels.values(["no", "yes", "no"])
     array([-1.,  1., -1.])
     >>> labels.classes
@@ -293,7 +293,7 @@ class Membership(NamedTuple):
     known: Ints
 
 
-class ManyLabels(Labels):
+class ClassLabelEncoder(LabelEncoder):
     """Any number of classes, numbered in order of first appearance.
 
     For users classes are sorted if possible; ties go to the class seen first. A class without a label so far cannot be
@@ -301,7 +301,7 @@ class ManyLabels(Labels):
 
     Examples
     --------
-    >>> labels = ManyLabels()
+    >>> labels = ClassLabelEncoder()
     >>> labels.values(["b", "c", "a", "b"])
     array([0, 1, 2, 0])
     >>> labels.classes, labels.labels(np.array([[0.5, 0.5, -1.0], [0.0, 0.0, 0.1]]))
@@ -479,7 +479,7 @@ def _restore_moments(saved: Sequence[float]) -> Moments:
     return moments
 
 
-class Targets(Labels):
+class NumberLabelEncoder(LabelEncoder):
     """The numeric labels of a stream, by their moments so far.
 
     With the mean m and the standard deviation s of the learned labels, a margin f is the prediction m + s f, and a
@@ -503,7 +503,7 @@ class Targets(Labels):
 
     Examples
     --------
-    >>> targets = Targets()
+    >>> targets = NumberLabelEncoder()
     >>> targets.learn(targets.values([10.0, 20.0, 30.0]), last=3).y.round(3)
     array([0.   , 1.   , 1.225])
     >>> targets.shift, round(targets.factor, 3)
@@ -567,11 +567,11 @@ class Targets(Labels):
             raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")
         return values
 
-    def with_one(self, y: AnyLabels) -> Targets:
+    def with_one(self, y: AnyLabels) -> NumberLabelEncoder:
         """Return the labels after one more number."""
         if not (type(y) in (float, int) and abs(y) <= LARGEST_VALUE):
             y = float(self.values([y])[0])
-        return Targets(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
+        return NumberLabelEncoder(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
 
     def value(self, y: AnyLabels) -> float:
         """Encode one label for learners."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from coterie.types import Array, Json
 
     from .hints import ColumnProfiler, Hint
-    from .record_encoders import Encoder
+    from .record_encoders import RecordEncoder
     from .schema import Kinds, NamedColumns, TableChunk
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
@@ -100,7 +100,7 @@ class Reader:
 
     Attributes
     ----------
-    encoder : Encoder or None
+    encoder : RecordEncoder or None
         The encoder, a copy of the one passed, if any; otherwise None before the first block.
     rows : int
         Records yielded.
@@ -121,7 +121,7 @@ class Reader:
         paths: Sequence[str],
         formats: Sequence[str],
         options: ReadOptions,
-        encoder: Encoder | None = None,
+        encoder: RecordEncoder | None = None,
         update: bool = True,
         skip: int = 0,
     ) -> None:
@@ -139,7 +139,7 @@ class Reader:
         self._faults, self._order = Faults(self._options.on_error), Order()
         self._bytes_before = 0
         self._source: Source | None = None
-        self.encoder: Encoder | None = self._first_encoder.copy() if self._first_encoder is not None else None
+        self.encoder: RecordEncoder | None = self._first_encoder.copy() if self._first_encoder is not None else None
         self._encoder_before = self._first_encoder
         self.rows = self.passed = 0
         self._schema = RowSchema(True if self._labelled else None, label_optional=not (self._update or self._labelled))
@@ -307,14 +307,14 @@ class Reader:
             if block is not None:
                 yield block
 
-    def _choose_encoder(self, kinds: Kinds, absences: bool) -> Encoder:
+    def _choose_encoder(self, kinds: Kinds, absences: bool) -> RecordEncoder:
         """Choose the encoder by the kinds of the first table's columns."""
         self.encoder, self.dropped = choose_encoder(kinds, self._options, absences)
         self._encoder_before = self.encoder.copy()
         self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}
         return self.encoder
 
-    def _find_roles(self, names: Sequence[str], encoder: Encoder) -> dict[str, str]:
+    def _find_roles(self, names: Sequence[str], encoder: RecordEncoder) -> dict[str, str]:
         """Return the column of each role; a label that only the encoder names may be missing."""
         options, features = self._options, dict(encoder.columns)
         label = options.label or (encoder.label if encoder.label in names else None)
@@ -326,7 +326,7 @@ class Reader:
             require_column(name, names)
         return columns
 
-    def _encode(self, encoder: Encoder, chunk: TableChunk, roles: dict[str, str]) -> Block | None:
+    def _encode(self, encoder: RecordEncoder, chunk: TableChunk, roles: dict[str, str]) -> Block | None:
         """Encode the valid rows; None if there are none."""
         import pyarrow as pa
 
@@ -381,7 +381,7 @@ class Reader:
             raw=RawRecords.from_all(columns, self._encoder_before) if self._update else None,
         )
 
-    def _profile(self, columns: pa.RecordBatch, encoder: Encoder) -> None:
+    def _profile(self, columns: pa.RecordBatch, encoder: RecordEncoder) -> None:
         """Record statistics for hints, if the encoding of columns may still change."""
         if self._first_encoder is not None:
             return
@@ -496,7 +496,7 @@ class Reading:
 def read(
     source: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
-    encoder: Encoder | None = None,
+    encoder: RecordEncoder | None = None,
     update: bool = True,
     skip: int = 0,
     **options: Any,
@@ -516,7 +516,7 @@ def read(
 
     Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns of text are typed by the first four mebibytes:
     numbers are numeric features, text in ISO 8601 dates, other strings and truth values categorical, lists of strings
-    items (see `Encoder` for their features); in CSV a column is numeric, or of dates, if more than half of its
+    items (see `RecordEncoder` for their features); in CSV a column is numeric, or of dates, if more than half of its
     values are. Keys of JSON that first appear later are not read. The indices of svmlight are the columns themselves;
     features of Vowpal Wabbit text are hashed by ``namespace^feature``, and its importances are the weights of records.
 
@@ -525,7 +525,7 @@ def read(
     source : path, URL, glob, "-" or list of them
         Files to read one after the other, of a store too (``"s3://bucket/logs/*.parquet"``), which fsspec reads;
         ``"-"`` is standard input.
-    encoder : Encoder, optional
+    encoder : RecordEncoder, optional
         The encoder of an earlier reading; a copy of it continues, and options for a new encoder are ignored. Its task
         column must exist. Its label column is read if it exists; missing labels are None, unless ``label`` is passed.
     update : bool, default=True

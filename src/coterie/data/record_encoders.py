@@ -57,7 +57,7 @@ def _require(name: str, value: object, allowed: Sequence[object]) -> None:
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON data that :meth:`Encoder.to_state` returns."""
+    """The JSON data that :meth:`RecordEncoder.to_state` returns."""
 
     columns: list[tuple[str, str]]
     label: str | None
@@ -74,7 +74,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     records: int = 0
 
 
-class Encoder:
+class RecordEncoder:
     r"""An encoder of records as rows of features; files and dictionaries have the same rows.
 
     Every feature has a key, and every key a column. If all features are numbers, the columns are the features in their
@@ -137,7 +137,7 @@ class Encoder:
 
     Examples
     --------
-    >>> encoder = Encoder([("price", "numeric"), ("shop", "categorical")], bits=10)
+    >>> encoder = RecordEncoder([("price", "numeric"), ("shop", "categorical")], bits=10)
     >>> encoder.kind, encoder.n_features
     ('hashed', 1024)
     >>> indices, values = encoder.encode_one({"price": 2.5, "shop": "north"})
@@ -260,7 +260,8 @@ class Encoder:
 
     def __repr__(self) -> str:
         options = self._arguments | {"names": self._stores_names} | ({"log": list(self.log)} if self.log else {})
-        return f"Encoder({list(self.columns)!r}, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        return f"RecordEncoder({list(self.columns)!r}, {arguments})"
 
     def to_state(self) -> tuple[Json, Arrays]:
         """Return the state for `from_state`: JSON data and named arrays."""
@@ -276,7 +277,7 @@ class Encoder:
         return {**spec, "missing": self.missing, **logs, **absences}, arrays
 
     @classmethod
-    def from_state(cls, spec: Fields, arrays: Mapping[str, Array]) -> Encoder:
+    def from_state(cls, spec: Fields, arrays: Mapping[str, Array]) -> RecordEncoder:
         """Restore an encoder from the result of `to_state`.
 
         Raises
@@ -303,7 +304,7 @@ class Encoder:
         encoder._add_known_names()
         return encoder
 
-    def copy(self) -> Encoder:
+    def copy(self) -> RecordEncoder:
         """Copy the encoder with its state."""
         encoder = copy.copy(self)  # the other attributes never change
         encoder.preparation, encoder.names = copy.deepcopy(self.preparation), self.names.copy()

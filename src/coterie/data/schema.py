@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from .errors import FieldError, InputError
 from .feature_keys import CONSTANT_KEY, NAMELESS
 from .invalid_records import Faults, require_column
-from .record_encoders import KINDS, Encoder
+from .record_encoders import KINDS, RecordEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +85,7 @@ class ReadOptions:
     log : name or sequence of names
         Columns of skewed numbers to replace by sign(x) · log(1 + |x|) before the scaling.
     bits, constant, scale, names
-        See `Encoder`; the default of ``scale`` is that of commands and of the adaptive estimators.
+        See `RecordEncoder`; the default of ``scale`` is that of commands and of the adaptive estimators.
     on_error : {"stop", "skip"}, default="stop"
         Raise at the first bad record, or leave bad records out and count them.
     block_rows : int, default=8192
@@ -132,9 +132,9 @@ class ReadOptions:
         Faults(self.on_error)  # these check their own arguments
         self.make_encoder([])
 
-    def make_encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> Encoder:
+    def make_encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> RecordEncoder:
         """Make an encoder for these columns."""
-        return Encoder(columns, bits=self.bits, constant=self.constant, scale=self.scale, **more)
+        return RecordEncoder(columns, bits=self.bits, constant=self.constant, scale=self.scale, **more)
 
     @property
     def named_kinds(self) -> dict[str, str]:
@@ -158,7 +158,7 @@ class ReadOptions:
 
 def choose_encoder(
     kinds: Kinds, options: ReadOptions, absences: bool = False, may_be_empty: bool = False
-) -> tuple[Encoder, dict[str, str]]:
+) -> tuple[RecordEncoder, dict[str, str]]:
     """Make the encoder of a table, and list the dropped columns with the reasons.
 
     Parameters

@@ -28,7 +28,7 @@ from .feature_keys import is_missing, refuse_masked, spell
 from .label_encoders import exact_labels
 
 if TYPE_CHECKING:
-    from .label_encoders import Labels
+    from .label_encoders import LabelEncoder
 
 Rows = Dense | Csr
 
@@ -291,7 +291,7 @@ def validated(
     X: AnyRecords,
     y: AnyLabels,
     reset: bool,
-    labels: Labels | None = None,
+    labels: LabelEncoder | None = None,
     gaps: bool = False,
 ) -> tuple[Rows, AnyLabels, Array | None]:
     """Return X as rows for compiled code, y, and y encoded, checked by scikit-learn against the training columns.

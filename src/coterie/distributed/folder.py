@@ -25,7 +25,7 @@ from .run import RUN, write_json
 
 if TYPE_CHECKING:
     from coterie.data.block import Block
-    from coterie.data.record_encoders import Encoder
+    from coterie.data.record_encoders import RecordEncoder
     from coterie.types import Array, Codes, Estimator, Records, Tasks
 
 MANIFEST, VERSION = "manifest.json", 1
@@ -183,7 +183,7 @@ class ShardedModel:
         return predictions, place
 
 
-def encode_raw(block: Block, encoder: Encoder | None) -> Block:
+def encode_raw(block: Block, encoder: RecordEncoder | None) -> Block:
     """Encode a block of a raw reader, unless it is empty, without updating the scales."""
     if isinstance(block.X, TextRows):
         return replace(block, X=block.X.X)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.data.label_encoders import Targets
+from coterie.data.label_encoders import NumberLabelEncoder
 from coterie.models.linear_learner import LinearLearner
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
 from coterie.models.regression_learner import RegressionLearner
@@ -152,7 +152,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
         return self._with_relation(Intercepts())
 
     def _label_kind(self) -> LabelKind:
-        return partial(Targets, tolerance=Squared().tolerance)
+        return partial(NumberLabelEncoder, tolerance=Squared().tolerance)
 
     def _make_learner(self) -> RegressionLearner:
         gradients = [

@@ -16,7 +16,7 @@ from coterie import persistence, spec, types
 from coterie.data import tabular
 from coterie.data.block import Block
 from coterie.data.input import AnyInput, Input, InputOptions
-from coterie.data.label_encoders import TwoLabels
+from coterie.data.label_encoders import BinaryLabelEncoder
 from coterie.evaluation.explanation import Explanation, Weights
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.models.contract import BaseLearner, LearnerState
@@ -97,7 +97,7 @@ class OnlineEstimator(Parameters):
         dictionaries.
     feature_names_in_ : ndarray of str
         Names of the columns of the frames learned from, if all are text; otherwise absent.
-    encoder_ : Encoder
+    encoder_ : RecordEncoder
         The conversion of records of files to rows, which also reads dictionaries. Absent if no file was read.
     state_ : State
         The whole learned state, for inspection.
@@ -136,7 +136,7 @@ class OnlineEstimator(Parameters):
 
     def _label_kind(self) -> LabelKind:
         """Return the function that makes a label encoder from saved data, or from None; binary labels by default."""
-        return TwoLabels
+        return BinaryLabelEncoder
 
     def _make_input(self) -> AnyInput:
         """Return the input encoder before the first record; one vector per record by default."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar, Literal, Self
 
 from coterie import spec
-from coterie.data.label_encoders import Targets
+from coterie.data.label_encoders import NumberLabelEncoder
 from coterie.models.contract import BaseLearner
 from coterie.models.linear_learner import LinearLearner
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior, SuccessionLearner
@@ -183,7 +183,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
         return MultitaskRegressor(relation, **in_common(self))
 
     def _label_kind(self) -> LabelKind:
-        return partial(Targets, tolerance=Squared().tolerance)
+        return partial(NumberLabelEncoder, tolerance=Squared().tolerance)
 
 
 @spec.estimator

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 from coterie import spec
 from coterie.data.input import InputOptions
-from coterie.data.label_encoders import ManyLabels
+from coterie.data.label_encoders import ClassLabelEncoder
 from coterie.models.contract import BaseLearner
-from coterie.models.one_vs_rest_learner import OneAgainstRest
+from coterie.models.one_vs_rest_learner import OneVsRestLearner
 from coterie.types import Estimator, Estimators, Inputs
 
 from .estimator import OnlineEstimator
@@ -85,10 +85,10 @@ class OneVsRest(OnlineEstimator):
         check_class_weight(binary.class_weight)
 
     def _make_learner(self) -> BaseLearner:
-        return OneAgainstRest(self._within._make_learner())
+        return OneVsRestLearner(self._within._make_learner())
 
     def _label_kind(self) -> LabelKind:
-        return ManyLabels
+        return ClassLabelEncoder
 
     def _reading(self) -> InputOptions:
         reading: InputOptions = self._within._reading()

@@ -27,7 +27,7 @@ from coterie._compiled.primal.query_decisions import QUERY_ALL
 from coterie.data import tabular
 from coterie.data.block import Block
 from coterie.data.input import AnyInput, InputOptions, Purpose, Records
-from coterie.data.label_encoders import Labels, ManyLabels
+from coterie.data.label_encoders import ClassLabelEncoder, LabelEncoder
 from coterie.data.preprocessing import runs_of
 from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concatenate_results, stacked
 from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions
@@ -41,7 +41,7 @@ from .predictions import ModelPredictions
 from .sample_weights import BALANCED, Weighing, check_class_weight_names, sample_weights
 
 #: Makes a label encoder of its saved data, or of None.
-LabelKind: TypeAlias = Callable[[Any], Labels]
+LabelKind: TypeAlias = Callable[[Any], LabelEncoder]
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: The parameters of estimators that may change after the first update; others belong to what was learned.
@@ -161,7 +161,7 @@ class OnlineModel:
 
     settings: Settings
     population: TaskRegistry
-    label_encoder: Labels
+    label_encoder: LabelEncoder
 
     def __init__(self, source: AnyInput) -> None:
         self.lock = RLock()
@@ -374,7 +374,7 @@ class OnlineModel:
         return records
 
     def _mark_learned(
-        self, records: Records, labels: Labels, learned: NDArray[np.bool_], is_validated: bool
+        self, records: Records, labels: LabelEncoder, learned: NDArray[np.bool_], is_validated: bool
     ) -> Records:
         """Flag the records to learn; drop the others unless the records are validated, so that all are predicted."""
         if learned.all():
@@ -409,7 +409,7 @@ class OnlineModel:
         if records.labels is None:
             records = records.with_labels(records.y, copy.copy(self.label_encoder))
         n, population = len(records.task), self.population
-        labels, values = cast(Labels, records.labels), cast(Array, records.values)
+        labels, values = cast(LabelEncoder, records.labels), cast(Array, records.values)
         last, weighing, weights = max(n - late, 0), self.weighing, records.weights
         if self.settings.class_weight is not None:
             weighing = weighing.under(self.settings.class_weight)
@@ -497,7 +497,7 @@ class OnlineModel:
             predictions, own = current.replace_first(earlier), view.decode(current.margins)
         labels = self.label_encoder
         if predictions is None:
-            margins = np.full((n, 0), -np.inf) if isinstance(labels, ManyLabels) else np.full(n, labels.shift)
+            margins = np.full((n, 0), -np.inf) if isinstance(labels, ClassLabelEncoder) else np.full(n, labels.shift)
         else:
             margins = np.asarray(labels.shift + labels.factor * predictions.margins)
         own = margins if own is None else own
@@ -703,7 +703,7 @@ class OnlineModel:
 
     def _encode_one(
         self, y: Hashable, weight: float | None = None
-    ) -> tuple[Labels, Weighing, Any, NDArray[np.float64] | None]:
+    ) -> tuple[LabelEncoder, Weighing, Any, NDArray[np.float64] | None]:
         """Return label encoder and weighting after one more label, the encoded label, and the record's weight."""
         class_weight = self.settings.class_weight
         if weight is None and class_weight is None:
@@ -718,7 +718,13 @@ class OnlineModel:
         return labels, weighing, labels.learn(values, 1, weights).y, weights
 
     def _update_one(
-        self, row: Any, number: int, labels: Labels, weighing: Weighing, y: Any, weights: NDArray[np.float64] | None
+        self,
+        row: Any,
+        number: int,
+        labels: LabelEncoder,
+        weighing: Weighing,
+        y: Any,
+        weights: NDArray[np.float64] | None,
     ) -> None:
         self.label_encoder, self.weighing, population = labels, weighing, self.population
         if weights is None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from coterie import spec
-from coterie.data.label_encoders import Targets
+from coterie.data.label_encoders import NumberLabelEncoder
 from coterie.models.linear_learner import LinearLearner
 from coterie.tasks.relations import Intercepts
 from coterie.types import Part
@@ -97,7 +97,7 @@ class MultitaskRegressor(LinearEstimator):
         return Squared() if self.loss is None else self.loss
 
     def _label_kind(self) -> LabelKind:
-        return partial(Targets, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
+        return partial(NumberLabelEncoder, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
 
     def _with_intercepts(self) -> MultitaskRegressor:
         """Return an unfitted gradient learner for all tasks with an intercept per task, as a baseline."""

@@ -20,7 +20,7 @@ from coterie import spec
 from coterie._compiled.core.checks import require
 from coterie._compiled.core.records import LARGEST_WEIGHT
 from coterie.data.feature_keys import refuse_masked
-from coterie.data.label_encoders import Labels, as_floats
+from coterie.data.label_encoders import LabelEncoder, as_floats
 from coterie.tasks.index import distinct_labels
 from coterie.types import Array, Floats
 from coterie.wording import listed
@@ -80,7 +80,7 @@ def check_class_weight(class_weight: Any) -> None:
             )
 
 
-def check_class_weight_names(class_weight: ClassWeight, labels: Labels, complete: bool) -> None:
+def check_class_weight_names(class_weight: ClassWeight, labels: LabelEncoder, complete: bool) -> None:
     """Raise ValueError for a ``class_weight`` of unknown labels.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.data.label_encoders import Targets
+from coterie.data.label_encoders import NumberLabelEncoder
 from coterie.kernels import LinearKernel, as_kernel
 from coterie.models.contract import BaseLearner
 from coterie.models.second_order_learner import SecondOrderLearner
@@ -197,4 +197,4 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     _rule: ClassVar[Part] = Squared()
 
     def _label_kind(self) -> LabelKind:
-        return partial(Targets, standardised=False)
+        return partial(NumberLabelEncoder, standardised=False)

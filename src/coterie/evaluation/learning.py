@@ -28,9 +28,9 @@ from .trace import Trace
 if TYPE_CHECKING:
     from coterie.data.block import Block
     from coterie.data.hints import Hint
-    from coterie.data.label_encoders import Labels
+    from coterie.data.label_encoders import LabelEncoder
     from coterie.data.readers import Reader
-    from coterie.data.record_encoders import Encoder
+    from coterie.data.record_encoders import RecordEncoder
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
@@ -251,8 +251,8 @@ class _CheckedStream:
         reader.require_labels(regression)
         self._blocks: Generator[Block] = iter(reader)
         self._block: Block | None = None
-        self._encoder: Encoder | None = None
-        self._label_encoder: Labels
+        self._encoder: RecordEncoder | None = None
+        self._label_encoder: LabelEncoder
         self._labels: dict[Hashable, None] = {}
         self._is_continued = False
         self._tasks: dict[Hashable, None] = {}
@@ -265,7 +265,7 @@ class _CheckedStream:
         self._blocks.close()
 
     @property
-    def encoder(self) -> Encoder | None:
+    def encoder(self) -> RecordEncoder | None:
         """The encoder after the last learned block, without the block being read."""
         return self._encoder if self._ended_early else self.reader.encoder
 

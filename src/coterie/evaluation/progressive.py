@@ -19,7 +19,7 @@ from .trace import Trace
 from .tracing import make_trace
 
 if TYPE_CHECKING:
-    from coterie.data.record_encoders import Encoder
+    from coterie.data.record_encoders import RecordEncoder
 
 #: Rounds between two reports of progress when the whole stream is at hand.
 CHUNK = 65536
@@ -232,7 +232,7 @@ def require_scales(X: AnyRecords, models: Iterable[StreamModel]) -> None:
 
 def keep_encoder(X: AnyRecords, models: Iterable[StreamModel]) -> None:
     """Give each model that learned from a reader of files a copy of its encoder."""
-    encoder: Encoder | None = getattr(X, "encoder", None)
+    encoder: RecordEncoder | None = getattr(X, "encoder", None)
     if encoder is not None:
         for model in models:
             model.encoder = encoder.copy()

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.data.block import Block
-from coterie.data.label_encoders import Labels
+from coterie.data.label_encoders import LabelEncoder
 from coterie.models.contract import BaseLearner, Predictions
 from coterie.models.task_registry import TaskRegistry
 from coterie.spec import require_instance
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Ints, Label, Learning, Record
 
 if TYPE_CHECKING:
-    from coterie.data.record_encoders import Encoder
+    from coterie.data.record_encoders import RecordEncoder
 
 Margins = NDArray[np.float64]
 #: A record that was read and predicted, in the form of the model that waits for its label.
@@ -131,15 +131,15 @@ class StreamModel(Protocol):
         """The registry of known tasks, which also checks new ones."""
 
     @property
-    def label_encoder(self) -> Labels:
+    def label_encoder(self) -> LabelEncoder:
         """The label encoder; before the first label, an empty one."""
 
     @property
-    def encoder(self) -> Encoder | None:
+    def encoder(self) -> RecordEncoder | None:
         """The encoder of records of files; None if no file was read."""
 
     @encoder.setter
-    def encoder(self, encoder: Encoder | None) -> None: ...
+    def encoder(self, encoder: RecordEncoder | None) -> None: ...
 
     def as_block(self, X: AnyRecords, y: AnyLabels, task: AnyTasks = None, weights: ArrayLike | None = None) -> Block:
         """Validate records of any form for :meth:`learn`."""

@@ -1,4 +1,4 @@
-"""Traces from the rows of predictions that label encoders store: :meth:`coterie.data.label_encoders.Labels.rows`."""
+"""Traces from the rows of predictions that label encoders store; see ``LabelEncoder.rows``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from functools import singledispatch
 
 import numpy as np
 
-from coterie.data.label_encoders import Labels, ManyLabels, Targets, TwoLabels
+from coterie.data.label_encoders import BinaryLabelEncoder, ClassLabelEncoder, LabelEncoder, NumberLabelEncoder
 from coterie.types import Array, Floats, Json
 
 from .trace import AmountTrace, ManyClassTrace, Trace
 
 
 @singledispatch
-def make_trace(labels: Labels, rows: Array, y: Array, log_odds: float | None, rounds: Json) -> Trace:
+def make_trace(labels: LabelEncoder, rows: Array, y: Array, log_odds: float | None, rounds: Json) -> Trace:
     """Make the trace of rounds from their predictions ``rows`` and other attributes ``rounds``.
 
     ``log_odds`` is the factor from margins to log-odds, None if they are not log-odds.
@@ -22,7 +22,7 @@ def make_trace(labels: Labels, rows: Array, y: Array, log_odds: float | None, ro
 
 
 @make_trace.register
-def _(labels: TwoLabels, rows: Floats, y: Array, log_odds: float | None, rounds: Json) -> Trace:
+def _(labels: BinaryLabelEncoder, rows: Floats, y: Array, log_odds: float | None, rounds: Json) -> Trace:
     margin, classes = labels.orientation * rows, labels.classes if labels.inside else np.zeros(0)
     two = len(classes) > 0
     sign = np.where(y == classes[-1], 1.0, -1.0) if two else np.zeros(len(margin))
@@ -38,7 +38,7 @@ def _(labels: TwoLabels, rows: Floats, y: Array, log_odds: float | None, rounds:
 
 
 @make_trace.register
-def _(labels: ManyLabels, rows: Floats, y: Array, log_odds: float | None, rounds: Json) -> Trace:
+def _(labels: ClassLabelEncoder, rows: Floats, y: Array, log_odds: float | None, rounds: Json) -> Trace:
     numbers, lead, probability = rows.T if len(rows) else np.zeros((3, 0))
     known = [*labels.seen, None]
     prediction = np.empty(len(y), object)
@@ -56,7 +56,7 @@ def _(labels: ManyLabels, rows: Floats, y: Array, log_odds: float | None, rounds
 
 
 @make_trace.register
-def _(labels: Targets, rows: Floats, y: Array, log_odds: float | None, rounds: Json) -> Trace:
+def _(labels: NumberLabelEncoder, rows: Floats, y: Array, log_odds: float | None, rounds: Json) -> Trace:
     numbers = np.asarray(y, np.float64)
     return AmountTrace(
         margin=rows,

@@ -14,7 +14,7 @@ from coterie.tasks.index import Index
 from coterie.types import Part, Tree
 
 from .contract import Batch, Capabilities, Codes, InputShape, Margins, UpdateResult
-from .linear_learner import Round, named_by, result_of
+from .linear_learner import RelationLearner, named_by, result_of
 from .relation_adapters import adapt_relation, mean_share
 from .state import State
 
@@ -22,7 +22,7 @@ from .state import State
 BLOCK = 128
 
 
-class BlockLearner(Round):
+class BlockLearner(RelationLearner):
     """Base of learners that update their model block by block."""
 
     def learn(self, state: State, run: Batch, y: Margins) -> UpdateResult:

@@ -5,8 +5,8 @@ tau = rule(m, y, ...)              the step size; 0.0 means that nothing changes
 state <- add(state, z, tau, M)     share the update with the tasks through M
 M <- adapt(M, gram)                only if the relation is learned
 
-:class:`LinearLearner` is that of weights, which one compiled loop updates; :class:`Round` is the base of all learners
-with one model and one relation.
+:class:`LinearLearner` is that of weights, which one compiled loop updates; :class:`RelationLearner` is the base of all
+learners with one model and one relation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from .state import State, holds
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`Round.dump` returns in addition to the arrays."""
+    """The data that :meth:`RelationLearner.dump` returns in addition to the arrays."""
 
     shape: Json
     features: Features
@@ -74,7 +74,7 @@ _MEAN_READ = (
 )
 
 
-class Round(BaseLearner):
+class RelationLearner(BaseLearner):
     """Base of the learners with one model and one relation bound to it."""
 
     relation: Part
@@ -201,7 +201,7 @@ def named_by(relation: Part) -> Sequence[Hashable]:
     return tuple(relation.known_tasks) if relation.form == "columns" else ()
 
 
-class LinearLearner(CompiledLearner, Round):
+class LinearLearner(CompiledLearner, RelationLearner):
     """A hypothesis, a relation and a rule combined into one learner.
 
     Parameters

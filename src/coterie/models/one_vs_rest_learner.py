@@ -36,7 +36,7 @@ from .contract import (
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`OneAgainstRest.dump` returns in addition to the arrays."""
+    """The data that :meth:`OneVsRestLearner.dump` returns in addition to the arrays."""
 
     classes: Annotated[list[Json], msgspec.Meta(min_length=1)]
 
@@ -69,7 +69,7 @@ class ClassesState:
         return sum(state.nbytes for state in self.all)
 
 
-class OneAgainstRest(MetaLearner):
+class OneVsRestLearner(MetaLearner):
     """Multiclass learner from a binary one, with the same methods; margins have shape (n, classes).
 
     Parameters
