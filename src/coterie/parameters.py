@@ -61,7 +61,7 @@ class Parameters:
     #: The types of estimators in scikit-learn and River, and True if more than two classes are supported.
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     _many_classes: ClassVar[bool] = False
-    #: False for estimators that are fitted at once: River takes none of these for an online model.
+    #: False for estimators that are fitted at once, which River cannot use as online models.
     _learns_streams: ClassVar[bool] = True
 
     #: The attribute that learning makes, and the methods that learn.

@@ -20,7 +20,7 @@ Arrays: TypeAlias = dict[str, Array]
 #: Data by name that are only read.
 Fields: TypeAlias = Mapping[str, Any]
 
-#: A named tuple of arrays and of other such tuples: a model, or a part of one, as compiled code takes it.
+#: A named tuple of arrays and of other such tuples: a model, or a part of one, as an argument of compiled code.
 Tree: TypeAlias = Any
 
 #: A part that describes a learner: a relation, a rule, a hypothesis, a kernel, a potential or a budget.
@@ -101,7 +101,7 @@ Record: TypeAlias = Mapping[Any, Any]
 #: True if records are learned, or a flag for each of them.
 Learning: TypeAlias = bool | Flags
 
-#: Records of which the form is not known yet: `Records`, `ViewBlocks`, or blocks of files. Code tells the forms apart
+#: Records of which the form is not known yet: `Records`, `ViewBlocks`, or blocks of files. Code distinguishes the forms
 #: by their attributes, which members of a union do not share; so types of these are not checked.
 AnyRecords: TypeAlias = Any
 

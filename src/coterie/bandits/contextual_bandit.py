@@ -577,7 +577,7 @@ class Bandit(Parameters):
     # -- actions --------------------------------------------------------------------------------------------------
 
     def _checked_actions(self, actions: AnyLabels) -> _Offered:
-        """Check the offered actions; raise ValueError for none, duplicates, or one that ``actions`` lacks."""
+        """Check the offered actions; raise ValueError for duplicates, an empty list, or one not in ``actions``."""
         if actions is None:
             if self.actions is None:
                 raise ValueError("there are no actions; pass them to each call or as the bandit's parameter")
@@ -593,7 +593,7 @@ class Bandit(Parameters):
         return offered
 
     def _known_action(self, value: Label) -> Action:
-        """Normalize an action; raise ValueError if the parameter ``actions`` lacks it."""
+        """Normalize an action; raise ValueError if it is not in the parameter ``actions``."""
         action = _action(value)
         if self.actions is not None:
             known = self._checked_actions(None)

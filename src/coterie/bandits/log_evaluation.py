@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHARED, POOLED, ALONE = "shared", "one for all", "one per task"
 #: The names of the best single action by the previous rows, of the policy passed, and of the logged policy.
 SINGLE, SAVED, DONE = "single action", "policy", "what was done"
-#: The text for an interval of which too few rows tell.
+#: The text for an interval that too few rows inform.
 UNKNOWN = "unknown"
 #: The minimum mean number of rows that offer an action, for an evaluation of the best single action.
 _ROUNDS_OF_AN_ACTION = 2

@@ -98,7 +98,7 @@ class PolicySums:
         hq, hratio = h * q, h * ratio
         self.w = float(w.sum())
         self.w_nonzero, self.w2_nonzero = float(w_nonzero.sum()), float(w_nonzero @ w_nonzero)
-        # both means of e² for v: over rows, and by w, which looks where the policy would go
+        # estimate v by two means of e²: over rows, and weighted by w, which stresses the actions of the policy
         self.e2, self.we, self.we2 = float(square.sum()), float(we.sum()), float(we @ e)
         self.we3 = float((abs(we) if self.gain else we) @ square)
         # for a gain with abs(d), unlike the direct part of φ above
@@ -119,10 +119,10 @@ class PolicySums:
         if n < 2:
             return Interval(-math.inf, math.inf)
         known_binary = self.zero_one and reward_range is not None and tuple(reward_range) == (0, 1)
-        # equal rewards, all 0 or all 1, say nothing of a difference of two policies, nor of a range beyond 0 and 1
+        # rewards that are all 0, or all 1, do not inform a difference of two policies, or a range other than [0, 1]
         binary = known_binary or (self.zero_one and not (same and (self.gain or reward_range is not None)))
         nonzero = self.w_nonzero**2 / self.w2_nonzero if self.w2_nonzero > 0.0 else 0.0
-        # the number before any draw, not the realised one: a log that missed its large weights looks calm
+        # the expected number, not the observed one: a log that happens to lack large weights seems to have low variance
         few = self.expected_rows < LEAST_ROWS or (nonzero < LEAST_REWARDS and reward_range is None)
         if few and not binary and reward_range is None and self.mass > 0.0:
             shown = "show the difference of the two policies" if self.gain else "show what this policy would bring"
@@ -134,7 +134,7 @@ class PolicySums:
         residual = max(self.e2 / n, self.we2 / self.w if self.w > 0.0 else 0.0)
         variance = residual * self.h / n + self.direct.variance
         ends: tuple[float, ...] = ()
-        # Wilson inverts the test with the variance under V: it has length also where all residuals are 0
+        # Wilson's interval inverts the test with the variance under V, so it has length even if all residuals are 0
         if self.mass > 0.0 and (binary or ((few or same) and reward_range is not None)):
             # n - 1 degrees here: this variance follows from V, not from the few rows with large weights
             far = float(stdtrit(n - 1.0, (1.0 + level) / 2.0))
@@ -146,7 +146,7 @@ class PolicySums:
             low, high = min(low, ends[0]), max(high, ends[1])
         if self.gain:
             least, most = least - most, most - least
-        elif binary and same and not known_binary:  # these may be amounts: that other rewards can come is not excluded
+        elif binary and same and not known_binary:  # these may be amounts, so other rewards are possible
             least, most = -math.inf, math.inf
         warning = "may be too narrow: all rewards were the same" if same and reward_range is None else ""
         return Interval(min(max(low, least), most), max(min(high, most), least), warning)

@@ -79,7 +79,7 @@ class IteratedTikhonov(Filter):
 
     Notes
     -----
-    A single factorisation serves all rounds. Its bias falls with alpha^steps, where Tikhonov's saturates.
+    A single factorisation serves all rounds. Its bias decreases with alpha^steps, whereas that of Tikhonov saturates.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class MultitaskKernelRidge(BatchEstimator):
 
         Σ_i (y_i - f_(t_i)(x_i))² + alpha Σ_st A_st ⟨f_s, f_t⟩,
 
-    so f_t(x) = Σ_i k(x, x_i) M_(t t_i) c_i with (Q + alpha I) c = y. Where A has no inverse (``Pooled``, or a penalty
+    so f_t(x) = Σ_i k(x, x_i) M_(t t_i) c_i with (Q + alpha I) c = y. If A has no inverse (``Pooled``, or a penalty
     with a null space) the functions that M cannot make are excluded.
 
     Parameters
@@ -69,7 +69,7 @@ class MultitaskKernelRidge(BatchEstimator):
     center_ : ndarray, shape (p,)
         The mean that was subtracted from y, 0 without ``center``.
     objective_ : ndarray
-        The objective after each round, where the relation is learned.
+        The objective after each round, if the relation is learned.
 
     Notes
     -----
@@ -77,7 +77,7 @@ class MultitaskKernelRidge(BatchEstimator):
     named by ``tasks=``, and all have the same inputs; one eigendecomposition of k and one of M then solve everything,
     O(n³ + T³ + n T (n + T)). y of shape (n, p) with ``task=``: p outputs of each row, learned side by side.
 
-    Otherwise Cholesky takes O(n³ / 3), less where tasks fall apart into parts that do not share. There is no intercept:
+    Otherwise Cholesky takes O(n³ / 3), or less if the tasks split into groups that do not share. There is no intercept:
     use ``center=True``, or a kernel with a constant part.
 
     Raises

@@ -582,7 +582,7 @@ class NumberLabelEncoder(LabelEncoder):
         n = len(values)
         inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
         counted = np.ones(last) if weights is None else weights[:last]
-        first = values[:last].copy()  # arrays that are read-only or have gaps would be compiled anew
+        first = values[:last].copy()  # read-only or strided arrays would be further types to compile
         self._set_moments(standardise(first, counted, self.inside, inside[:last], shift, factor))
         if not self._standardised:
             return Inside(values, 0.0, 1.0)

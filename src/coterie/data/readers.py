@@ -49,7 +49,7 @@ _ENDINGS = {
     "vw": ("vw",),
 }
 _BY_ENDING = {ending: kind for kind, endings in _ENDINGS.items() for ending in endings}
-#: The content that an empty file lacks, by format.
+#: The content missing from an empty file, by format.
 _EXPECTED = {
     **dict.fromkeys(("csv", "tsv"), "a header line"),
     "jsonl": "a JSON object on each line",
@@ -113,7 +113,7 @@ class Reader:
     dropped : dict of str to str
         The reason for each column that was not used.
     lacking : dict of str to list of str
-        The columns of features that a file lacks, by the file's name, if records are only predicted.
+        For each file, the columns of features that it does not have; only if records are predicted and not learned.
     """
 
     def __init__(
@@ -530,7 +530,7 @@ def read(
         column must exist. Its label column is read if it exists; missing labels are None, unless ``label`` is passed.
     update : bool, default=True
         True to update running scales. With False they, and the names of features, do not change, and columns of
-        features that a file lacks are missing values (``reader.lacking``).
+        features without a column in a file are missing values (``reader.lacking``).
     skip : int, default=0
         The number of records to leave out at the beginning, such as those that the encoder has seen; they do not update
         scales. Bad records are not counted.

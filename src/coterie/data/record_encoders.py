@@ -84,7 +84,7 @@ class RecordEncoder:
     ===========  ===================  ==================================================
     kind         key                  value
     ===========  ===================  ==================================================
-    numeric      ``name``             the number; 0 where it is missing
+    numeric      ``name``             the number; 0 if it is missing
     categorical  ``name=value``       1
     date         ``name.part=value``  1 for each of hour, weekday, month
     text         ``name^token``       log(1 + count of the token)

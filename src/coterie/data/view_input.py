@@ -25,7 +25,7 @@ from .input import Input, Purpose, Records, Undo
 
 @dataclass(frozen=True, eq=False)
 class PartialBlock:
-    """A view's block of records, some of which lack this view.
+    """A view's block of records; some records do not have this view.
 
     Parameters
     ----------

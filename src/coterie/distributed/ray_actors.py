@@ -59,7 +59,7 @@ def learn_on_ray(
     Warns
     -----
     UserWarning
-        If Ray is started on this machine, where it listens on all networks.
+        If this function starts Ray on this machine. Ray then listens on all networks.
 
     Raises
     ------

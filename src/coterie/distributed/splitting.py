@@ -98,7 +98,7 @@ class _Writer:
             return
         columns = block.X.columns
         arrays = [plain(column) for column in columns.columns]
-        # with the metadata of fields, which say what null means
+        # with the metadata of fields, which define the meaning of null
         fields = [field.with_type(array.type) for field, array in zip(columns.schema, arrays, strict=True)]
         batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
         if self._pending and self._pending[0].schema != batch.schema:

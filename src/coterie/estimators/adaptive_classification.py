@@ -29,7 +29,7 @@ NamedSet = Literal["default", "cheap", "ensemble"]
 
 #: The prior variances of the mixed-effects model before the first record, and how fast it learns them.
 LEARNED = Prior(5.0, 0.2, rate=0.7)
-#: What a coin better has to bet in the beginning for its rows together, so that each of two has as much as one alone.
+#: The initial wealth of a coin bettor for its rows together, so that each of two rows has as much as one alone.
 COINS = 2.0
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
@@ -50,7 +50,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     The margin is c · mixed + Σ_a u_a f_a, with c = 1 and u = 0 in the beginning: a logistic regression, learned online
     over all tasks, that makes log-odds of members' margins, whose scales differ. It is about as good as the
-    best of its members in hindsight, falls back to independent models or to a single one where these are best, and may
+    best of its members in hindsight, falls back to independent models or to a single one if these are best, and may
     choose differently for each task.
 
     Parameters

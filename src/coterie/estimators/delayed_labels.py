@@ -34,7 +34,7 @@ class SavedPredictions(msgspec.Struct, array_like=True):
 
     def restored(self) -> Predictions:
         """Restore the result of :meth:`from_predictions`."""
-        margins = np.frombuffer(self.margins).copy()  # compiled code takes arrays that it may write to
+        margins = np.frombuffer(self.margins).copy()  # compiled code requires writable arrays
         experts = None if self.experts is None else np.frombuffer(self.experts)[:, None].copy()
         members = tuple(member.restored() for member in self.members)
         return Predictions(margins[None] if self.classes else margins, experts, members)

@@ -264,7 +264,7 @@ class OnlineEstimator(Parameters):
             model = learn_passes(model, X, y, task, sample_weight, passes)
         else:
             model.learn(X, y, task, weights=sample_weight, whole=True, passes=passes)
-            # later passes are not "whole" streams: the number of rounds was told to the first
+            # only the first pass is "whole": it gets the total number of rounds
             for _ in range(passes - 1):
                 model.learn(X, y, task, weights=sample_weight)
         self._inner.replace(model, fresh._inner.parameters)

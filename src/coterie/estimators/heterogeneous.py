@@ -40,7 +40,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     b m'(A - I)m for the margins m_k = u_k·x_k, for ``TaskGraph`` b Σ (m_k - m_l)² over its edges. Without a relation
     it is that of ``MeanRegularized(b=1)``, all tasks alike. Nodes that are no tasks here are marginalised: A is then
     the inverse of the tasks' part of the graph's A⁻¹, tasks agree also through the nodes left out, and the sum is over
-    the edges only where all nodes are tasks.
+    the edges only if all nodes are tasks.
 
     **A round** is given as a row of each of K arrays: X is a list of arrays, tasks being 0, ..., K - 1, or a dictionary
     from task to array, all with the same number of rows. Labels come in one of two forms: one per round, y of shape

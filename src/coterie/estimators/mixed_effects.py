@@ -104,7 +104,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     Parameters
     ----------
     random_intercept_variance : float >= 0, default=1.0
-        Prior variance of a task's own intercept, relative to that of the noise; 0 for none.
+        Prior variance of a task's own intercept, relative to that of the noise; 0 for no such intercept.
     random_slope_variance : float >= 0, default=0.3
         Prior variance of each of a task's own slopes, likewise; 0 for random intercepts only, which take two numbers
         per task.
@@ -206,7 +206,7 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     Parameters
     ----------
     random_intercept_variance : float >= 0, default=1.0
-        Prior variance of a task's own intercept, in squared log-odds; 0 for none.
+        Prior variance of a task's own intercept, in squared log-odds; 0 for no such intercept.
     random_slope_variance : float >= 0, default=0.1
         Prior variance of each of a task's own slopes; 0 for random intercepts only.
     intercept_variance, slope_variance : float >= 0

@@ -141,7 +141,7 @@ class MultiviewPerceptron(_WithExponent):
 
     Notes
     -----
-    Dense views: O(dK) per prediction, O(dK² + K³) per mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
+    Dense views: O(dK) per prediction, O(dK² + K³) per mistake, or O(d²K + d³) if d < K. Sparse ones: O(nnz K) and
     O(nnz K + K³). The cost does not depend on p; the paper has O(pdK²) per prediction. With a kernel: K² kernel values
     per support vector, and O(mK² + K³). The mistake bound is :func:`coterie.evaluation.bounds.view_bounds.view_bound`.
 

@@ -107,7 +107,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     -----
     Dual: O(m) kernel values for the label, O(m²) for the margin and for a mistake. Primal: O(d) for the label, O(d²)
     for the margin, O((K d)²) for a mistake, O(d (K d)²) for a new task. Blocks of records make matrix products of both.
-    Where a relation given by ``b`` changes as tasks arrive, the factor of C or P is recomputed, O(m³) or O((K d)³).
+    If a relation given by ``b`` changes as tasks arrive, the factor of C or P is recomputed, O(m³) or O((K d)³).
 
     Examples
     --------

@@ -107,7 +107,7 @@ class SelectiveSampling(Parameters):
     >>> bool(trace.queries < 1000), bool(trace.error < 0.1)
     (True, True)
 
-    Where labels cost a person's time, one record after the other:
+    If labels cost a person's time, one record after the other:
 
     >>> model = ct.SelectiveSampling(ct.MultitaskLogistic(), budget=100, window=10_000, per_task=10)
     >>> record = {"word=free": 1.0, "length": 0.3}
@@ -182,7 +182,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(query_strategy.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
-        """End the rounds without queries, and return ``asked``; the others end when their labels arrive."""
+        """Finish the rounds without a query, and return ``asked``; rounds with one finish when their labels arrive."""
         self._model.skip_unlabelled(int(len(asked) - asked.sum()))
         return asked
 
@@ -402,7 +402,7 @@ class _AskingModel:
     @encoder.setter
     def encoder(self, encoder: Any) -> None:
         own = self._taught.encoder
-        if encoder is None or own is None or encoder.source != "columns":  # else its own learned what was asked for
+        if encoder is None or own is None or encoder.source != "columns":  # else it learned from queried records
             self._taught.encoder = encoder
 
     def as_block(
@@ -445,7 +445,7 @@ class _AskingModel:
             return update
 
     def _reads_raw(self, block: Block) -> bool:
-        """True if records are encoded one by one; a model without an encoder takes that of the files."""
+        """True if records are encoded one by one; a model without an encoder uses that of the files."""
         taught, raw = self._taught, block.raw
         if raw is None or (raw.encoder is not None and taught.fitted and taught.encoder is None):
             return False
@@ -497,7 +497,7 @@ class _AskingModel:
         """Predict record t and decide its query, unless decided; scales are updated from queried records only."""
         taught, task = self._taught, block.tasks[t : t + 1]
         population, source = taught.population, taught.input
-        # for the prediction nothing is learned: the label may never be asked for
+        # a prediction changes no encoder, because the label may never be queried
         records = source.read_raw(raw, task, learning=False)
         predictions, margin = None, np.zeros(1)
         if taught.fitted:

@@ -171,7 +171,7 @@ class LabelBaselines:
         count = self._count_two if prior.labels else self._count_many
         leaders, n, total_n, known, of_task, of_all = count(tasks, task, labels, come, prior)
         mean = (of_all + prior.half) / np.maximum(total_n + prior.half * known, 1.0)
-        # a label of many that has not come yet has no rate, where each of two begins at one half
+        # of many labels one that has not occurred has no rate; each of two labels begins at one half
         mean = np.where(of_all != 0, mean, mean if prior.labels else 0.0)
         # m + (s - n m) / (n + κ) for every κ at once; an infinite one leaves the mean of all tasks
         rates = mean[..., None] + (of_task - n * mean)[..., None] / (n[:, None] + STRENGTHS)

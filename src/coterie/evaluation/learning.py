@@ -79,7 +79,7 @@ class LearningOutcome:
     failed : Exception or None
         The error of a bad record that ended the pass early, after records that could be learned.
     one_label : bool
-        True if the pass ended early while all records had the same label, so that errors say nothing.
+        True if the pass ended early while all records had the same label, so that errors are not informative.
     hints : callable
         Returns the hints about columns; called when the model has been saved.
     """

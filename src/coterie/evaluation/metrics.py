@@ -2,14 +2,14 @@
 
 The positive class is the second of the trace's two classes. For one set of rounds with labels y:
 
-* error = wrong predictions / n, as they were given: a zero margin is a positive prediction, right or wrong; where
-  records have weights, the sum of those predicted wrong over that of all;
+* error = wrong predictions / n, a zero margin being a positive prediction; if records have weights, the total weight of
+  the wrong predictions over the total weight of all;
 * F1 = 2 TP / (2 TP + FP + FN), from the same predictions;
 * AUC = P(margin of a positive round > margin of a negative round) + P(both equal) / 2;
 * log loss = mean of -log(probability given to the label), probabilities clipped to [eps, 1 - eps] as scikit-learn does.
 
-A measure is nan where it has no meaning: no rounds, AUC with one class only, F1 while the model knows one label only,
-which may be either class, and where neither labels nor predictions are ever positive, log loss without probabilities.
+A measure is nan if it is undefined: all of them without rounds; AUC if only one class occurs; F1 while the model knows
+only one label, which may be either class, or if no label and no prediction is positive; log loss without probabilities.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def evaluate(trace: Trace) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        In O(n log n) time; nan where a measure has no meaning.
+        In O(n log n) time; nan for a measure that is undefined.
 
     Examples
     --------

@@ -119,7 +119,7 @@ class OfLabels(NamedTuple):
         difference, chance = positive - negative, probability * (1.0 - probability)
         up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
         # a gain of one sign for both labels cannot have mean 0, so no null distribution exists for the round
-        either = (up > 0.0) & (down > 0.0)  # other rounds tell nothing, such as those with equal predictions
+        either = (up > 0.0) & (down > 0.0)  # other rounds carry no information, such as those with equal predictions
         up, down = np.where(either, up, 1.0), np.where(either, down, 1.0)
         null_variance, jump = up * down * either, up - down
         rounds = (
@@ -140,7 +140,7 @@ class OfLabels(NamedTuple):
         observed, expected = (_sums(sums, size, len(SIZES) + 1)[size] for sums in (self.surprise, self.variance))
         # overdispersion of a class of size: a single small task shows too few labels to estimate its own
         raised = np.maximum(_ratio(observed, expected), 1.0)
-        # by the square, where the scale alone would give the power 3/2
+        # the power 2; the scale alone would give the power 3/2
         low, high = _interval(gains, raised * self.variance, raised * raised * self.third, confidence)
         floors = np.exp(self.log_all_up), np.exp(self.log_all_down)
         variance = self.null_variance
@@ -295,7 +295,7 @@ class OfPredictions(NamedTuple):
         least = np.where(won > 0, betaincinv(np.maximum(won, 0.5), lost + 1.0, left), 0.0)
         most = np.where(lost > 0, betaincinv(won + 1.0, np.maximum(lost, 0.5), 1.0 - left), 1.0)
         low, high = (np.where(gains.n > 0, share * (2.0 * end - 1.0), np.nan) for end in (least, most))
-        # P(Bin(d, 1/2) >= won) by the incomplete beta function, which also takes the halves of rounds drawn
+        # P(Bin(d, 1/2) >= won) by the incomplete beta function, which is also defined for half-integers, from ties
         helped, hurt = (
             np.where(one > 0, betainc(np.maximum(one, 0.5), other + 1.0, 0.5), 1.0)
             for one, other in ((won, lost), (lost, won))

@@ -70,7 +70,7 @@ class Pair(NamedTuple):
         words, task, tasks = trace.words, trace.task, len(trace.tasks)
         cost, cost_against = trace.costs.astype(np.float64), against.costs.astype(np.float64)
         loss, lost, lost_against = trace.loss_words, trace.losses, against.losses
-        # a log loss compares with a log loss only; errors are what both have
+        # a log loss can only be compared with a log loss; errors exist for both
         if lost is None or lost_against is None:  # one of them has no probabilities
             loss, lost, lost_against = words, cost, cost_against
         # paired by round: the variance of a difference is far below that of two means
@@ -78,7 +78,7 @@ class Pair(NamedTuple):
         if scale is None:
             scale = float(np.max(np.abs(gain), initial=0.0, where=~np.isnan(gain))) or 1.0
         gain = gain / scale
-        # gains are -1, 0 or 1: rounds with equal predictions say nothing, as in McNemar's test
+        # gains are -1, 0 or 1: rounds with equal predictions carry no information, as in McNemar's test
         if loss is words:
             noise: Noise = OfPredictions.from_rounds(
                 np.asarray(trace.prediction != against.prediction, bool), task, tasks

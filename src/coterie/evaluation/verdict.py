@@ -556,7 +556,7 @@ class Sums:
             "name": spoken(self.learner),
             "against": spoken(against),
         }
-        # a learner no better than a constant has no gains to speak of, whatever the tests of single tasks say
+        # a learner no better than a constant has no useful gains, even if tests of single tasks are significant
         result = Verdict(tasks, confidence, **columns)
         return result if result.says_something else replace(result, outcome=np.full(len(tasks), "unclear"))
 

@@ -205,7 +205,7 @@ class Capabilities:
     weighs : bool
         Records may have weights, see :class:`coterie._compiled.core.records.WeightedDense`.
     asks : bool
-        ``learn`` follows the query strategy of a batch; other learners are asked record by record.
+        True if ``learn`` applies the query strategy of a batch; for other learners it is applied record by record.
     task_changes_all, feature_changes_all : bool
         A new task, or a wider record, changes the predictions of others, so it is registered right before its round.
     tasks_independent : bool

@@ -245,7 +245,7 @@ class Ensemble(MemberLearner):
     def expert_weights(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the weights p_a of the experts for every known task, shape (n_tasks, S)."""
         weights = np.zeros((state.known, len(self.experts)))
-        # a member that has left predicts NaN, which takes its experts' weight away
+        # a member that has stopped predicts NaN, so that its experts get no weight
         left = [np.full(1, np.nan if learner.has_left(inner) else 0.0) for learner, inner in self.pairs(state)]
         margins = self._combine_experts(left)[:, 0]
         for i, row in enumerate(weights):
@@ -460,7 +460,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         )
 
     def make_room(self, state: CompiledEnsembleState, i: int, entries: int) -> None:
-        """Make room for new weights in the rows that a record of task i updates."""
+        """Enlarge the rows that a record of task i updates, for its new weights."""
         for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
             shared = state.shared[name]
             if self._owners[name]:
@@ -585,7 +585,7 @@ _KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
     DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target)),
     CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth)),
 }
-#: Takes the place of the model with mixed effects in an ensemble without them.
+#: A placeholder for the mixed-effects model in an ensemble without one.
 NO_EFFECTS = MixedEffects.empty(logistic=True)
 
 _RULES: dict[type, type] = {AdaptiveGradient: Logistic, DiagonalAROW: AROW, CoinBetting: Logistic}

@@ -177,13 +177,13 @@ class KernelLearner(BoundLearner):
                 break
             self._provide(state, work, why)
         state.model = with_block_records(state.model, block, work)
-        # rank-one updates of the inverse Gram matrix add up rounding: it is factored anew now and then
+        # rank-one updates of the inverse Gram matrix accumulate rounding errors, so it is factored again at times
         if why == WORN or (budget.gram is not None and is_due(state.model.support)):
             refresh(state.model, self.hypothesis.kernel, self._shares(state) if budget.gram == "multitask" else None)
         return first + int(work.cursor[AT])
 
     def _provide(self, state: State, work: KernelWork, why: int) -> None:
-        """Provide the column of M or the room that the compiled loop needs."""
+        """Provide the column of M, or enlarge the arrays, as the compiled loop needs it."""
         if why == COLUMN:
             self._fetched(state, state.model, int(work.cursor[LACKED]))
         if why == ROOM:

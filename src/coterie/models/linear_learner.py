@@ -149,7 +149,7 @@ class CompiledLearner(BaseLearner):
 
     @abstractmethod
     def make_room(self, state: LearnerState, i: int, entries: int) -> None:
-        """Make the room that compiled code needs for a record of task i with this many entries."""
+        """Enlarge the tables as compiled code needs it for a record of task i with this many entries."""
 
     def learn_compiled(
         self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS, rule: Tree | None = None
@@ -271,7 +271,7 @@ class LinearLearner(CompiledLearner, RelationLearner):
         state.known = dropped.left
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Make room for a record of task i with this many entries."""
+        """Enlarge the tables for a record of task i with this many entries."""
         self.adapter.make_room(state, i, entries)
 
     # -- rounds -------------------------------------------------------------------------------------------------------

@@ -195,7 +195,7 @@ class MixedEffectsLearner(CompiledLearner):
         return result_of(self.learn_compiled(state, run, y, rule=rule), run, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
-        """Make room for all features seen so far."""
+        """Enlarge the arrays to all features seen so far."""
         state.model = state.model.with_room()
 
     def skip(self, state: State, rounds: int) -> None:
@@ -260,7 +260,7 @@ class MixedEffectsLearner(CompiledLearner):
     def share(self, state: State) -> Floats:
         """Return the part of each task's weights that is shared: 1 - E[v · v] / E[w · w] for w = m + v, at least 0.
 
-        The constant is left out. Where prior variances are not learned, it is that of the prior.
+        The constant is left out. If prior variances are not learned, it is that of the prior.
         """
         return self._share(state, np.arange(state.known))
 

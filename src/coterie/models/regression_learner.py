@@ -104,7 +104,7 @@ class RegressionLearner(MemberLearner):
         updates = self.learn_members(state, run, [y] * len(self.learners))
         foreseen = np.array([update.predictions.margins for update in updates])
         now = np.array([update.own for update in updates])
-        # delayed labels: members are charged for what they said before, not with what neighbours taught them since
+        # delayed labels: members' losses are those of their earlier predictions, not of present margins
         late = n > m or run.n_predicted > 0
         experts = np.zeros((len(self.learners) + 2, n if late else 0))
         if run.predictions is not None:

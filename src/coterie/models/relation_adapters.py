@@ -128,7 +128,7 @@ class RelationAdapter(ABC):
         state.replace_model(state.model.drop_tasks(dropped, empty))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Supply the column of M or the room for weights that compiled code needs for a record of task i."""
+        """Supply the column of M, or enlarge the tables, as compiled code needs it for a record of task i."""
         state.model = state.model.make_room(i, entries)
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
@@ -430,7 +430,7 @@ def _group_weight(levels: Levels, paths: Codes) -> Floats:
 
 def _select_entries(column: tuple[Codes, Floats], tasks: Codes) -> Floats:
     rows, values = column
-    # entries that a sparse column lacks are 0
+    # entries not stored in a sparse column are 0
     place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
     return np.where(rows[place] == tasks, values[place], 0.0)
 

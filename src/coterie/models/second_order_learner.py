@@ -237,7 +237,7 @@ class SecondOrderLearner(BoundLearner):
                 f"the variance of margins is lost to rounding: the norm {longest:.2g} of records is too large for "
                 f"{name}={self.noise:g}; scale the columns"
             ) from error
-        # mistakes on sparse records are few beside their features; all records are soon more
+        # mistakes on sparse records are few compared with features; all records soon outnumber these
         if self.hypothesis.outgrown(model, state.known, state.features, state.dense or self.every):
             model = model.to_primal(self._shares(state), state.known, state.features)
         state.model = model

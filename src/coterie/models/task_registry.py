@@ -1,4 +1,4 @@
-"""The tasks of a model: number them, make room for them, register new ones, drop them.
+"""The tasks of a model: number them, resize the state for them, register new ones, drop them.
 
 A learner handles numbers only. The registry has the labels of tasks, ``new_task``, ``max_tasks``, and the order of
 their last records.
@@ -48,7 +48,7 @@ class Arrival(NamedTuple):
 
 
 def find_arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> list[Arrival]:
-    """Return the arrivals of a batch: the rounds before which new tasks, or new features, need room.
+    """Return the arrivals of a batch: the rounds before which the state must grow for new tasks or features.
 
     New tasks have numbers from ``known`` on, in order of first appearance; record t has ``widths[t]`` features, if
     widths are given, and the state has ``width``. If labels are delayed by ``delay`` rounds, a record is predicted that
@@ -152,7 +152,7 @@ class TaskRegistry:
             raise ValueError(f"task {task!r} was never seen; tasks_ lists the {len(self)} known tasks")
         return number
 
-    # -- room ---------------------------------------------------------------------------------------------------------
+    # -- capacity -----------------------------------------------------------------------------------------------------
 
     def begin(
         self,
@@ -278,7 +278,7 @@ class TaskRegistry:
             self.drop(leaving)
 
     def evict_for(self, task: Hashable, size: InputShape) -> None:
-        """Make room for a record under ``max_tasks``: if the limit is reached, a new task replaces the oldest."""
+        """Apply ``max_tasks`` before a record: at the limit a new task replaces the least recent one."""
         known = task in self.tasks.numbers
         full = len(self.tasks) >= int(self.max_tasks or 0)
         leaving = [cast(Recency, self.recency).oldest()] if full and not known else []

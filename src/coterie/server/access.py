@@ -180,7 +180,7 @@ class Connection(HttpToolsProtocol):
         body = to_json({"error": error})
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self._last_answer = STATUS_LINE[status] + head + body
-        if self._reads_head or self.pipeline:  # else the request is counted where it is answered
+        if self._reads_head or self.pipeline:  # other requests are counted when they are answered
             self.config.app.state.app.metrics.refused.labels(status).inc()  # type: ignore[union-attr]
         if self._reads_head and not self.is_busy:
             self._end()

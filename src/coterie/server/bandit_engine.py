@@ -183,7 +183,7 @@ class BanditEngine(Engine):
     # -- events
 
     def prepare(self, event: Event) -> msgspec.Raw:
-        """Check an event before it is written; choose if it asks for choices; encode its records."""
+        """Check an event before it is written, choose actions for a request of choices, and encode its records."""
         encoded = super().prepare(event)
         if event.kind != "chosen":
             return encoded

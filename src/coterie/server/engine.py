@@ -427,7 +427,7 @@ class Engine(Parameters):
         update.forgotten += list(tasks)
 
     def _reset(self, at: float) -> None:
-        """Reset the time; records with later times start to wait anew."""
+        """Reset the clock; pending records with later times start to wait again."""
         self.at, self.observed_at, self.began_at = at, min(self.observed_at, at), min(self.began_at, at)
         for record in self.waiting.values():
             record.at = min(record.at, at)

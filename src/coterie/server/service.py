@@ -497,7 +497,7 @@ class Service:
         return self.engine.forgotten > self._purged
 
     def _is_due(self) -> bool:
-        """Return True if a snapshot is due, by the number of records, a forgotten task, or the time."""
+        """Return True if enough records or time have passed since the last snapshot, or a task was forgotten."""
         if self._every_records is not None and self._since >= self._every_records:
             return True
         if self._must_purge and time.monotonic() >= self._purge_from + PURGE:

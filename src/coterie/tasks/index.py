@@ -120,7 +120,7 @@ class Index:
 
     def drop(self, dropped: Dropped) -> None:
         """Drop labels; the last ones take their numbers."""
-        if self._table is None or self._labels or self._numbers:  # else nobody has asked for lists of them
+        if self._table is None or self._labels or self._numbers:  # else the lists have not been needed yet
             labels, numbers = self.labels, self.numbers
             for number in dropped.rows.tolist():
                 del numbers[labels[number]]
@@ -206,7 +206,7 @@ def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> t
         and labels.dtype.itemsize <= 8
     ):
         is_whole = np.can_cast(labels.dtype, np.int64)
-        # numbers are told apart by their bits, with -0.0 as 0.0
+        # numbers are compared by their bits, with -0.0 as 0.0
         wide = labels.astype(np.int64) if is_whole else labels.astype(f"{labels.dtype.kind}8") + 0
         table = NumberTable(len(labels))
         places = table.add(wide.view(np.int64))

@@ -298,7 +298,7 @@ def potential_bound(
         value = potential.value(c * inverse)
         return PotentialBound(loss, radius, c, value / (rate * c), least / c)
 
-    # from just above the least c, where the curvature takes over, to where the complexity does
+    # from just above the least c, where the curvature dominates, to the c where the complexity dominates
     candidates = max(least, 1e-9) * (1.0 + np.geomspace(1e-3, 1e9, 400))
     # every c gives a valid bound: a grid can only make it looser
     return min((at(float(c)) for c in candidates), key=lambda bound: bound.mistakes)
@@ -457,7 +457,7 @@ def heterogeneous_spectral_bound(
         phi[edges[i] : edges[i + 1]] = row[edges[i] : edges[i + 1]]
         z = R[i, owner] * row
         along = P @ z
-        # Sherman and Morrison; the energy below takes A_t with the current z in it, as MMPERC predicts
+        # Sherman and Morrison; the energy below uses A_t, which includes the current z, as MMPERC predicts
         P -= np.outer(along, along) / (1.0 + z @ along)
         energy += float(phi @ P @ phi)
     return SpectralBound(loss, q, energy)

@@ -243,7 +243,7 @@ class WorstStream(NamedTuple):
 
 
 def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:
-    """Make a stream with a mistake in every round for any model: the lower bound that CCG08 §8 asks for.
+    """Make a stream on which any model makes a mistake in every round, to show the lower bound of CCG08 §8.
 
     Records are different unit vectors: ``shared`` of them, each for a random task, and ``own`` for each task. The label
     is the one that the model did not predict; if its margin is zero, every label is a mistake, and labels alternate. So

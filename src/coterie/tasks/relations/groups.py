@@ -67,7 +67,7 @@ class GroupIndex:
         return no_levels(self.relation.depth)
 
     def extend(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> Levels:
-        """Add new tasks after the ``known`` ones; return the same object if it had room for them.
+        """Add new tasks after the ``known`` ones; return the same object if its capacity suffices.
 
         Weights change as of round ``rounds``.
         """

@@ -194,7 +194,7 @@ class LogDet(_Rated):
 
     def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
         if self.role == "Ainv":
-            # revising A⁻¹ in place of A loses the rank-one form, so it goes by eigenvalues
+            # an update of A⁻¹ instead of A is not of rank one, so it uses eigenvalues
             return _by_divergence(self, updates.Beta(0.0), n_tasks)
         return updates.LogDetUpdate(float(self.eta), int(self.trace_norm))
 
@@ -314,7 +314,7 @@ def _by_divergence(
     relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int
 ) -> updates.RelationUpdate:
     """Return the update by a divergence, of A or of A⁻¹."""
-    # the exponent that takes the revised matrix to what spreads moves
+    # the exponent that gives M for the updated matrix
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
     return updates.DivergenceUpdate.begin(

@@ -40,7 +40,7 @@ SHARE = spec.Setting(at_least=0, at_most=1, must="lie between 0 (independent) an
 class LevelRelation(ABC):
     """A relation of nested groups, by default with one group of all tasks; a subclass defines the weights."""
 
-    #: True if all tasks are in the same groups, which then need not be asked for task by task.
+    #: True if all tasks are in the same groups, which then need no look-up per task.
     alike: ClassVar[bool] = False
 
     @property
@@ -432,7 +432,7 @@ class Hierarchy(ReadFromFile, LevelRelation):
         return (float(strengths or 0.0) / (1 if self.share is None else self.depth),) * self.depth
 
     def own(self, depth: int) -> float:
-        # levels that a task lacks leave it as it is (P_l is I there), and b_l (I - P_l) vanishes
+        # a level without a group for a task does not change it: P_l is I there, and b_l (I - P_l) vanishes
         above = sum(self._levels[:depth])
         return 1.0 / (1.0 + above) if self.share is None else 1.0 - above
 

@@ -12,7 +12,7 @@ from coterie._compiled.core.points import Kernel
 from coterie._compiled.dual.own_features import Coupling, Joined, Rounds
 from coterie.types import Codes, Matrix
 
-#: What A asks for beyond its least is nothing below so much of its largest: rounding, whose root would not be small.
+#: Eigenvalues of A less the smallest count as 0 below this fraction of the largest: their roots would not be small.
 ROUNDING = 1e-12
 
 
