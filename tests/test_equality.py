@@ -95,7 +95,9 @@ def test_relation_matrix_is_the_inverse_of_the_papers(name, case):
         np.testing.assert_allclose(model.relation_matrix_ * factor, case.M, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("storage", "rule"), [("dense", "perceptron"), slow("dense", "PA-II"), ("sparse", "perceptron")])
+@pytest.mark.parametrize(
+    ("storage", "rule"), [("dense", "perceptron"), slow("dense", "PA-II"), ("sparse", "perceptron")]
+)
 def test_the_order_of_a_records_entries_does_not_matter(storage, rule):
     case, stream = CASES["mean b"], linear_stream(16, zeros=0.4)
     straight = as_csr(stream.X)
