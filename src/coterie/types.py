@@ -23,7 +23,7 @@ Fields: TypeAlias = Mapping[str, Any]
 #: A named tuple of arrays and of other such tuples: a model, or a part of one, as an argument of compiled code.
 Tree: TypeAlias = Any
 
-#: A part that describes a learner: a relation, a rule, a hypothesis, a kernel, a potential or a budget.
+#: A part that describes a learner: a relation, a rule, weights, a kernel, a potential or a budget.
 Part: TypeAlias = Any
 
 #: One row per task or record, or one row and one column per task.

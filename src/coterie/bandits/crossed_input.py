@@ -167,7 +167,7 @@ class CrossedForm(InputEncoder):
         return self._crossed(left, self._vectors(actions, learning), learning, unseen)
 
     def rows_and_unseen(self, x: Record, actions: Sequence[Action]) -> tuple[Csr, Floats]:
-        """Return rows to predict, of the products that have columns, and the squared length of the others."""
+        """Return rows to predict, with the products that have columns, and the squared length of all other products."""
         left, _ = self.contexts.read_one(x, False)
         unseen = np.zeros(len(actions))
         return self._crossed(left, self._vectors(actions, False), False, unseen), unseen
@@ -343,14 +343,14 @@ class CrossedForm(InputEncoder):
 
 
 def with_unseen(rows: Csr, squares: Floats) -> Csr:
-    """Append to each row a feature without a column that has this squared length."""
+    """Append an unseen feature of this squared length to each row."""
     ends = rows.starts[1:]
     values, columns = np.insert(rows.values, ends, np.sqrt(squares)), np.insert(rows.features, ends, UNSEEN)
     return Csr(values, columns.astype(np.int32), rows.starts + np.arange(len(rows.starts)))
 
 
 class CrossedFastPath:
-    """Learning of choices without new features, dropped by every other change of the model."""
+    """Fast path for learning choices without new features; any other change of the model drops it."""
 
     def __init__(self, population: TaskRegistry, form: CrossedForm) -> None:
         self._population, self._form = population, form

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End as after Ctrl-C, so that no partial file is left."""
+    """Handle the signal like Ctrl-C, so that no partial file is left."""
     from coterie.evaluation.stopping_signals import Stopped
 
     raise Stopped(number)

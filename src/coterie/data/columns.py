@@ -135,7 +135,7 @@ def where_null_is_absent(arrays: Sequence[pa.Array], names: Sequence[str]) -> pa
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Combine the chunks of an array; resolve its dictionary, and views of strings, which few functions take."""
+    """Convert an array to one chunk, decoding dictionaries, and string views, which few functions support."""
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if pa.types.is_dictionary(whole.type):
         return plain(whole.dictionary).take(whole.indices)

@@ -43,7 +43,7 @@ class Hint(NamedTuple):
 
     @property
     def of_one_value(self) -> bool:
-        """True for a column with one value in all records so far, or none."""
+        """True for a column with at most one value in all records so far."""
         return ONE in self.seen
 
 

@@ -67,9 +67,9 @@ class InstancesInput(Input):
         return None
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read rounds for their active tasks, or for every task: with a label for each, or without tasks to predict.
+        """Read rounds for their active tasks, or for every task if y has K columns or no task is passed to predict.
 
-        Each round then counts K times, and predictions have the shape (n, K).
+        For every task, each round counts K times, and predictions have the shape (n, K).
         """
         if isinstance(X, Block):
             return super().read(X, y, task, purpose)

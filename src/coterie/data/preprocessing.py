@@ -193,7 +193,7 @@ class Preparation:
         return out if self.counts_unseen else np.ascontiguousarray(out[:, : self.features])
 
     def _unseen_gaps(self, values: Floats, presences: Floats | None) -> list[int]:
-        """Return the columns that have gaps for the first time, or as ``~j`` are present after absences."""
+        """Return the columns j with a first missing value, and as ``~j`` those with a first value after absences."""
         if presences is None and not np.isnan(values.sum()):
             return []
         gaps = [] if presences is None else [~j for j in np.flatnonzero((presences > 0.0).any(0)).tolist()]
@@ -413,7 +413,7 @@ class Preparation:
 
 
 def _uncounted(n: int, records: int) -> Ints:
-    """Return rows of ``Preparing.columns`` for n features without second columns, added after some records."""
+    """Return the rows of ``Preparing.columns`` for n new features that have no second column yet."""
     return np.full((n, 3), (records, -1, 0), np.int64)
 
 

@@ -604,7 +604,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def memory_(self) -> int:
-        """Bytes of the arrays of the state, without the unused room of sparse tables."""
+        """Bytes of the arrays of the state, without the unused capacity of sparse tables."""
         return int(self._fitted_model().state.nbytes)
 
     @property

@@ -78,7 +78,7 @@ exclusive, changing = _locking(False), _locking(True)
 
 @contextmanager
 def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
-    """Lock the model, and restore it on an error; the value discards the encoding of records that are not learned.
+    """Lock the model, and restore it on an error; yield a function that discards the encoding of unlearned records.
 
     If records were already learned, as when a warning is raised as an error, their encoding is kept.
     """
@@ -483,7 +483,7 @@ class OnlineModel:
         return replace(concatenate_results(predicted), **changes, own=None)
 
     def _predict_unlearned(self, records: Records, earlier: Predictions | None) -> BatchResult:
-        """Predict records that change nothing; keep predictions made earlier."""
+        """Predict records that are not learned, without changing the model; keep earlier predictions."""
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
             population, size = self.population, self.input.size(records)

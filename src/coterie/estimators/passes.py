@@ -33,7 +33,7 @@ def most_passes(n_passes: Any) -> int:
 
 
 class Tried(NamedTuple):
-    """A model that learned the last tenth, and its mean progressive loss there."""
+    """A copy of the model after some passes and the last tenth, and its mean progressive loss on that tenth."""
 
     loss: float
     model: OnlineModel

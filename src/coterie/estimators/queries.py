@@ -153,7 +153,7 @@ def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
 
 
 def _without_room(limits: Tree, tasks: int) -> Tree:
-    """Return the limits without unused room: for this many tasks, and the queries in the window, the oldest first."""
+    """Return the limits in saved form: for this many tasks, and the queries in the window, the oldest first."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=limits.held[:tasks])

@@ -162,7 +162,7 @@ class LabelBaselines:
     def _predict_chunk(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, prior: LabelPrior
     ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
-        """Predict rounds and count the labels that come meanwhile: counts in a loop, all else in columns.
+        """Predict rounds and count the labels that arrive before each: counts in a loop, the rest by columns.
 
         ``task`` numbers the task of each round among ``tasks``.
         """
@@ -191,7 +191,7 @@ class LabelBaselines:
     def _count_two(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
-        """Count two labels by one of them, or add up numbers; both are much faster than many labels."""
+        """Update the counts of two labels, or the sums of numbers; this is much faster than counts of many labels."""
         total, late, first = self.total, len(self._late), int(come[-1])
         present, codes = np.unique(task, return_inverse=True)
         names = list(dict.fromkeys([*(tasks[k] for k in present.tolist()), *(name for name, _ in self._late)]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Arrays = TypeVar("Arrays", bound="tuple[NDArray[Any], ...]")
 
-#: With fewer tasks the mean gain is that of these tasks, not of such tasks.
+#: With fewer tasks the mean gain is that of the observed tasks, not of a population of tasks.
 FEW = 10
 
 

@@ -93,7 +93,7 @@ class BoundLearner(BlockLearner):
     Raises
     ------
     TypeError
-        If the hypothesis does not support the relation; the message has both.
+        If the weights do not support the relation; the message has both.
     """
 
     def __init__(self, hypothesis: Part, relation: Part) -> None:

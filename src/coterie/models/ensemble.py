@@ -87,7 +87,7 @@ PIECE = 65_536
 
 @spec.part
 class Member:
-    """One learner of an ensemble: hypothesis, relation and rule.
+    """One learner of an ensemble: weights, relation and rule.
 
     Parameters
     ----------
@@ -579,7 +579,7 @@ class _Kind(NamedTuple):
     settings: tuple[float, float]
 
 
-#: The kind of member that each hypothesis makes with a rule.
+#: The kind of member for each type of weights with its rule.
 _KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
     AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start)),
     DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target)),

@@ -33,7 +33,7 @@ from .state import State
 
 
 class KernelLearner(BoundLearner):
-    """A kernel Perceptron: a dual hypothesis with a relation.
+    """A kernel Perceptron: weights in dual form, with a relation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Linear learners: each combines a hypothesis, a relation and a rule, which do not depend on each other.
+"""Linear learners: each combines weights, a relation and a rule, which do not depend on each other.
 
 m   = score(state, z)              the margin, by which a query strategy may do without the label
 tau = rule(m, y, ...)              the step size; 0.0 means that nothing changes
@@ -130,7 +130,7 @@ class RelationLearner(BaseLearner):
 
     @abstractmethod
     def _to_saved(self, state: State) -> Tree:
-        """Return the model without unused room and without arrays that can be recomputed."""
+        """Return the model without unused capacity and without arrays that can be recomputed."""
 
     def _restored(self, model: Tree, tasks: Index) -> tuple[Tree, Tree]:
         """Return the complete model for a saved one, and the part of the relation in the state."""
@@ -170,7 +170,7 @@ class CompiledLearner(BaseLearner):
         return moves
 
     def predict_one(self, state: LearnerState, rows: Csr, i: int) -> float:
-        """Return the margin of one record, in the hypothesis's value type, in a few microseconds."""
+        """Return the margin of one record, in the precision of the weights, in a few microseconds."""
         call, n = _calls_of(state).predict, len(rows.values)
         margin: float = call(state.model, rows.values, rows.features, n, UNPREPARED, i)
         return margin
@@ -202,7 +202,7 @@ def named_by(relation: Part) -> Sequence[Hashable]:
 
 
 class LinearLearner(CompiledLearner, RelationLearner):
-    """A hypothesis, a relation and a rule combined into one learner.
+    """Weights, a relation and a rule combined into one learner.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class LinearLearner(CompiledLearner, RelationLearner):
     Raises
     ------
     TypeError
-        If the hypothesis cannot be updated under the relation or by the rule; both are named.
+        If the weights cannot be updated under the relation or by the rule; both are named.
     """
 
     def __init__(self, hypothesis: Part, relation: Part, rule: Part) -> None:

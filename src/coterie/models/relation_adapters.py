@@ -35,7 +35,7 @@ NO_GROUPS = np.zeros(0, np.int64)
 
 
 def require_fit(hypothesis: Part, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
-    """Raise TypeError, naming the supported kinds, if a hypothesis does not support a part."""
+    """Raise TypeError, naming the supported kinds, if weights do not support a part."""
     if not fits:
         raise TypeError(f"{type(hypothesis).__name__} cannot {what}; it needs {part} by {' or '.join(kinds)}")
 
@@ -166,7 +166,7 @@ class LevelAdapter(RelationAdapter):
         return GroupIndex.restored(self.relation, tasks.labels, sharing), sharing
 
     def to_saved(self, state: State) -> Levels:
-        """Return the ``sharing`` without unused room."""
+        """Return the ``sharing`` without unused capacity."""
         levels: Levels = state.model.sharing
         return levels.to_saved(len(state.sharing), state.known)
 
@@ -388,7 +388,7 @@ _ADAPTERS: Mapping[str, type[RelationAdapter]] = {
 
 
 def adapt_relation(hypothesis: Part, relation: Part) -> Any:
-    """Return the adapter of a relation to a hypothesis; raise TypeError naming both if they cannot be combined."""
+    """Return the adapter of a relation to weights; raise TypeError naming both if they cannot be combined."""
     spec.require_part("relation", relation, "HalfUpdate()")
     form = getattr(relation, "form", None)
     require_fit(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)

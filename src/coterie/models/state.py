@@ -56,7 +56,7 @@ class State:
 def nbytes_of(model: Tree) -> int:
     """Bytes of the arrays of a model; a piece of memory that two of them show counts once.
 
-    For weight tables only the used part counts, because unused room has not been written to.
+    For weight tables only the used part counts, because unused capacity has not been written to.
     """
     sizes: dict[int, int] = {}
     for piece, nbytes in _pieces(model):

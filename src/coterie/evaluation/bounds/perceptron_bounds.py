@@ -303,7 +303,7 @@ def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, s
 
 
 def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
-    """Bound the risk of the mean of all hypotheses, from the losses of the run (FOR09 Theorem 3.1.6).
+    """Bound the risk of the mean of the weights before each round, from the losses of the run (FOR09 Theorem 3.1.6).
 
     For independent records of one distribution, a convex loss between 0 and 1, and the mean w̄ of the weights before
     each of T rounds, with probability 1 - delta at least
@@ -338,5 +338,5 @@ def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
         raise ValueError("losses must be between 0 and 1; the hinge loss is not")
     if not 0.0 < delta <= 1.0:
         raise ValueError(f"delta must lie in (0, 1], got {delta!r}")
-    # Azuma and Hoeffding for the martingale of losses, and Jensen for the mean of hypotheses
+    # Azuma and Hoeffding for the martingale of losses, and Jensen for the mean of the weights
     return float(values.mean() + math.sqrt(2.0 / len(values) * math.log(1.0 / delta)))

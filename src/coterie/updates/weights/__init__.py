@@ -1,4 +1,4 @@
-"""Hypotheses: the storage of weights or support vectors, and the geometry of their updates."""
+"""Weights: the storage of weights or support vectors, and the geometry of their updates."""
 
 import lazy_loader
 

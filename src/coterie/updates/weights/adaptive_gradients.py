@@ -1,4 +1,4 @@
-"""Hypotheses with a step size per weight: AdaGrad, coin betting, diagonal AROW."""
+"""Weights with a step size for each: AdaGrad, coin betting, diagonal AROW."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AdaptiveGradient:
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> Adaptive | Intercepts:
-        """Make a model of pairs (w, Q); under "intercepts" each task has a single weight, for any storage."""
+        """Make a model with w and Q for each weight; under "intercepts" each task has one weight, for any storage."""
         shared, own = self.tables.make_pair(groups, tasks, features, dense)
         if form == "levels":
             return Adaptive(shared, own, levels, float(self.step), float(self.start))
@@ -123,7 +123,7 @@ class CoinBetting:
     fades: ClassVar[bool] = True
 
     def make_model(self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin:
-        """Make a model of (w, θ, G, R), and L, for a relation of nested groups."""
+        """Make the tables of coin betting, (w, θ, G, R) for each weight and L, for a relation of nested groups."""
         tables = self.tables.make_pair(groups, tasks, features, dense)
         largest = Storage(self.storage).make_table(1, features, dense, shared=True)
         return Coin(*tables, levels, largest, float(self.alpha), float(self.wealth))

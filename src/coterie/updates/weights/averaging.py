@@ -19,14 +19,14 @@ from .wrapper import HypothesisWrapper
 class Averaged(HypothesisWrapper):
     """Predict by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}, for a low risk.
 
-    The wrapped hypothesis learns by its own margins (FOR09 §3.1.3). The mean is exact and takes twice the memory: a
+    The wrapped weights learn by their own margins (FOR09 §3.1.3). The mean is exact and takes twice the memory: a
     second table sums every update times its round, so that with the sum of the updates Θ and that of the timed updates
     Φ, T·W̄ = M(T·Θ - Φ). The second table is always float64; if the weights are float64 too, it is stored next to them.
 
     Parameters
     ----------
     hypothesis : LinearWeights
-        The hypothesis to average.
+        The weights to average.
 
     Examples
     --------

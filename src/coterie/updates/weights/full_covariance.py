@@ -1,4 +1,4 @@
-"""The second-order hypothesis with a full covariance: of the weights (primal) or of the support vectors (dual)."""
+"""Second-order weights: the full covariance of the weights (primal), or of the support vectors (dual)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hypothesis of tasks with separate feature spaces and similar margins in each round (MMPERC)."""
+"""Weights of tasks with separate feature spaces and similar margins in each round (MMPERC)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear hypotheses: a weight vector w_i in R^d for every task, margin w_i · x."""
+"""Linear weights: a vector w_i in R^d for every task, margin w_i · x."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypotheses with weights that are the gradient of a potential at the sum of all updates."""
+"""Weights that are the gradient of a potential at the sum of all updates."""
 
 from __future__ import annotations
 

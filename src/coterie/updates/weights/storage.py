@@ -1,4 +1,4 @@
-"""Storage of weight tables, dense or sparse, for every hypothesis with one row per task and group."""
+"""Storage of weight tables, dense or sparse, with one row per task and group."""
 
 from __future__ import annotations
 

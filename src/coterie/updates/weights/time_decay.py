@@ -24,7 +24,7 @@ class Forgetting(HypothesisWrapper):
     Parameters
     ----------
     hypothesis : LinearWeights, AdaptiveGradient, CoinBetting or DiagonalAROW
-        The hypothesis with decaying weights.
+        The weights that decay.
     shared, own : float > 0
         Half-lives in rounds; infinity forgets nothing. For relations that are not of nested groups the two must be the
         same.
@@ -34,7 +34,7 @@ class Forgetting(HypothesisWrapper):
     ValueError
         If a half-life is not positive.
     TypeError
-        If the hypothesis cannot forget.
+        If these weights do not support decay.
 
     Notes
     -----
@@ -65,13 +65,13 @@ class Forgetting(HypothesisWrapper):
         return tuple(form for form in self.hypothesis.forms if form in known)
 
     def make_model(self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
-        """Make the model of the wrapped hypothesis with a scale for each table; task intercepts decay, too."""
+        """Make the model of the wrapped weights with a scale for each table; task intercepts decay, too."""
         model = self.hypothesis.make_model(form, sharing, groups, tasks, features, dense)
         return TimeDecay.from_model(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
 
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
-    """Wrap a hypothesis in ``Forgetting`` if half-lives are set, of shared weights and of tasks' own weights."""
+    """Wrap weights in ``Forgetting`` if half-lives are set, of shared weights and of tasks' own weights."""
     return hypothesis if half_life is None else Forgetting(hypothesis, *half_lives(half_life))
 
 

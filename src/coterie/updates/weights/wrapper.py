@@ -1,4 +1,4 @@
-"""The base class of the wrappers of hypotheses."""
+"""The base class of wrappers of weights, such as decay and averages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .storage import Storage
 
 
 class HypothesisWrapper:
-    """A hypothesis that wraps another one, its field ``hypothesis``."""
+    """A part that wraps other weights, its field ``hypothesis``."""
 
     fades: ClassVar[bool] = False
 
@@ -16,16 +16,16 @@ class HypothesisWrapper:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The forms of relation that the wrapped hypothesis supports."""
+        """The forms of relation that the wrapped weights support."""
         return tuple(self.hypothesis.forms)
 
     @property
     def moves(self) -> tuple[str, ...]:
-        """The kinds of update that the wrapped hypothesis supports."""
+        """The kinds of update that the wrapped weights support."""
         return tuple(self.hypothesis.moves)
 
     @property
     def tables(self) -> Storage:
-        """The storage of the tables of weights of the wrapped hypothesis."""
+        """The storage of the tables of the wrapped weights."""
         tables: Storage = self.hypothesis.tables
         return tables
