@@ -223,6 +223,37 @@ def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, t
     np.testing.assert_array_equal(again.decision_function(X, task), other.decision_function(X, task))
 
 
+def test_all_records_of_a_file_may_leave_out_a_key(tmp_path):
+    rng = np.random.default_rng(0)
+    draw = {"n": lambda: rng.normal(), "shop": lambda: "ns"[rng.integers(2)], "flag": lambda: True}
+    draw |= {"day": lambda: f"2024-02-{rng.integers(10, 29)}", "tags": lambda: ["a", "b"][: rng.integers(3)]}
+    first = [
+        {"base": rng.normal(), **{name: make() for name, make in draw.items() if rng.random() < 0.5}} for _ in range(60)
+    ]
+    X = [*first, *[{"base": rng.normal()} for _ in range(5)], *first[:9]]
+    y, task = ["no", "yes"] * 37, ["ann", "bob"] * 37
+    paths = [tmp_path / f"{name}.jsonl" for name in ("all", "1", "2", "3")]
+    for path, rows in zip(paths, (slice(None), slice(60), slice(60, 65), slice(65, None)), strict=True):
+        json_lines(path, X[rows], y[rows], task[rows])
+    models = [ct.MultitaskLogistic() for _ in range(3)]
+    ct.progressive_validation(models[0], read(paths[0], label="label", task="user"))
+    ct.progressive_validation(models[1], read(paths[1:], label="label", task="user"))
+    ct.progressive_validation(models[2], read(paths[1], label="label", task="user"))
+    for path in paths[2:]:
+        ct.progressive_validation(models[2], read(path, label="label", encoder=models[2].encoder_))
+    expected = models[0].decision_function(X, task)
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.decision_function(X, task), expected)
+    reader = read(paths[2], encoder=models[0].encoder_, update=False)
+    (block,) = reader
+    np.testing.assert_array_equal(models[0].decision_function(block), expected[60:65])
+    assert reader.lacking == {}
+    pd.DataFrame(X[60:65]).assign(user=task[60:65]).to_csv(tmp_path / "2.csv", index=False)
+    (block,) = read(tmp_path / "2.csv", encoder=models[0].encoder_, update=False)
+    missing = [x | dict.fromkeys(draw.keys() - {"tags"}) for x in X[60:65]]
+    np.testing.assert_allclose(models[0].decision_function(block), models[0].decision_function(missing, task[60:65]))
+
+
 #: The most by which the error may exceed that with zeros written out. Where 0 is far from the other numbers, the error must be smaller.
 BOUNDS = {"words": 0.01, "counts": 0.02, "amount_and_flag": 0.01, "one_hot": 0.01, "half": -0.1}
 

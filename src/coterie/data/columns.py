@@ -116,10 +116,10 @@ def fits(kind: pa.DataType, use: str) -> bool:
 ABSENT = {b"null": b"absent"}
 
 
-def with_absent(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """Add columns that are absent from all rows of a batch."""
+def with_missing(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
+    """Add columns that are missing in all rows of a batch."""
     for name in names:
-        batch = batch.append_column(pa.field(name, pa.null(), metadata=ABSENT), pa.nulls(len(batch)))
+        batch = batch.append_column(name, pa.nulls(len(batch)))
     return batch
 
 

@@ -113,7 +113,8 @@ class Reader:
     dropped : dict of str to str
         The reason for each column that was not used.
     lacking : dict of str to list of str
-        For each file, the columns of features that it does not have; only if records are predicted and not learned.
+        For each file, the columns of features that are missing because it does not have them; only if records are
+        predicted and not learned.
     """
 
     def __init__(
@@ -274,7 +275,7 @@ class Reader:
     # -- files of named columns
 
     def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
-        from .columns import with_absent
+        from .columns import with_missing
 
         options = self._options
         self._require_source("columns")
@@ -297,13 +298,15 @@ class Reader:
         for name in self._options.keep:
             require_column(name, table.names)
         lacking = [name for name in features if name not in table.names]
+        if kind == "jsonl" and encoder.absences and len(lacking) < len(features):
+            lacking = []  # records may leave out a key, and all of a file as well
         if lacking:
             if self._update or len(lacking) == len(features):
                 require_column(lacking[0], table.names)
             self.lacking[source.name] = lacking
         wanted = {name: kinds_of_roles.get(use, use) for name, use in uses.items() if name not in lacking}
         for chunk in table.read_chunks(wanted, self._options.keep):
-            block = self._encode(encoder, chunk._replace(columns=with_absent(chunk.columns, lacking)), dict(roles))
+            block = self._encode(encoder, chunk._replace(columns=with_missing(chunk.columns, lacking)), dict(roles))
             if block is not None:
                 yield block
 
