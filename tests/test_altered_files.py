@@ -444,7 +444,7 @@ REFUSED = [
     ("kernel-sparse", number("store.starts", 1, 2**40), "the entries of records are not one"),
     ("kernel-normalised-Forgetron", number("memory.sums", 2, 0.0), "the factor of all coefficients is 0.0"),
     ("second-order-primal", array("W", lambda values: values[1:]), "W has shape"),
-    ("second-order-primal", number("sharing.own", 1, 1e101), "what tasks have of their own holds numbers outside 0"),
+    ("second-order-primal", number("sharing.own", 1, 1e101), "tasks' own weights in M holds numbers outside 0"),
     ("second-order-Gaussian", number("tasks", 0, -1), "tasks of support vectors holds numbers outside"),
     ("spaces-independent-dictionaries", number("owner", 0, 2), "belongs to another task than its name says"),
     # views

@@ -548,7 +548,7 @@ class Bandit(Parameters):
                 self._extremes.keep(model.population.tasks.numbers)
 
     def _predictions_before(self, model: OnlineModel, actions: Sequence[Action | Choice]) -> Predictions | None:
-        """Join the predictions stored in choices if other rewards were learned since; None if there are none."""
+        """Join the predictions stored in choices if the model has learned other rewards since; None if it has not."""
         learned = self.__dict__.get("n_rewards_", 0)
         late = [
             action.predictions if isinstance(action, Choice) and action.n_rewards != learned + t else None

@@ -217,7 +217,7 @@ def require_spectrum(design: Separate | Shared) -> None:
 
 
 def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
-    """Cache the factor of each alpha in a function that solves the system."""
+    """Return a function of y and alpha that solves the system and caches the factor for each alpha."""
     known: dict[float, Callable[[Array], Array]] = {}
 
     def solved(y: Array, alpha: float) -> Array:

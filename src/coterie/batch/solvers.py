@@ -94,7 +94,7 @@ class JointSpectrum:
             yield c
 
     def left_out(self, filters: Sequence[Filter], y: Array) -> Iterator[Array]:
-        """Residual of each row when it is not learned from, c_i / (g(Q))_ii for Tikhonov's g: O(n²) each."""
+        """Return leave-one-out residuals of the rows, c_i / (g(Q))_ii for Tikhonov's g: O(n²) each."""
         for gains, c in zip(self._gains(filters), self.path(filters, y), strict=True):
             missing = np.empty_like(y)
             for part, g in zip(self.parts, gains, strict=True):

@@ -35,7 +35,7 @@ MATRICES = 4
 
 
 def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
-    """δ = x - z for all pairs, (n, m, D), r² = δ²/sigma², and exp(-r²/2)/sigma²."""
+    """Return δ = x - z for all pairs, shape (n, m, D), and r² = ‖δ‖²/sigma² and exp(-r²/2)/sigma², shape (n, m)."""
     delta = X[:, None, :] - Z[None, :, :]
     r2 = np.einsum("nmd,nmd->nm", delta, delta) / sigma**2
     return delta, r2, np.exp(-r2 / 2) / sigma**2

@@ -193,7 +193,7 @@ def _name_relation(model: Estimator) -> str:
 
 
 def _name_part(relation: Any) -> str:
-    """Return a relation with its non-default parameters."""
+    """Format a relation as its class name and its non-default parameters."""
     from coterie.settings import is_number
     from coterie.tasks.relations import Primed
 

@@ -124,7 +124,7 @@ def reading_lines(reading: Reading) -> Iterator[str]:
 
 
 def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the columns of features by their kinds."""
+    """Yield the lines that list the names of feature columns by kind."""
     kinds = [
         f"{listed(names, _SHOWN_COLUMNS)} ({_KINDS.get(kind, (kind, kind))[len(names) > 1]})"
         for kind, names in columns.items()

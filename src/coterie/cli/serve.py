@@ -345,7 +345,7 @@ def _make_engine(path: Path | None, learning: LearningOptions, options: ServiceO
     if options.window is not None:
         raise UsageError("--window requires --bandit")
     if isinstance(model, Engine):
-        raise UsageError(f"{path} {SNAPSHOT}; a folder with a copy of the file begins with it, without MODEL")
+        raise UsageError(f"{path} {SNAPSHOT}; to start from it, copy it into a new folder and leave out MODEL")
     if not model._learns_streams:
         raise UsageError(
             f"{path} contains a {type(model).__name__}; expected an online model with one label per record"

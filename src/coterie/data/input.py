@@ -253,7 +253,7 @@ class Input:
         return RawRecords.from_all(rows.values) if rows.dense else None
 
     def read_raw(self, record: AnyRecords, task: Array, learning: bool) -> Records:
-        """Preprocess one of :meth:`raw_records`."""
+        """Preprocess one record of :meth:`raw_records`."""
         form = self.form
         if isinstance(record, np.ndarray) and form.of_arrays is not None:
             rows, width = form.of_arrays.rows(Dense(record[None]), learning), form.of_arrays.features

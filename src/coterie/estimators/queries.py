@@ -116,7 +116,7 @@ class Questions:
             self.limits.owners[ring] = dropped.renumbered(self.limits.owners[ring])
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return the tasks as JSON data, and the arrays."""
+        """Return the known tasks as JSON data, and the counters of rounds and queries as named arrays."""
         limits = _without_room(self.limits, len(self.tasks))
         saved = {name: array.copy() for name, array in limits._asdict().items() if isinstance(array, np.ndarray)}
         return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **saved}

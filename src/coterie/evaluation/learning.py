@@ -397,7 +397,7 @@ class _CheckedStream:
                 message = f"{label!r} is a third label, after {' and '.join(map(repr, self._labels))}"
                 if str(label) in map(str, self._labels):
                     raise self._error(
-                        f"{message}; was one of them meant, with another type? {TYPED}", "label", block, rows
+                        f"{message}, and is equal to one of them except for its type: {TYPED}", "label", block, rows
                     )
                 raise self._error(message, "label", block, rows, None if self._is_continued else MORE_LABELS)
             try:

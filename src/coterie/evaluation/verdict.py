@@ -477,7 +477,7 @@ class Sums:
 
     @property
     def words(self) -> CostWords:
-        """The name and the format of errors."""
+        """The name and the number format of the errors, such as a rate in percent."""
         return next((pair.words for pair in self.pairs.values()), RATES)
 
     @property

@@ -155,7 +155,7 @@ class MixedEffectsLearner(CompiledLearner):
         state.known, state.features = max(tasks, state.known), max(size.features, state.features)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights; without any task left, the shared weights, too."""
+        """Drop tasks and their own weights; if no task remains, also drop the shared weights."""
         state.known = dropped.left
         if state.known or state.model.has_left:
             state.model.drop_tasks(dropped)

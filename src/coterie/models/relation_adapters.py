@@ -292,14 +292,14 @@ class ColumnAdapter(RelationAdapter):
         super().make_room(state, i, entries)
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
-        """Return M for pairs of known tasks: one column for each of ``tasks``."""
+        """Return M for pairs of known tasks; this computes one column of M for each of ``tasks``."""
         M = np.zeros((len(tasks), len(others)))
         for i in np.unique(tasks):
             M[tasks == i] = _select_entries(state.sharing.source.column(int(i)), others)
         return M
 
     def diagonal(self, state: State, tasks: Codes) -> Floats:
-        """Return M_ii of known tasks: one column for each."""
+        """Return M_ii of known tasks; this computes one column of M per task."""
         M = np.zeros(len(tasks))
         for i in np.unique(tasks):
             M[tasks == i] = _select_entries(state.sharing.source.column(int(i)), np.array([i]))[0]

@@ -229,7 +229,7 @@ class LiveComparison:
 
     @property
     def words(self) -> CostWords:
-        """The name and the format of errors."""
+        """The name and the number format of the errors, such as a rate in percent."""
         return AMOUNTS if self._stream.label_encoder.numeric else RATES
 
     @property
@@ -351,8 +351,8 @@ class LiveComparison:
 def share_form(model: StreamModel, other: StreamModel) -> bool:
     """Let a model use the input encoder of another one if both are equal so far; return True on success.
 
-    One of them then encodes each block for both. One lock no longer protects each model: only one thread at a time may
-    use them.
+    One encoder then encodes each block for both models. Because each model's lock does not protect the other one, only
+    one thread at a time may use them.
     """
     if not (isinstance(model, OnlineModel) and isinstance(other, OnlineModel)):
         return False

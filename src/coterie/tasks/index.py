@@ -260,7 +260,7 @@ def is_nothing(label: object) -> bool:
 
 
 #: Why a number of one file is another label in another.
-TYPED = "CSV has text only; in JSON what has no quotes is a number"
+TYPED = "CSV has only text; in JSON a value without quotes is a number"
 
 
 def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:

@@ -179,9 +179,10 @@ class AROW(_BaseRule):
 
 @spec.part
 class SecondOrder(_BaseRule):
-    """A step on every mistake, to the ridge regression on all mistakes (CCG08 §4): tau = (1 - y f) / (v + r).
+    """The second-order step, on every mistake, tau = (1 - y f) / (v + r) (CCG08 §4).
 
-    The step of :class:`AROW`, but only on mistakes, y·margin <= 0. With a full covariance it is the
+    The weights are then the ridge regression on all mistakes. It is the step of :class:`AROW`, but only on mistakes,
+    y·margin <= 0. With a full covariance it is the
     second-order Perceptron, whose margin is f r / (v + r).
 
     Examples

@@ -84,7 +84,7 @@ class _Parsed(NamedTuple):
 
 @dataclass(frozen=True)
 class SvmlightParser:
-    """svmlight with 2**bits columns; the task is a number, `NO_QUERY` if a row has none."""
+    """A parser of svmlight with 2**bits columns; the task is a number, `NO_QUERY` for a row without one."""
 
     bits: int
     task: str | None = None

@@ -36,8 +36,8 @@ class GroupIndex:
         ValueError
             If the levels do not have the groups of the relation, or have weights that no relation has.
         """
-        require_within("what tasks have of their own", levels.own, 0.0, MOST)
-        require_within("what tasks share", levels.weight, -MOST, MOST)
+        require_within("the array of tasks' own weights in M", levels.own, 0.0, MOST)
+        require_within("the array of group weights in M", levels.weight, -MOST, MOST)
         index, paths = cls(relation), levels.paths[: len(tasks)]
         different, most = index._different(tasks), len(levels.weight)
         sound = paths.shape == (len(tasks), relation.depth) and not (relation.alike and (paths != paths[:1]).any())

@@ -125,7 +125,7 @@ class LevelRelation(ABC):
         return pseudo_quadratic(self.relation_matrix(tasks), task_vectors(U, len(tasks)))
 
     def _scales(self, paths: list[tuple[Group, ...]]) -> Floats:
-        """Return the factor of each task's row."""
+        """Return, for each task's row, the factor between the M of learning and A⁻¹."""
         # one group of all tasks here; relations of several groups have scales of their own
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
         return np.full(len(paths), self.scale(max(sizes, default=1)))
