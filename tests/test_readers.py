@@ -650,6 +650,18 @@ def test_wide_tables_are_read_in_larger_pieces(tmp_path, monkeypatch):
     assert max(len(block) for block in read(path, label="y", scale="auto")) < 20
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_text_of_parquet_may_be_in_a_delta_encoding(tmp_path, encoding):
+    table = pa.table({"y": ["y", "n"] * 3000, "t": [f"t{n % 9}" for n in range(6000)], "c": ["u", None, "v"] * 2000})
+    paths = [tmp_path / "plain.parquet", tmp_path / "delta.parquet"]
+    parquet.write_table(table, paths[0])
+    options = {"use_dictionary": ["y"], "column_encoding": {"t": encoding, "c": encoding}, "row_group_size": 4000}
+    parquet.write_table(table, paths[1], **options)
+    expected, decoded = (whole(read(path, label="y", task="t", bits=8)) for path in paths)
+    for one, other in zip(expected, decoded, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 # -- small files of large records --------------------------------------------------------------------------------------
 
 LONG, SHARING = 100_000, 2_000
@@ -665,12 +677,21 @@ def few_bytes(folder, kind):
         feather.write_feather(table, str(path), compression="zstd")
     else:
         plain = table.set_column(1, "t", table["t"].cast(pa.string()))
-        parquet.write_table(plain, path, compression="zstd", row_group_size=SHARING // 2)
+        options = {"row_group_size": SHARING // 2}
+        if "delta" in kind:
+            options |= {"use_dictionary": False, "column_encoding": {"t": "DELTA_BYTE_ARRAY"}}
+        parquet.write_table(plain, path, compression="zstd", **options)
     return compress(path, ".gz") if kind.endswith("compressed") else path
 
 
 @pytest.mark.parametrize(
-    ("kind", "role"), [("parquet", "categorical"), ("parquet compressed", "text"), ("arrow", "task")]
+    ("kind", "role"),
+    [
+        ("parquet", "categorical"),
+        ("parquet compressed", "text"),
+        ("parquet delta compressed", "text"),
+        ("arrow", "task"),
+    ],
 )
 def test_a_block_of_long_texts_has_few_rows_however_small_the_file_is(tmp_path, kind, role):
     """A kilobyte of a text that 20,000 rows shared took gigabytes, as each row of a block has a copy of it."""

@@ -63,7 +63,12 @@ def _longest_shared(column: pa.Array) -> int:
     if pa.types.is_string_view(shared.type):  # a view has 16 bytes, of which the first four are the length of the text
         first = np.frombuffer(shared.buffers()[1], np.int32)[::4]
         return int(first[shared.offset : shared.offset + len(shared)].max(initial=0))
-    return pc.max(pc.binary_length(shared)).as_py() or 0
+    return _longest_text(shared)
+
+
+def _longest_text(texts: pa.Array) -> int:
+    """Return the bytes of the longest text; 0 if there is none."""
+    return pc.max(pc.binary_length(texts)).as_py() or 0
 
 
 class ParquetTable:
@@ -111,8 +116,19 @@ class ParquetTable:
             strings = [name for name in self.names if is_string(self._schema.field(name).type)]
             self._peeking = self._open(read_dictionary=strings, buffer_size=_PAGE_BYTES)
             self._source.add_callback(self._peeking.close)
-        first = next(self._peeking.iter_batches(1, [group], columns=shared, use_threads=False), None)
-        return most if first is None else _rows_of_length(sum(map(_longest_shared, first.columns)), most)
+        longest = 0
+        for name in shared:
+            try:
+                longest += sum(map(_longest_shared, _first_row(self._peeking, group, name)))
+            except OSError:  # text in a delta encoding cannot be read as a dictionary
+                longest += sum(map(_longest_text, _first_row(self._file, group, name)))
+        return _rows_of_length(longest, most)
+
+
+def _first_row(file: parquet.ParquetFile, group: int, name: str) -> list[pa.Array]:
+    """Return the first row of a column of a row group, if there is one."""
+    first = next(file.iter_batches(1, [group], columns=[name], use_threads=False), None)
+    return [] if first is None else first.columns
 
 
 def _copy_to_disk(source: Source) -> IO[bytes]:
