@@ -4,6 +4,7 @@ import datetime
 import decimal
 import enum
 import uuid
+import zoneinfo
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from states import reloaded
 from terminal import refused
 
 HALF = "\ud83d"
+NEW_YORK = zoneinfo.ZoneInfo("America/New_York")
 
 
 class Colour(enum.Enum):
@@ -67,6 +69,9 @@ LOST = {
     "half a surrogate pair": (HALF, "half a surrogate pair"),
     "half a pair in a tuple": (("fr", HALF), "half a surrogate pair"),
     "nanoseconds": (pd.Timestamp(1577836800123456001), "finer than microseconds"),
+    "first of two": (datetime.datetime(2022, 11, 6, 1, 30, tzinfo=NEW_YORK), "occurs twice or never in its zone"),
+    "second of two": (datetime.datetime(2022, 11, 6, 1, 30, tzinfo=NEW_YORK, fold=1), "occurs twice or never"),
+    "in no clock": (datetime.datetime(2022, 3, 13, 2, 30, tzinfo=NEW_YORK), "occurs twice or never in its zone"),
     "nested too deep": (nested(150), "nested too deep"),
     "much too deep": (nested(900), "nested too deep"),
     "infinite Decimal": (decimal.Decimal("inf"), "is not finite"),

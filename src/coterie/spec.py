@@ -387,7 +387,10 @@ def _write_text(value: str) -> str:
 
 def _write_time(value: datetime.datetime, write: Writer) -> Json:
     if datetime.datetime.fromisoformat(value.isoformat()) != value:
-        raise ValueError(f"the time {value!r} is finer than microseconds")
+        # Python calls the times of an hour that clocks repeat, or leave out, equal to none with an offset
+        fine = getattr(value, "nanosecond", 0)
+        why = "is finer than microseconds" if fine else "occurs twice or never in its zone; convert it to UTC"
+        raise ValueError(f"the time {value!r} {why}")
     return {"$datetime": value.isoformat()}
 
 
