@@ -96,7 +96,7 @@ KINDS = [
     (ct.OneVsRest(Regressor()), "model must be an online binary classifier"),
     (ct.OneVsRest(raw.OneVsRest()), "model must be an online binary classifier"),
     *(
-        (ct.SelectiveSampling(model, ct.updates.RelationRow()), "learned relation .* has none: use Margin")
+        (ct.SelectiveSampling(model, ct.updates.RelationRow()), "learned relation .* has none; use Margin")
         for model in (ct.MultitaskPerceptron(), Sharing())
     ),
     *(

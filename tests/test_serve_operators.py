@@ -245,8 +245,8 @@ REFUSED = {
     "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
 }
 TOO_LATE = {
-    "--expire 1h": "--expire is 86400s since the service began: leave it out, or begin a new folder",
-    "--remember 9": "--remember is 1000000 since the service began: leave it out",
+    "--expire 1h": "--expire is 86400s since the first start of the service: leave it out, or begin a new folder",
+    "--remember 9": "--remember is 1000000 since the first start of the service: leave it out",
     "--no-verdict": "--no-verdict is not supported: the service in this folder has baselines",
     "--labels 1,true": "--labels: expected two or more different labels",
 }

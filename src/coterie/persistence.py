@@ -250,7 +250,7 @@ def require_local(path: str | PathLike[str], what: str = "") -> None:
     Traceback (most recent call last):
     ValueError: 's3://models/clicks.coterie' is a URL, which is supported only for records; use a local...
     """
-    # of two slashes a Path has left one
+    # a Path reduces two slashes to one
     if begin := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path)):
         url = f"{begin[1]}://{str(path)[begin.end() :]}"
         raise ValueError(
@@ -412,7 +412,7 @@ def require_writable(path: str | PathLike[str]) -> None:
 def remove_leftovers(path: str | PathLike[str]) -> None:
     """Remove the temporary files of `replacing` for this target that killed processes have left.
 
-    A process holds a lock on its temporary file until it ends. Locked files are kept, and if the system cannot lock
+    A process holds a lock on its temporary file until it ends. Locked files stay, and if the system cannot lock
     files, all are kept. Files that cannot be removed are kept as well.
     """
     target = Path(path).resolve()

@@ -300,7 +300,7 @@ def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
     Raises
     ------
     ValueError
-        For the first label that has no JSON form, or that would come back as another one.
+        For the first label that has no JSON form, or that would be restored as another one.
 
     Examples
     --------

@@ -474,8 +474,8 @@ class Bandit(Parameters):
             The context of the choice.
         action : label, mapping or Choice
             The action shown, or the :class:`Choice`. A choice contains the predictions of an ensemble's members, which
-            are judged by these even if other rewards were learned since then. For an action they are judged by their
-            current predictions.
+            determine their losses even if other rewards were learned since then. For an action, their current
+            predictions do.
         reward : float
             The reward; 0 or 1 if the model is a classifier.
         probability : float, optional

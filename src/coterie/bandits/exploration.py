@@ -51,7 +51,7 @@ def thompson(scores: Floats, covariance: Floats) -> Floats:
     values, vectors = np.linalg.eigh(covariance)
     # the same draws each time: probabilities must be a function of the state, for logs and replays
     draws = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(scores)))
-    values = np.where(values > 1e-12 * values[-1], values, 0.0)  # those below are rounding
+    values = np.where(values > 1e-12 * values[-1], values, 0.0)  # smaller values are rounding errors
     # antithetic pairs: symmetric scores get equal probabilities, and errors of odd order cancel
     noise = (np.vstack([draws, -draws]) * np.sqrt(values)) @ vectors.T
     return np.bincount((scores + noise).argmax(axis=1), minlength=len(scores)) / _DRAWS

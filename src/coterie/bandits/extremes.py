@@ -9,7 +9,7 @@ import msgspec
 
 from coterie.types import Label
 
-#: Tasks whose extremes are kept at each end.
+#: The number of tasks at each end whose extreme rewards are stored.
 _TASKS = 16
 
 

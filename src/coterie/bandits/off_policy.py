@@ -28,7 +28,7 @@ expected number of such rows is known: n mean(h)² / mean(h₄), h₄ = Σ_a π�
 
 * If all rewards are 0 or 1, the ends are the farther ones of those above and of the score interval (Wilson's): the
   solutions V of (V - value)² n = z² (a + b V + s²(Σ π q)) with b = mean(h) - 2 mean(Σ H q), H = π²/μ, and
-  a = mean(Σ H q (1 - q)) - mean(Σ π q) b, cut to [0, 1]. E[w² e²] is a + b V if the q of all actions are off alike.
+  a = mean(Σ H q (1 - q)) - mean(Σ π q) b, cut to [0, 1]. E[w² e²] is a + b V if all q have the same error.
 * For other rewards z has min(rows + 1, n - 1) degrees of freedom, with the number of rows above. The interval is
   unknown, (-inf, inf), with less than 5 rows, or with less than 3 effective rewards other than 0, (Σ w)² / Σ w² over
   these. With a known range of rewards it is never unknown: with less than 5 rows its ends are the farther ones of those
@@ -340,7 +340,7 @@ def policy_gain(
     rows = np.arange(len(reward))
     chance, residual = mu if mu.ndim == 1 else mu[rows, shown], reward - q[rows, shown]
     phi = (pi * q).sum(axis=1) + pi[rows, shown] / chance * residual
-    # paired by row: what both policies share cancels, q and the noise of the reward alike
+    # paired by row, so that q and the noise of the reward, which both policies share, cancel
     phi -= reward if against is None else (against * q).sum(axis=1) + against[rows, shown] / chance * residual
     if mu.ndim == 2:
         # the logged choices have the DR value Σ μ q + e, and the actual reward q(a) + e
@@ -405,7 +405,7 @@ def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, i
     # sandwich estimator with clusters: rows of a task may depend on each other in any way
     squares = float((np.bincount(codes, phi - value) ** 2).sum())
     half = float(stdtrit(K - 1, (1.0 + level) / 2.0)) * math.sqrt(squares * K / (K - 1)) / n
-    # clusters can come out narrower by chance; new tasks cannot be surer than those of the log
+    # intervals by clusters can be narrower by chance; a value for new tasks is never more certain than for known ones
     return interval._replace(low=min(interval.low, value - half), high=max(interval.high, value + half))
 
 

@@ -70,7 +70,7 @@ class BatchEstimator(_Reading):
     dual_coef_ : ndarray
         The coefficients of the rows learned from.
     n_features_in_ : int
-        Width of the arrays learned from; absent when records came as dictionaries.
+        Width of the arrays learned from; absent if records were dictionaries.
     """
 
     _learned = "expansion_"
@@ -79,7 +79,7 @@ class BatchEstimator(_Reading):
 
     #: The names of fitted attributes in a model file, in addition to ``expansion_``.
     _saved: ClassVar[tuple[str, ...]] = ()
-    #: Those that are there for some parameters only.
+    #: Attributes that exist for some parameters only.
     _optional: ClassVar[tuple[str, ...]] = ("objective_",)
     _several_outputs: ClassVar[bool] = True
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from coterie.data.readers import Reader
 
 OTHER, BAD_INPUT, CLOSED_PIPE = 1, 2, 141
-#: Errors of paths, which the same command meets again, unlike a full disk.
+#: Errors of paths, which occur again if the command is repeated, unlike those of a full disk.
 PATH_ERRORS = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 DEBUG = "COTERIE_DEBUG"
 

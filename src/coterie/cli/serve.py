@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Seconds that open requests have to end when the service does.
 GRACE = 10
-_FIXED = "since the service began: leave it out, or begin a new folder"
+_FIXED = "since the first start of the service: leave it out, or begin a new folder"
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 Model = Annotated[
@@ -315,7 +315,7 @@ def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
     if options.bandit and "chosen" not in engine.kinds:
         raise UsageError("--bandit is not supported: the service in this folder learns labels; begin a new folder")
     if options.window is not None and options.window != getattr(engine, "window", None):
-        raise UsageError(f"--window differs from the one of the first start, which holds {_FIXED}")
+        raise UsageError(f"--window differs from the value used {_FIXED}")
     if options.expire is not None and options.expire != engine.expire:
         raise UsageError(f"--expire is {engine.expire:.15g}s {_FIXED}")
     if options.remember is not None and options.remember != engine.remember:

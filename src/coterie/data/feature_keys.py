@@ -49,7 +49,7 @@ def is_missing(value: object) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")  # pandas' ``NA`` and ``NaT``
 
 
-#: Text that stands for no value in place of a number or a date: in features, labels, weights, times and rewards.
+#: Text that means a missing number or date: in features, labels, weights, times and rewards.
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "<NA>", "n/a", "null", "NULL", "None", "nan", "NaN", "NAN", "NaT")
 
 

@@ -234,8 +234,8 @@ class Input:
         others = form.vocabulary is not None or form.of_arrays is not None
         if encoder is not None and (others or (form.encoder is not None and form.encoder.columns != encoder.columns)):
             raise ValueError(
-                f"X has records of a file, but {self.options.owner} learned others before, with features in other "
-                "columns; learn all records from files, or all as dictionaries, frames or arrays"
+                f"X has records of a file, but {self.options.owner} learned records with other columns before; "
+                "learn all records from files, or all as dictionaries, frames or arrays"
             )
 
     def raw_records(self, X: AnyRecords) -> RawRecords | None:

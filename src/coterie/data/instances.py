@@ -53,8 +53,8 @@ class InstancesInput(Input):
 
     def __init__(self) -> None:
         super().__init__()
-        self._spaces: Spaces | None = None  # those learned
-        self._latest = ALONE  # those of the latest rounds
+        self._spaces: Spaces | None = None  # feature spaces that have been learned
+        self._latest = ALONE  # feature spaces of the latest rounds
 
     @property
     def grows(self) -> bool:

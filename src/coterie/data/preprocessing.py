@@ -44,7 +44,7 @@ SCALES = tuple(_STEPS)
 CONSTANT = "constant"
 
 
-#: Values and features of a record, the number of those to prepare, which come first, and of those behind the constant.
+#: Values and features of a record, the number of leading ones to preprocess, and the number behind the constant.
 Entries: TypeAlias = tuple[Floats, NDArray[np.int32], int, int]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from fsspec import AbstractFileSystem
 
-# One slash is what a Path leaves of two.
+# A Path reduces two slashes to one.
 _BEGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 _SECRET = re.compile(
     r"^s3a?:/+[^/@]*:[^@]*@|:/+[^/@]*:[^/@]*@|[?&](client_secret|sig|[\w-]*(key|token|signature))=", re.IGNORECASE

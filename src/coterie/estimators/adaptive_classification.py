@@ -103,8 +103,8 @@ class AdaptiveSharingClassifier(LinearEstimator):
     effects: about 1.7 kB per task for twenty dense features (``memory_``).
 
     Log-odds of mixed effects are shrunk by the variance of each record, so ``coef_`` and ``intercept_``, the means of
-    the weights, do not sum to the margin; ``explain`` does. With delayed labels, members are judged by their original
-    predictions, not by those at the time of the label.
+    the weights, do not sum to the margin; ``explain`` does. With delayed labels, members' losses are those of their
+    original predictions, not of those at the time of the label.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class WaitingRow(msgspec.Struct, array_like=True):
     values, features : bytes or None
         The encoded row; None if the record is encoded when its label arrives.
     predictions : SavedPredictions or None
-        The predictions, for models with members judged by them; None before the first update.
+        The predictions, for models with members whose losses depend on them; None before the first update.
     asked : bool or None
         True if the label was queried; None if all are.
     """

@@ -38,7 +38,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     **Other similarities**, to which the paper points: with a relation of interaction matrix A, scaled to a least
     eigenvalue of 1, M = b K ψψ' for ψ = Σ_k ((A - I)^½)_ik φ_k. The mean of u'M u over the active tasks is then
     b m'(A - I)m for the margins m_k = u_k·x_k, for ``TaskGraph`` b Σ (m_k - m_l)² over its edges. Without a relation
-    it is that of ``MeanRegularized(b=1)``, all tasks alike. Nodes that are no tasks here are marginalised: A is then
+    it is that of ``MeanRegularized(b=1)``, the same for all tasks. Nodes that are not tasks are marginalised: A is then
     the inverse of the tasks' part of the graph's A⁻¹, tasks agree also through the nodes left out, and the sum is over
     the edges only if all nodes are tasks.
 
@@ -79,7 +79,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     Notes
     -----
     Primal: O(D²) per round; dual: O(m K) kernel values and O(m²). Blocks of rounds make matrix products of these. All
-    instances are kept dense. What is learned does not grow with new tasks: they are known from the start.
+    instances are kept dense. The learned state does not grow with new tasks: all tasks are known from the start.
 
     Examples
     --------

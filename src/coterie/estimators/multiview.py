@@ -183,7 +183,7 @@ class MultiviewPerceptron(_WithExponent):
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernel and rule."""
         kernels = self.kernel
-        if isinstance(kernels, Mapping):  # of the pairs of views, those of each with itself
+        if isinstance(kernels, Mapping):  # select the kernel of each view with itself from those of pairs
             kernels = {key[0]: kernel for key, kernel in kernels.items() if key[0] == key[-1]}
         return _baselines_of(seen, self.views, kernels, average=self.average, rule=self.rule)
 

@@ -53,7 +53,7 @@ class OneVsRest(OnlineEstimator):
     >>> model.predict(X, task=users), model.classes_
     (array(['ham', 'spam', 'news'], dtype='<U4'), array(['ham', 'news', 'spam'], dtype='<U4'))
 
-    One record at a time, classes as they come:
+    Learn one record at a time, with new classes at any time:
 
     >>> model = ct.OneVsRest()
     >>> for score, outcome in ((1.0, "win"), (-1.0, "loss"), (-0.8, "loss"), (2.0, "win")):

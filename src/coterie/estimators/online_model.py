@@ -72,7 +72,7 @@ def _locking(changes: bool) -> Callable[[F], F]:
     return decorate
 
 
-#: For methods that change nothing, and for those after which the fast path is outdated.
+#: Decorators for methods that change nothing, and for methods that invalidate the fast path.
 exclusive, changing = _locking(False), _locking(True)
 
 
@@ -335,7 +335,7 @@ class OnlineModel:
                 return self._learn(records, options)
             for check in self.population.checks():  # all are refused or none
                 check(distinct_labels(records.task)[0])
-            # records of weight 0 are predicted in their turn, and must not move scales, clocks or the relation
+            # records of weight 0 are predicted in order, and must not change scales, clocks or the relation
             return self._learn_some_late(records, options) if late else self._learn_some(records, options)
 
     def _read(

@@ -31,7 +31,7 @@ class PNormMultitaskPerceptron(TaskEstimator):
     relation : relation, optional
         A fixed relation between tasks, by default :class:`HalfUpdate`.
     p : float >= 2, or "auto", default="auto"
-        The norm; any real number. ``"auto"`` is 2 ln(K d) for the tasks and features seen and changes as they come.
+        The norm; any real number. ``"auto"`` is 2 ln(K d) for the tasks and features so far, and changes with them.
     transformation : {"Ainv", "Ainvsqrt", "none"}, default="Ainv"
         T = M, M^(1/2) or I, for M = A⁻¹. With p = 2, ``"Ainvsqrt"`` is the multitask Perceptron under this relation,
         and ``"Ainv"`` the one under A².

@@ -153,7 +153,7 @@ class SelectiveSampling(Parameters):
             return self._ended(self._decided(tasks, np.zeros(len(tasks))))
 
     def skip_unlabelled(self) -> None:
-        """Close the open query: its label will not come."""
+        """Close the open query, because its label will not arrive."""
         with self._lock:
             self.__dict__.pop("_open", None)
 
@@ -359,12 +359,12 @@ class SelectiveSampling(Parameters):
         relation: Part = getattr(self.model, "relation", None)
         if self._ask.learned and getattr(relation, "form", None) != "learned":
             raise TypeError(
-                f"RelationRow() asks by the row of a learned relation (LogDet, Covariance, ...), and {self.model!r} "
-                "has none: use Margin(c)"
+                f"RelationRow() requires a learned relation such as LogDet or Covariance, and {self.model!r} has none; "
+                "use Margin(c)"
             )
         if self._ask.learned and not relation.definite:
             raise TypeError(
-                f"RelationRow() asks by the row of A, the inverse of M, and {relation!r} has none: use Margin(c)"
+                f"RelationRow() requires A, the inverse of M, and {relation!r} has no invertible M; use Margin(c)"
             )
         self._budget.check()
         check_fields(self)
@@ -417,7 +417,7 @@ class _AskingModel:
                 block = taught.as_block(X, y, task, weights)
             finally:
                 taught.input = own
-            if not taught.fitted:  # the records decide on the form
+            if not taught.fitted:  # the first records determine the encoder
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they came with the block
                     own.read(X, y, task, Purpose(labels=taught.settings.labels(None), first=True))

@@ -177,7 +177,7 @@ class LabelBaselines:
         rates = mean[..., None] + (of_task - n * mean)[..., None] / (n[:, None] + STRENGTHS)
         losses = np.concatenate([self._late_losses, _losses(rates[0], labels, prior)])
         before = np.cumsum(np.concatenate([self.losses[None], losses]), axis=0)
-        # losses of rounds whose labels are late are charged when these come, perhaps in a later chunk
+        # losses of rounds with delayed labels are counted when the labels arrive, perhaps in a later chunk
         self.losses, self._late_losses = before[come[-1]], losses[come[-1] :]
         # follow the leader over κ, by losses of rounds whose labels have come: no hindsight
         chosen = before[come[:-1]].argmin(axis=1)[None, :, None]

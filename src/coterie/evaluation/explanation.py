@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 #: Of this many tasks the nearest to one are chosen.
 MOST = 2000
 
-#: This many values of one column are listed among the largest weights, for which this many times as many are looked at.
+#: The maximum number of values of one column in a list of the largest weights, and the factor of candidates examined.
 OF_A_COLUMN, LOOKED_AT = 5, 20
 
 
@@ -262,7 +262,7 @@ def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -
     """Return M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
     M = model.relation_matrix_ if tasks is None else relation_among(model, tasks)
     own = np.diag(M)
-    length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
+    length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without updates may share nothing, not even with itself
     return np.asarray(np.clip(M / np.outer(length, length), -1.0, 1.0))
 
 

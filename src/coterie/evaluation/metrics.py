@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coterie.types import Floats, Ints
 
 
-#: The minimum number of rounds that count as first guesses.
+#: The minimum number of rounds of the warm-up.
 _FIRST = 30
 
 
@@ -62,7 +62,7 @@ class ErrorCurve(NamedTuple):
 
 def settled(rounds: Ints) -> Flags:
     """Flag the rounds after a warm-up: a hundredth of all rounds, and at least 30 if there are as many."""
-    # the last point is always among them, also of a stream shorter than the first guesses
+    # the last point is always included, even if the stream is shorter than the warm-up
     return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 
 

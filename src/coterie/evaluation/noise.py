@@ -31,7 +31,7 @@ exp(L₊), L₊ = n_< log p_< + n_> log p_>: the task has n_< records for which 
 it predicts more, and p is the probability of a gain there, were neither learner better. That is d / (u + d) as above,
 with the mean u of the gains and the mean -d of the losses of all such records. For a loss: L₋ with u / (u + d).
 
-**Many classes**: the probabilities of all of them are not kept, so the noise is taken from the gains, E g² and E g³,
+**Many classes**: not all probabilities are stored, so the noise is estimated from the gains, E g² and E g³,
 drawn to the mean of the tasks of the class of size with the weight of ten records. The sign is tested with V = Σ g²,
 F₊ = Σ_{g>0} g⁴ and F₋ = Σ_{g<0} g⁴, drawn in the same way.
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 #: The numbers of records up to which tasks are of one class of size; the last class has no end.
 SIZES = (2, 10, 50, 300)
-#: The weights, in records, of the median task's residuals and of the gains of the size class, in those of a task.
+#: The weights, in numbers of records, of the median task's residuals and of its size class's gains as priors of a task.
 _RESIDUALS, _GAINS = 5, 10
 #: The weight, in records, of the residuals of all tasks in the test of numbers.
 _NULL_RESIDUALS = 20

@@ -116,7 +116,7 @@ class ProgressiveRun:
         self._moves: list[BatchResult] = []
         self._waiting: Block | None = None
         self._asked = np.zeros(0, bool)
-        # members of ensembles are charged by what they predicted of the waiting records, once the labels come
+        # members' losses are computed from their stored predictions of the pending records when the labels arrive
         self._predictions: Predictions | None = None
 
     def predict_and_learn(self, block: Block) -> None:

@@ -94,7 +94,7 @@ class Stop:
             raise Stopped(number)
 
     def run_unless_asked(self, function: Callable[[], T | None]) -> T | None:
-        """Call a function that a signal interrupts; return None if a signal came before or during the call."""
+        """Call a function that a signal interrupts; return None if a signal arrived before or during the call."""
         result = None
         self.begun = True
         try:

@@ -8,7 +8,7 @@ What a kind of labels means for the measures of a comparison is a method here. F
 * numbers with predictions f: cost |y - f|, so that the error is the mean absolute error in the unit of the labels;
   loss (y - f)²; RMSE = sqrt(mean of (y - f)²); R² = 1 - Σ (y - f)² / Σ (y - ȳ)², ȳ being the mean label of the set.
 
-A zero margin is a mistake of the learner, which moves by it, whatever was predicted. As a cost it would punish the
+A zero margin is a mistake of the learner, which updates, whatever was predicted. As a cost it would punish the
 model that has seen least: one model per task has margin zero at the first record of every task, and would lose against
 a pooled model on labels drawn at random. So costs depend on predictions only.
 """

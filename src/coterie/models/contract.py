@@ -176,7 +176,7 @@ class InputShape(NamedTuple):
     features : int
         The number of features, of all views together if there are several.
     dense : bool
-        True if records come as dense arrays, so that storing every weight wastes nothing.
+        True if records are dense arrays, so that storing every weight wastes nothing.
     names, widths : sequences
         The views of a record, if it has several, and the width of each.
     owner : ndarray of int64, or None

@@ -224,7 +224,7 @@ class Ensemble(MemberLearner):
         charged = experts
         if earlier:
             own = self._combine_experts([update.own for update in updates])
-            # all zero: nothing was known, and every expert would be charged alike
+            # all zero: nothing was known, and every expert would have the same loss
             charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
         mixed, own, work = np.zeros(n), np.zeros(n), allocate_work(len(self.experts))
         asked = charged if n == m else experts
@@ -530,7 +530,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
                 margins[places], experts[:, places] = part.margins, part.experts
         elif not unseen.any():
             predict(self._lend_model(state), run.rows, run.tasks, experts, margins)
-        # an unseen task has no losses of its own: experts are weighed by those over all tasks
+        # an unseen task has no losses, so experts are weighted by the losses over all tasks
         elif state.known:  # without tasks there is nothing shared either
             losses = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
             model = self._lend_model(state, has_own=False, losses=losses)

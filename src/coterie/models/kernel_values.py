@@ -9,7 +9,7 @@ from coterie._compiled.dual.expansion import CHANGES, SIZE, Expansion, KernelWor
 from coterie.types import Floats
 from coterie.updates.weights.dual import Dual
 
-#: The relative rounding that is allowed beyond the inequality of Cauchy and Schwarz.
+#: The relative rounding error by which the Cauchy-Schwarz inequality may be violated.
 SLACK = 1e-6
 #: Records in a block. Dense: as many kernel values among themselves a record, so no more than make the product with the
 #: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the

@@ -181,7 +181,7 @@ class MixedEffectsLearner(CompiledLearner):
     def learn(self, state: State, run: Batch, y: Floats) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
 
-        Learned prior variances do not move by a label that comes late: when the margin is not the predicted one.
+        A delayed label does not update learned prior variances, because the margin is no longer the predicted one.
         """
         in_time = run.predictions is None and len(y) == len(run.tasks)
         if in_time or not len(y) or not self.prior.rate:

@@ -77,7 +77,7 @@ class PotentialLearner(BoundLearner):
             moves.own[t] = model.margin(task[t], rows, t)
             if t + delay < n:
                 moves.margins[t + delay] = model.margin(task[t + delay], rows, t + delay) if delay else moves.own[t]
-            # the mistake is judged by the weights when the label comes; the prediction may be older
+            # a mistake is determined by the weights when the label arrives; the prediction may be older
             if weights[t] > 0.0 and y[t] * moves.own[t] <= 0.0:
                 moves.step_sizes[t] = weights[t]
                 self.hypothesis.move(model, task[t], weights[t] * y[t] * _row(rows, t, state.features))

@@ -37,7 +37,7 @@ from .contract import (
 )
 from .state import arrays_of, nbytes_of
 
-#: The number of residuals that the normal distribution counts as.
+#: The weight of the normal prior, as a number of residuals.
 NORMAL = 20.0
 
 

@@ -438,5 +438,5 @@ def _select_entries(column: tuple[Codes, Floats], tasks: Codes) -> Floats:
 def mean_share(M: Matrix) -> Floats:
     """Return the mean share of each task with the others, with M scaled to a unit diagonal."""
     own = np.diag(M)
-    scale = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
+    scale = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without updates may share nothing, not even with itself
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - (own > 0.0)) / max(len(M) - 1, 1))

@@ -40,7 +40,7 @@ BLOCK = 16
 #: The maximum number of single-record requests that are learned one by one, which is faster than such a small block.
 ONE_BY_ONE = 8
 
-#: By name a text, and a number, or a label and numbers by its values.
+#: For each name a text, and a number, or a label with one number for each of its values.
 Metrics = dict[str, tuple[str, str, float | Mapping[str, float]]]
 
 

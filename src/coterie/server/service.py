@@ -167,7 +167,7 @@ class Service:
     lacks_journal = False
     failure: BaseException | None = None
     reset = 0.0
-    #: How to continue if the folder has lost something, and with the loss.
+    #: The advice for a folder with missing data, and for a continuation without these.
     elsewhere = "put back a backup"
     remedy = f"{elsewhere}; or go on with what can be read by --accept-loss, which deletes the rest"
 
@@ -370,7 +370,7 @@ class Service:
         RefusedError
             For records that cannot be such an event.
         BusyError, ClosedError, LostFolderError
-            If too much waits, the service has ended, or its folder is gone.
+            If too many records wait, the service has ended, or its folder no longer exists.
         """
         event = Event(kind, self.clock(), list(records))
         encoded = self.engine.prepare(event)
@@ -528,7 +528,7 @@ class Service:
             resolve(result, self._save(offset, copied))
         except BaseException as error:
             resolve(result, error)
-        self._queue.put(None)  # another one may be wanted
+        self._queue.put(None)  # another snapshot may have been requested
 
     def _save(self, offset: int, copied: threading.Event | None = None) -> int:
         """Write a snapshot, and delete the files that it replaces; set ``copied`` after the copy."""
@@ -594,7 +594,7 @@ class Service:
             return
         self._writer.join()
         self._snapshots.shutdown(wait=True)
-        wanted: Future[int] = self._wanted or Future()  # a snapshot that was put off
+        wanted: Future[int] = self._wanted or Future()  # of a postponed snapshot
         try:
             if self.failure is None:
                 self.require_folder()

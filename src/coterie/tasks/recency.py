@@ -101,7 +101,7 @@ class Recency:
         dropped.move(self._seen)
         self._known = dropped.left
         # numbers on the stack may belong to other tasks now
-        if self._known < self._sorted:  # else those that were moved are newcomers, later than any on the stack
+        if self._known < self._sorted:  # else the moved tasks are new, and later than any on the stack
             self._stack = []
 
 
@@ -133,7 +133,7 @@ class Turnover:
     most : int
         The maximum number of tasks.
     together : int
-        The maximum number of tasks that are added at the beginning of a piece although their records come later; 1 if
+        The maximum number of tasks that are added at the beginning of a piece before their records arrive; 1 if
         that would change predictions.
     """
 

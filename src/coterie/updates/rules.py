@@ -166,7 +166,7 @@ class AROW(_BaseRule):
     move: ClassVar[str] = "confidence"
     log_odds: ClassVar[float | None] = 2.0
 
-    #: For models with all covariances: which y·margin calls for a move, and whether the margins reported are shrunk.
+    #: For models with a full covariance: the largest y·margin of an update (excluded if ``strict``); shrunk margins.
     threshold: ClassVar[float] = 1.0
     strict: ClassVar[int] = 1
     shrunk: ClassVar[int] = 0

@@ -97,7 +97,7 @@ def regret_bound(
 ) -> RegretBound:
     """Bound the regret of GOB.Lin from its chosen records (Cesa-Bianchi, Gentile and Zappella, NIPS 2013).
 
-    In each round a task comes with some records; the one with the largest f + β √(q / ridge) is chosen and its reward
+    Each round has a task and some records; the record with the largest f + β √(q / ridge) is chosen and its reward
     learned, by a :class:`coterie.SecondOrderMultitaskRegressor` and the β of :func:`confidence_width` so
     far. Then with a probability of 1 - delta for all T at once, u_i·(x* - x) of the best records x* and those chosen
     sum up to at most

@@ -184,7 +184,7 @@ def weights(summary: Summary) -> PagePart:
     return PagePart(markup.section("weights", "Weights", place, _differing(summary, model)), drawn)
 
 
-#: The remark on weights alone, and on those times deviations.
+#: The remark on weights, and on weights times standard deviations.
 _ABOUT = (" It is for scaled values.", " It is how far a standard deviation of the feature moves the margin.")
 
 

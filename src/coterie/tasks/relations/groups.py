@@ -88,7 +88,7 @@ class GroupIndex:
         weights = np.zeros(paths.shape)
         for level, groups in enumerate(paths.T):
             there = np.flatnonzero(groups >= 0)
-            # the size of its group when this task comes, after those before it in the same call
+            # the size of its group when this task is added, after the earlier tasks of the same call
             members = levels.members[groups[there]] + _ranks(groups[there]) + 1
             weights[there, level] = [self.relation.shared(level, n) for n in members.tolist()]
         return levels, Arrivals(levels, np.array([known]), known, weights, rounds)

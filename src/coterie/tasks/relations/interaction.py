@@ -276,7 +276,7 @@ class _MatrixRelation(ColumnRelation):
 class Interaction(ReadFromFile, _MatrixRelation):
     """Any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
 
-    The penalty is u'(A ⊗ I_d)u; a mistake on task i moves task j by (A^-1)_ji. All tasks are known from the start. A
+    The penalty is u'(A ⊗ I_d)u; a mistake on task i updates task j by (A^-1)_ji. All tasks are known from the start. A
     step costs O(K · nnz), the inverse O(K³) once.
 
     Parameters

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_TASKS = 4000
 #: The number of tasks from which on the cost is warned of.
 MANY_TASKS = 1000
-#: Priming with ``epoch="auto"`` first compares correlations after this many moves a task, then at each doubling,
+#: Priming with ``epoch="auto"`` first compares correlations after this many updates per task, then at each doubling,
 FIRST_LOOK = 4
 #: and ends when the correlations of the task vectors changed by less than this part of their norm since the last look.
 SETTLED = 0.5
@@ -110,7 +110,7 @@ class LearnedRelation(ABC):
         self, tasks: Sequence[Hashable], features: int, start: compiled.FromRound | compiled.WhenSettled
     ) -> compiled.Relation:
         """Return the state before the first round; A is updated from round ``start`` on."""
-        # moves are spread by K^e A⁻¹ / tr A⁻¹, whose mean diagonal K^(e - 1) is that of A_0⁻¹: 1 or K
+        # updates are shared by K^e A⁻¹ / tr A⁻¹, whose mean diagonal K^(e - 1) is that of A_0⁻¹: 1 or K
         mean_step = (1 if self.start == "identity" else 2) if self.step_norm else 0
         update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
         return self.kind.begin(update, int(self.weights == "new"), mean_step, start, len(tasks), first)
@@ -393,7 +393,7 @@ class BatchOptimal(_Ridged):
 
 @spec.part
 class Spectral(LearnedRelation):
-    """W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V having the sum of each task's own moves as a column (CCG08 §7).
+    """W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V having the sum of each task's own updates as a column (CCG08 §7).
 
     It is the matrix Perceptron with tasks as views, W = ∇ ½‖V‖²_S2p of the Schatten norm. A mistake updates one column
     of V; W = V M with M = Tr(G^p)^(1/p-1) G^(p-1), G = V'V, so all tasks change. Common directions of tasks have larger
@@ -550,7 +550,7 @@ class Primed:
         """Return the state resized to all these tasks, the old ones first, and to this many features."""
         larger = self._inner.resize(state, tasks, features)
         if self.epoch == "auto":
-            # the first look is after 4 moves a task of those known by then
+            # the first check is after 4 updates per task known at that time
             larger.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))
         return larger
 

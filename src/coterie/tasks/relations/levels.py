@@ -7,7 +7,7 @@ level lying inside those of the level before. With P_l the matrix that replaces 
     A = I + Σ_l b_l (I - P_l),        M = A⁻¹ = I / λ_L + Σ_l (1/λ_l - 1/λ_{l+1}) P_l,
 
 because the P_l are nested projectors. A task's weights are w_i = own·g_i + Σ_l weight(group)·h_group with the raw sums
-g_i (the moves made at task i) and h_group (those made in a group), whatever the number of tasks.
+g_i (the updates at task i) and h_group (the updates in a group), whatever the number of tasks.
 
 **Scale.** A positive factor of M changes no decision of a Perceptron. Relations given by ``b`` use the paper's M;
 those given by ``share`` use (1 - s) I + s 11', whose diagonal is 1, so that nothing changes as tasks arrive.

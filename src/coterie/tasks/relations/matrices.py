@@ -27,7 +27,7 @@ def labels_of(tasks: Iterable[Hashable]) -> tuple[Hashable, ...]:
     Raises
     ------
     ValueError
-        If a label comes twice, cannot be hashed or is not equal to itself (NaN).
+        If a label occurs twice, cannot be hashed or is not equal to itself (NaN).
     """
     if isinstance(tasks, str) or not isinstance(tasks, Iterable):
         raise ValueError(f"tasks must be a sequence of task labels, got {tasks!r}")

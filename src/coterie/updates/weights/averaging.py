@@ -38,7 +38,7 @@ class Averaged(HypothesisWrapper):
 
     def __post_init__(self) -> None:
         if not isinstance(self.hypothesis, LinearWeights):
-            raise TypeError(f"Averaged cannot average {self.hypothesis!r}: it needs a LinearWeights hypothesis")
+            raise TypeError(f"Averaged cannot average {self.hypothesis!r}; pass LinearWeights()")
 
     def make_model(
         self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool

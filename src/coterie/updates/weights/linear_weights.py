@@ -14,7 +14,7 @@ from coterie._compiled.weights.dense import FeatureMajor
 
 from .storage import STORAGE, Storage
 
-#: The models of relations by which weights are read; those of the others keep the weights themselves.
+#: The models of relations with which weights are computed when read; with other relations the weights are stored.
 _READ: dict[type[Relation], type[LearnedModel]] = {SpectralRelation: SpectralRelationModel}
 
 

@@ -10,7 +10,7 @@ from coterie._compiled.weights.sections import MANY, TABLES
 
 #: The maximum number of bytes of a dense table under "auto"; above it only updated weights are stored.
 DENSE_LIMIT = 2**28
-#: Groups are few and every record moves them: up to this many weights a plain vector is the fastest form.
+#: Groups are few and every record updates them, so up to this many weights a plain vector is the fastest form.
 DENSE_GROUPS = 2**22
 
 STORAGE = spec.Setting(kind="text", choices=("auto", "dense", "sparse"))
