@@ -36,7 +36,7 @@ class Mirrored(NamedTuple):
         return cls(raw, values, weights, np.zeros((0, 0)), sharing)
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model, which has no unused room."""
+        """Return the model, which has no unused capacity."""
         return self
 
     def check(self, bounds: Bounds) -> None:

@@ -69,7 +69,7 @@ class Dropped(NamedTuple):
         return cls(rows, rows[rows < left], left + np.flatnonzero(stays), left, known)
 
     def move(self, array: NDArray[Any]) -> None:
-        """Remove the rows from an array, in place; rows of it that become free are filled with zeros."""
+        """Remove rows from an array, in place; the freed rows at its end are filled with zeros."""
         array[self.rows] = 0
         array[self.places] = array[self.moved]
         array[self.left : self.known] = 0

@@ -164,7 +164,7 @@ def _find_text(numbers, name, text, equal_sign):
 
 @compiled
 def _scaled_unseen(numbers, name, is_text, equal_sign):
-    """Return the value of an unseen feature among scaled numbers; NaN for a text in place of a number."""
+    """Return the value of an unseen feature among scaled numbers; NaN for a text instead of a number."""
     if is_text:
         return np.nan if _find(numbers, name) else 1.0
     # the z-score of a first number is 0, and its presence counts unless the name was missing in all records
@@ -176,7 +176,7 @@ def _scaled_unseen(numbers, name, is_text, equal_sign):
 
 @holds_gil
 def _read(record, numbers, addresses, scaled, values, columns):
-    """Write values and columns of known features, and from the end the values of unseen ones; return how many of each.
+    """Write the values and columns of known features, and the values of unseen ones from the end; return both numbers.
 
     The first number is negative if the record is not plain.
     """

@@ -142,7 +142,7 @@ class Csr(NamedTuple):
 Rows = Dense | Csr
 R = TypeVar("R", bound=Dense | Csr)
 
-#: The first column of the features of a record to predict that have none, because no record had them.
+#: The first column for features without a column in a record to predict, because no learned record had them.
 UNSEEN = MOST_FEATURES
 
 

@@ -11,7 +11,7 @@ from .generic import no_refcount
 if TYPE_CHECKING:
     pass
 
-# What a parser says of a row. The words at the place it names are put to it in Python.
+# Error codes of a row. Python adds the text at fault to the message.
 BLANK = -1
 GOOD = 0
 NOT_A_LABEL = 1

@@ -78,7 +78,7 @@ class EvictionQueue(NamedTuple):
         return self._replace(later=resized(self.later, (1 + levels, capacity)))
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Return the queue without unused room."""
+        """Return the queue without unused capacity."""
         return self._replace(later=self.later[:, :size])
 
     def check(self, support: Any, bounds: Bounds) -> None:

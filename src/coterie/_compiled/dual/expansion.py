@@ -98,7 +98,7 @@ class SlotMemory(Protocol):
     """A budget's state with one entry per slot or task."""
 
     def to_saved(self, size: int, tasks: int) -> Any:
-        """Return the state without unused room."""
+        """Return the state without unused capacity."""
 
 
 class Expansion(NamedTuple):
@@ -132,7 +132,7 @@ class Expansion(NamedTuple):
         return self._replace(store=None)  # type: ignore[arg-type]
 
     def to_saved(self, tasks: int) -> Expansion:
-        """Return the model without unused room."""
+        """Return the model without unused capacity."""
         size = self.size
         memory = self.memory.to_saved(size, tasks) if isinstance(self.memory, SlotMemory) else self.memory
         return self._replace(support=self.support.to_saved(size), memory=memory, store=self.store.to_saved(size))

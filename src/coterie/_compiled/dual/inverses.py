@@ -39,7 +39,7 @@ def project(inverse, waiting, k, n, along):
 
 @noinline
 def _project_late(inverse, u, v, k, n, along):
-    """Compute C += uu' - vv' and a += C k, two rows at a time, which halves the memory traffic."""
+    """Apply a pending update C += uu' - vv', and add C k to ``along``: two rows at a time halve the memory traffic."""
     # the update of two rows and their share of C k in one pass over u, v and along
     for j in range(0, n - 1, 2):
         row_1, k_1, u_1, v_1 = inverse[j], k[j], u[j], v[j]

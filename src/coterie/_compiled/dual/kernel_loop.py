@@ -84,7 +84,7 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
             # a weighted record is a step of that length; the decision depends on the label alone
             lacking = absorb(memory, model, work, t, i, weights[s] * y[s], y[s] * turns.own[s], turns, s)
             if lacking != DONE:
-                # the model has not changed: the same record is tried again after a refresh, or with more room
+                # the model has not changed: the same record is repeated after a refresh, or with larger arrays
                 break
             # a margin error of Projectron++ has written its own tau
             if y[s] * turns.own[s] <= 0.0:

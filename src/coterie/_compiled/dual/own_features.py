@@ -149,7 +149,7 @@ class Joined(NamedTuple):
         return "primal"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model, which has no unused room."""
+        """Return the model, which has no unused capacity."""
         return self
 
     def with_features(self, owner: Codes) -> Self:
@@ -230,7 +230,7 @@ class Rounds(NamedTuple):
         return "dual"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model without unused room."""
+        """Return the model without unused capacity."""
         n = int(self.count[0])
         return self._replace(factor=self.factor[:n, :n], **self._of_rounds(lambda array: array[:n]))
 
@@ -302,7 +302,7 @@ class Rounds(NamedTuple):
 
 @compiled
 def margin_of(f, fz, cross, zz):
-    """Return the margin v'A_t⁻¹φ_i; A_t includes the round's own z."""
+    """Return the margin v'A_t⁻¹φ_i, in which A_t already includes the z of this round."""
     # Sherman-Morrison, P_t = P - P z z'P / (1 + z'P z): CCG08 Figure 3 predicts by A_t, not by A_{s-1}
     return f - fz * cross / (1.0 + zz)
 

@@ -76,7 +76,7 @@ class Projected(NamedTuple):
         return self._replace(**_inverse_with_room(self, capacity))
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Return the state without unused room and working arrays."""
+        """Return the state without unused capacity and working arrays."""
         return self._replace(**_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
@@ -148,7 +148,7 @@ class SharedByGroups(NamedTuple):
         )
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Return the state without unused room."""
+        """Return the state without unused capacity."""
         rows, groups = int(self.taken[0]), len(self.above)
         return self._replace(
             raw=self.raw[:rows, :size],
@@ -222,7 +222,7 @@ class SharedByTasks(NamedTuple):
         return self._replace(**_inverse_with_room(self, capacity), beta=beta)
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Return the state without unused room."""
+        """Return the state without unused capacity."""
         return self._replace(beta=self.beta[:tasks, :size], **_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
@@ -236,7 +236,7 @@ def _check_inverse(memory: Any, support: Any) -> None:
     """Raise ValueError for more support vectors than the budget allows, and for an inverse of other slots."""
     require_budget(support, memory.size)
     slots = len(support.tasks)
-    require_rate("the limit of what projecting leaves", memory.limit)
+    require_rate("the limit of the projection residual", memory.limit)
     require_shape("inverse", memory.inverse, slots, slots)
     require_shape("waiting", memory.waiting, 2, slots)
     require_shape("spare", memory.spare, 4, slots)
@@ -430,7 +430,7 @@ def _absorb_for_all(m, model, work, t, i, y, signed_margin, turns, s):
 @noinline
 def _absorb_shared(memory, model, work, t, i, y, turns, s):
     support, sharing = model.support, model.sharing
-    # before anything changes, because the caller makes room and repeats the record
+    # before anything changes, because the caller enlarges the arrays and repeats the record
     if not has_row(memory, sharing, i):
         return ROOM
     # CC12 Algorithm 2 projects by the plain kernel: task markers, and so M_ii, play no part

@@ -99,7 +99,7 @@ class FullPrimal(NamedTuple):
         return "primal"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model, which has no unused room."""
+        """Return the model, which has no unused capacity."""
         return self
 
     @property
@@ -248,7 +248,7 @@ class Bordered(NamedTuple):
     """Support vectors with the factor of their Gram matrix, L L' = R + G, beta = L⁻¹y and alpha = (R + G)⁻¹y.
 
     ``noise`` is the diagonal of R; ``tasks`` and ``births`` are the task and the round of each support vector;
-    ``count`` is their number. The arrays have spare room.
+    ``count`` is their number. The arrays have spare capacity.
     """
 
     factor: Any
@@ -292,7 +292,7 @@ class Bordered(NamedTuple):
         return "dual"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model without unused room."""
+        """Return the model without unused capacity."""
         n = int(self.count[0])
         arrays = self._of_slots(lambda array: array[:n])
         return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **arrays)

@@ -1,7 +1,8 @@
 """Averages of the weights before each round: a second table sums every update times its round.
 
-With the sum of the updates Θ and the time-weighted sum Φ, the mean over T rounds is M(Θ - Φ/T). Models that can be
-averaged have bodies of ``add_timed`` and ``summed_margin``, and methods ``summed_weights`` and ``without_sharing``.
+With the sum of the updates Θ and the time-weighted sum Φ, the mean over T rounds is M(Θ - Φ/T). A model can be averaged
+if it implements the generic functions ``add_timed`` and ``summed_margin`` and the methods ``summed_weights`` and
+``without_sharing``.
 """
 
 from __future__ import annotations

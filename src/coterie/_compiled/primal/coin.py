@@ -25,7 +25,7 @@ from coterie._compiled.weights.table import find_weight, get_or_insert, get_valu
 from .grouped import LevelModel, levels_ready
 from .round import Extent, FitTable, add, ready
 
-#: What G begins with, and the least L.
+#: The initial G, and the smallest L.
 START, LEAST = 1e-6, 1e-8
 #: The offsets of θ, G and R from their weight.
 SUM, GAINED, REWARD = 1, 2, 3

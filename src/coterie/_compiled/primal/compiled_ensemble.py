@@ -362,7 +362,7 @@ def _score_late(model, i, rows, s, predictions):
     Experts keep their earlier predictions. If all of these are 0, experts count with their current margins; stopped
     experts have none.
     """
-    # members move by their margins of now; experts are judged by what they predicted
+    # members are updated by their current margins; experts' losses are those of their earlier predictions
     margin, experts, known = score_members(model, i, rows, s, rows), model.work.mixing.experts, False
     for a in range(experts.size):
         known = known or predictions[a, s] != 0.0
@@ -403,7 +403,7 @@ def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, q
             skip_unlabelled(query_strategy, model)
             continue
         if not ready(model, i, rows, s):
-            # room is reserved before anything moves, so the caller can repeat this record
+            # memory is reserved before any update, so that the caller can repeat this record
             return s
         in_time = True
         if late:

@@ -96,7 +96,7 @@ class TimeDecay(namedtuple("TimeDecay", "model shared own"), Wrapper):
         def fit_faded(table: Any, rows: int, features: int, dense: bool) -> Any:
             if not isinstance(
                 table, Faded
-            ):  # what is no weight, such as the scales of features in coin betting, does not fade
+            ):  # numbers other than weights, such as the scales of features in coin betting, do not decay
                 return fit_table(table, rows, features, dense)
             return table._replace(table=fit_table(table.table, rows, features, dense))
 
@@ -104,8 +104,8 @@ class TimeDecay(namedtuple("TimeDecay", "model shared own"), Wrapper):
 
     def check(self, bounds: Bounds) -> None:
         super().check(bounds)
-        require_rate("what is left of what is shared", self.shared, most=1.0)
-        require_rate("what is left of what is a task's own", self.own, most=1.0)
+        require_rate("the decay of shared weights", self.shared, most=1.0)
+        require_rate("the decay of tasks' own weights", self.own, most=1.0)
 
 
 @when(on_step_end, TimeDecay)

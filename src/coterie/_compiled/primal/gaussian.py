@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie._compiled.core.checks import require, require_shape, require_within
 from coterie._compiled.core.generic import no_refcount, no_refcount_noinline
 
-#: What a number inside of a model is at most: its square, and products of such with answers, stay finite.
+#: The largest magnitude of numbers in a model, so that their squares and products with labels stay finite.
 LARGEST = 1e75
 
 

@@ -53,7 +53,7 @@ class Levels(NamedTuple):
     since: Any
 
     def to_saved(self, groups: int, tasks: int) -> Levels:
-        """Return the levels without unused room for groups and tasks."""
+        """Return the levels without unused capacity for groups and tasks."""
         of_tasks, of_groups = (array[:tasks] for array in self[:2]), (array[:groups] for array in self[2:])
         return Levels(*of_tasks, *of_groups)
 
@@ -65,14 +65,14 @@ class Levels(NamedTuple):
         require_rows("paths", self.paths, K)
         require_rows("weight", self.weight, G)
         for array in (self.members, self.spent, self.since):
-            require_shape("what is kept of groups", array, len(self.weight))
+            require_shape("the array of groups", array, len(self.weight))
         paths = self.paths[:K]
         require_within("paths", paths, -1, G - 1)
         require(
             (np.bincount(paths[paths >= 0], minlength=G) == self.members[:G]).all(), "members are not those of paths"
         )
         for array in (self.own, self.weight, self.spent):
-            require_finite("what tasks share", array)
+            require_finite("the array of group weights in M", array)
         require_within("since", self.since, 0, bounds.rounds)
 
 
@@ -352,5 +352,5 @@ def _summed_margin(model, twin, i, rows, t, clock, margin):
                 before += lag * dot(model.groups, group, rows, t)
             before += dot(twin.groups, group, rows, t)
     total = clock * margin - before
-    # the difference of two large sums: what is left by rounding would decide ties
+    # the difference of two large sums, in which rounding errors would decide ties
     return total if abs(total) > ROUNDING * abs(before) else 0.0

@@ -10,7 +10,7 @@ from coterie._compiled.weights.table import dot, find_weight, get_or_insert, get
 from .adaptive import Adaptive, descend, descend_row
 from .round import FitTable, Weights, add, prefetch_record, ready, score
 
-#: What the feature that a task has of its own is in all its records.
+#: The value of a task's own intercept feature in all its records.
 VALUE = 0.5
 
 

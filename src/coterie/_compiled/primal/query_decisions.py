@@ -76,10 +76,10 @@ def _decide(query_strategy, model, i, margin, t):
 @compiled
 def _answer(query_strategy, i, margin, t):
     now = query_strategy.clock[0]
-    # one uniform number per round, whether a limit allows the label or not
+    # one uniform number per round, even if a limit forbids the label
     query_strategy.clock[0] += 1
     drawn = uniform(query_strategy.seed, now) < chance_of(query_strategy.query_probability, i, abs(margin))
-    # permits() counts the label, so it is asked only after the draw
+    # permits() counts the label, so it is called only after the draw
     query_strategy.answer[t] = 1 if drawn and permits(query_strategy.limits, query_strategy.owner[t], now) else 0
 
 
@@ -131,7 +131,7 @@ class Row(NamedTuple):
 
 
 class RowOfInverse(Row):
-    """The rule of :class:`Row` with A⁻¹, by which updates are shared, in place of A."""
+    """The rule of :class:`Row` with A⁻¹, by which updates are shared, instead of A."""
 
     __slots__ = ()
 

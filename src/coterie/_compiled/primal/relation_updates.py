@@ -108,7 +108,7 @@ def absorb(update, relation):
 
 @generic_noinline
 def update_row(update, relation, i):
-    """Bring row i of ``relation.inverse`` up to date."""
+    """Update row i of ``relation.inverse`` to the current A⁻¹."""
 
 
 @when(absorb, object)
@@ -239,10 +239,10 @@ def _update_by_von_neumann(update, relation):
             return False
         # columns are computed on demand: a move needs one, and each revision outdates all
         update.known[:] = 0
-    # A⁻¹ is used up to its trace, so B may grow as long as it is finite
+    # only A⁻¹ divided by its trace is used, so B may grow as long as it is finite
     elif not np.isfinite(np.sum(np.diag(exponent))):
         return False
-    # nothing was changed before this line: an update that fails leaves M as it was
+    # nothing was changed before this line, so a failed update leaves M unchanged
     copy_matrix(exponent, update.exponent)
     if relation.mean_step > 0:
         exponential(update.exponent, relation.inverse)
@@ -521,7 +521,7 @@ def _update_by_precision(update, relation):
 def _write_precision(update, gram, inverse):
     """Update the inverse by the latest rank-two change, recomputing it now and then: O(K²) on average."""
     K = inverse.shape[0]
-    # errors of rank-two updates add up, so the inverse is computed anew from time to time
+    # rounding errors of rank-two updates accumulate, so the inverse is recomputed from time to time
     fresh = update.since[0] != 1 or update.since[1] >= max(K, 64)
     if fresh or not _rank_two(inverse, update.last[0], update.last[1], max(update.features[0] - 1.0, 1.0)):
         A = np.empty((K, K))

@@ -173,7 +173,7 @@ class Model(ABC):
 
     @abstractmethod
     def to_saved(self, extent: Extent) -> Self:
-        """Return the model without unused room and without an M that can be recomputed; see :meth:`with_sharing`.
+        """Return the model without unused capacity and without an M that can be recomputed; see :meth:`with_sharing`.
 
         Tables become :class:`coterie._compiled.weights.table.Part`, without a copy so far.
         """

@@ -31,7 +31,7 @@ HALF_LIFE = 300.0
 #: The labels before which the last step learns nothing and no residual counts: the first are not yet on a scale.
 START = 30
 
-#: Residuals with which the mean square of an age begins, and a task's factor of it: tasks differ more.
+#: Prior numbers of residuals: for the mean square of an age class, and for a task's factor of it, as tasks differ more.
 PRIOR, TASK_PRIOR = 10.0, 3.0
 
 #: Numbers of a task's labels so far, by powers of two, whose residuals are kept apart; the last has all beyond.

@@ -57,12 +57,12 @@ def learn(model, rule, rows, tasks, y, first, last, delay, moves, query_strategy
         # M depends on how many tasks have come, and a block may hold the first records of several
         if tasks[s + delay] >= arrivals.counted[0]:
             count_arrivals(arrivals, tasks[s + delay], s)
-        # with many tasks weights are in no cache: memory is asked for while earlier rounds are computed
+        # with many tasks weights are in no cache, so memory is prefetched while earlier rounds are computed
         if s + 1 < last:
             prefetch_record(model, tasks[s + 1], rows, s + 1)
         if s + AHEAD < last:
             prefetch_task(model, tasks[s + AHEAD])
-        # a late label moves the weights as they are now, so its margin is computed again
+        # a delayed label updates the current weights, so its margin is computed again
         margin = score(model, i, rows, s)
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
@@ -88,7 +88,7 @@ def learn(model, rule, rows, tasks, y, first, last, delay, moves, query_strategy
     return last
 
 
-#: What keeps a record from being learned: the model needs room or a column of M; it cannot be prepared as it is.
+#: Reasons to stop at a record: the model needs memory or a column of M; or the record cannot be preprocessed yet.
 UNPROVIDED, UNPREPARABLE = -1.0, -2.0
 
 

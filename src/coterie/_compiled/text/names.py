@@ -79,7 +79,7 @@ def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
         cell = (cell + np.uint64(1)) & last
     n = table.counts[0]
     if n == table.hashes.size:
-        # a full table is only noted: names are a help for reading models, no part of them
+        # a full table is no error: names help to read a model and do not change it
         table.counts[1] += 1
         return
     table.cells[cell] = table.hashes[n] = hashed

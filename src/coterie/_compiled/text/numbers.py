@@ -45,7 +45,7 @@ def _power_of_five(q: int) -> int:
 
 
 def _table() -> NDArray[np.uint64]:
-    """Return the powers in two words each, high and low, from `LOWEST_POWER` on."""
+    """Return the scaled powers of five from `LOWEST_POWER` on, each as a high and a low word of 64 bits."""
     powers = [_power_of_five(q) for q in range(LOWEST_POWER, HIGHEST_POWER + 1)]
     words = [(power >> 64, power & 0xFFFFFFFFFFFFFFFF) for power in powers]
     return np.array(words, dtype=np.uint64)

@@ -87,7 +87,7 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
     int
         Number of entries.
     """
-    # one table for all texts: positions left by earlier ones are told by their range and need no clearing
+    # one table for all texts: positions of earlier texts are recognised by their range and need no clearing
     table = np.full(_table_size(_longest(offsets) // 2 + 1), -1, dtype=np.int64)
     seen = np.empty(len(indices), dtype=np.uint64)
     at, begun = 0, 0

@@ -75,7 +75,7 @@ class Expanded(NamedTuple):
     mean: int
 
     def to_saved(self, widths: Widths) -> Expanded:
-        """Return the model, which has no unused room."""
+        """Return the model, which has no unused capacity."""
         return self
 
     def check(self, widths: Widths) -> None:

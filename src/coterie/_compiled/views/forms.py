@@ -167,7 +167,7 @@ def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> ViewRows:
     # entries in order of features, each once: products of two sparse views rely on both
     whole.sum_duplicates()
     edges = edges_of(widths)
-    # which view a column of all views belongs to; counts by record and view are the lengths of the rows
+    # the view of each column of all views; the counts by record and view are the lengths of the rows
     view = np.searchsorted(edges, whole.indices, side="right") - 1
     record = np.repeat(np.arange(n), np.diff(whole.indptr))
     counts = np.bincount(record * len(widths) + view, minlength=n * len(widths))

@@ -94,7 +94,7 @@ class Spectral(Schatten):
     __slots__ = ()
 
     def shape(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> None:
-        """Update the factor, for V with r singular values."""
+        """Set the factor by the gradient for V with r singular values."""
         self.factor[:] = self.shaped(gradient, r)
 
     def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> NDArray[np.float64]:
@@ -300,8 +300,8 @@ def together(values, power):
 
 @compiled
 def elapse(potential):
-    """Add the factor to ``past`` for each round since its last change; call it before the factor changes."""
-    # rounds without a move cost nothing: their factors are added up when the next move comes
+    """Add the factor to ``past`` for each round since its last change; must be called before it changes."""
+    # rounds without an update cost nothing: their factors are added at the next update
     gap = potential.clock[0] - potential.clock[1]
     for k in range(potential.factor.size):
         potential.past[k] += gap * potential.factor[k]
@@ -310,5 +310,5 @@ def elapse(potential):
 
 @compiled
 def summed(potential, k):
-    """Return one entry of the sum of the factors of all rounds so far."""
+    """Return entry k of the sum of the factors over all rounds so far."""
     return potential.past[k] + (potential.clock[0] - potential.clock[1]) * potential.factor[k]

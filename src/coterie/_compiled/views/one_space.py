@@ -46,7 +46,7 @@ class DenseMatrix(NamedTuple):
         return self
 
     def to_saved(self, widths: Widths) -> Self:
-        """Return the weights, which have no unused room."""
+        """Return the weights, which have no unused capacity."""
         return self
 
     def shape(self, potential: Schatten) -> None:
@@ -102,7 +102,7 @@ class SparseMatrix(NamedTuple):
         return type(self)(*(enlarged(array, max(widths)) for array in self))
 
     def to_saved(self, widths: Widths) -> Self:
-        """Return the weights without unused room."""
+        """Return the weights without unused capacity."""
         return type(self)(*(array[: max(widths)] for array in self))
 
     def shape(self, potential: Schatten) -> None:
@@ -213,7 +213,7 @@ def _averaged_sparse(store, potential, rows, t):
             j, weight = feature(rows, r, k), 0.0
             for a in range(K):
                 weight += store.weights[j, a] * summed(potential, a * K + b)
-            # each move counts the factors since its round: all of them less those in past at that time
+            # each update counts the factors since its round: all factors less those in ``past`` at that time
             margin += value(rows, r, k) * (weight - store.twin[j, b])
             size += abs(value(rows, r, k)) * (abs(weight) + abs(store.twin[j, b]))
     return margin if abs(margin) > ROUNDING * size else 0.0

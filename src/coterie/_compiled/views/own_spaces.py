@@ -58,7 +58,7 @@ class Flat(NamedTuple):
         return larger
 
     def to_saved(self, widths: Widths) -> Self:
-        """Return the weights without unused room."""
+        """Return the weights without unused capacity."""
         edges = edges_of(widths)
         places = np.concatenate([first + np.arange(width) for first, width in zip(self.offsets, widths, strict=True)])
         return type(self)(self.weights[places], self.twin[places], edges[:-1].copy())

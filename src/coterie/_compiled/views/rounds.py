@@ -21,7 +21,7 @@ class Primal(NamedTuple):
     mean: int
 
     def to_saved(self, widths: Widths) -> Primal:
-        """Return the model without unused room."""
+        """Return the model without unused capacity."""
         return self._replace(store=self.store.to_saved(widths))
 
     def check(self, widths: Any) -> None:
@@ -42,7 +42,7 @@ def averaged(store, potential, rows, t):
 
 @generic
 def length(store, potential, rows, t):
-    """Return ‖X‖² of record t for the step size, times the smoothness constant of half the squared norm."""
+    """Return ‖X‖² of record t times the smoothness constant of half the squared norm, which limits the step size."""
 
 
 @generic

@@ -122,7 +122,7 @@ class SpectralRelationModel(LearnedModel):
 
 @compiled
 def _read(table, factor, rows, t):
-    """Return Σ_j f_j v_j·x for a row f of a matrix: O(K nnz)."""
+    """Return Σ_j f_j v_j·x for a row f of the factor: O(K nnz)."""
     total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
         sums, part = weights_of(table, rows, t, k, factor.size), 0.0

@@ -107,7 +107,7 @@ class _Rows(_DenseTable):
 
 
 class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
-    """Row after row, with ``stride`` weights per row."""
+    """A row-major table, with ``stride`` weights per row."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
 
 
 class RowMajorPairs(RowMajor):
-    """Row after row, each weight followed by its second number; ``stride`` counts both."""
+    """A row-major table of pairs: each weight is followed by its second number, and ``stride`` counts both."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class RowMajorPairs(RowMajor):
 
 
 class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
-    """Row after row, each weight followed by ``numbers`` - 1 others; ``stride`` counts all.
+    """A row-major table of groups: each weight is followed by ``numbers`` - 1 others, and ``stride`` counts all.
 
     It starts at a cache line, so that eight doubles are one line.
     """
@@ -147,7 +147,7 @@ class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
 
 
 class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
-    """Feature after feature, with ``stride`` rows each: for updates of all rows."""
+    """A feature-major table, with ``stride`` rows per feature, for updates of all rows."""
 
     __slots__ = ()
 

@@ -117,7 +117,7 @@ class _SparseTable(Table):
     # -- how it grows
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if there are this many rows; each may have any features."""
+        """Return True if the table has this many rows; a row may have any features."""
         return rows <= len(self.start)
 
     def fit_rows(self, rows: int) -> Self:
@@ -214,7 +214,7 @@ class _SparseTable(Table):
         """Copy the non-zero weights, with rows in order and in a layout that depends only on them.
 
         Gaps and moved rows, which depend on when room was made, are not part of a file. Of the two views of the arena
-        one is saved with its used part, the other only by its type; the spare room is not saved.
+        one is saved with its used part, the other only by its type; the spare capacity is not saved.
         """
         count = np.zeros(len(self.start) if rows is None else rows, np.int32)
         # weights of zero bits are not saved, whether they were moved or not
