@@ -32,7 +32,16 @@ from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
 from coterie.server.app import make_app
 from coterie.server.engine import Engine
-from coterie.server.events import Event, Observed, Record, decode_frame, encode_events, encode_frame, encode_records
+from coterie.server.events import (
+    Event,
+    JournalRecord,
+    Observed,
+    Record,
+    decode_frame,
+    encode_events,
+    encode_frame,
+    encode_records,
+)
 from coterie.server.journal import HEAD, MARK, DamageError, Journal, write_flushed
 from coterie.server.live_comparison import Limits, LiveComparison
 from coterie.server.service import Service
@@ -155,6 +164,12 @@ def test_records_that_were_checked_are_not_encoded_again():
     assert encode_events(events, [encode_records(event) for event in events]) == encode_frame(events)
     with pytest.raises(ValueError, match=r"^records\[1\] has a whole number of more than 64 bits"):
         encode_records(Event("observed", 0.0, [record(rng), Record(x={"a": 2**70}, y=True)]))
+
+
+def test_a_frame_is_read_whatever_the_limits_of_requests_are():
+    rewarded = Event("rewarded", 1.0, [JournalRecord(201 * "i", reward=1.0), JournalRecord("", reward=0.0)])
+    (event,) = decode_frame(encode_frame([rewarded]))
+    assert list(event.records) == rewarded.records
 
 
 # -- the engine --------------------------------------------------------------------------------------------------------
@@ -885,7 +900,8 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
             records = [{"task": r.task, "x": r.x, "y": r.y} for r in labelled(400)[first : first + 50]]
             assert httpx.post(f"{url}/observe", json={"records": records}, timeout=60).status_code == 200
         time.sleep(1)
-        httpx.post(f"{url}/observe", json={"records": records[:1]}, timeout=60)
+        large = 2**53 + 1  # not a number of JavaScript
+        httpx.post(f"{url}/observe", json={"records": [records[0] | {"task": large}]}, timeout=60)
         for width in (1400, 390):
             with chromium.page(width=width, touch=width < 500) as page:
                 page.open(url)
@@ -907,3 +923,5 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
                 page.ask("document.querySelector('#found a').click()")
                 page.ask(shown("#task dl"))
                 assert "differs in" in page.ask("document.getElementById('task').textContent")
+                page.ask(f"(each => {{ {typed.replace('U3', str(large))} }})(document.getElementById('search'))")
+                page.ask(shown("#found a", large))

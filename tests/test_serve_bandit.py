@@ -277,6 +277,8 @@ BAD = [
     ("/choose", of_one(x=nested(2)), 422, "got `object` - at `$.records[0].x[...][0]`"),
     ("/choose", of_one(actions=[nested(2), {}]), 422, "got `object` - at `$.records[0].actions[0][...][0]`"),
     ("/choose", of_one(id=""), 422, "Expected `str` of length >= 1 - at `$.records[0].id`"),
+    ("/reward", {"id": "", "reward": 1}, 422, "Expected `str` of length >= 1 - at `$.records[0].id`"),
+    ("/reward", {"id": 201 * "i", "reward": 1}, 422, "Expected `str` of length <= 200"),
     ("/choose", {"task": "ann"}, 422, 'expected {"records": [{"id": …, "task": …, "x": {…}, "actions": […]}, …]}'),
     ("/choose", {"records": [of_one(), {}]}, 422, "missing required field `id` - at `$.records[1]`"),
     ("/choose", {"records": [of_one()] * 101}, 413, "101 records are too many; at most 100 are allowed in one request"),
@@ -309,7 +311,8 @@ def test_whatever_is_taken_is_given_back(records, tmp_path_factory):
             offered = {"id": f"e{k}", "task": task, "x": x, "actions": actions}
             body = json.dumps({"records": [offered]}).encode()
             predictions = client.post("/choose", content=body)
-            client.post("/reward", content=json.dumps({"records": [{"id": f"e{k}", "reward": reward}]}).encode())
+            for name in (f"e{k}", 60 * str(task)):  # the other one is of no choice, may be long, and is refused
+                client.post("/reward", content=json.dumps({"records": [{"id": name, "reward": reward}]}).encode())
             again = client.post("/choose", content=body)
             assert again.status_code == predictions.status_code
             assert again.json().get("choices") == predictions.json().get("choices")
@@ -343,7 +346,7 @@ def test_options_that_do_not_go_together_are_refused(tmp_path):
     assert "--bandit is not supported: the service in this folder learns labels" in message
     Service(tmp_path / "bandit", make).close()
     message = refused("serve", "--data", str(tmp_path / "bandit"), "--window", "5m")
-    assert "--window differs from the one of the first start" in message
+    assert "--window differs from the value used since the first start of the service" in message
 
 
 def test_a_killed_service_has_all_choices_and_rewards(tmp_path):

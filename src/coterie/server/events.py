@@ -38,7 +38,9 @@ class JournalRecord(Record):
     of each action, and whether another action had a better score; for a reward it has only the id.
     """
 
-    x: Json | None = None  # frames from Python may hold other features
+    # what was written is read whatever the limits of requests are, and frames from Python may hold other features
+    id: str | None = None
+    x: Json | None = None
     actions: list[Any] | None = None
     place: int = 0
     probabilities: list[float] = []
@@ -58,7 +60,7 @@ class Offer(msgspec.Struct, forbid_unknown_fields=True):
 class Reward(msgspec.Struct, forbid_unknown_fields=True):
     """The reward of the choice with this id."""
 
-    id: str
+    id: Id
     reward: float | bool
 
 

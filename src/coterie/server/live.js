@@ -10,11 +10,15 @@
 
   class Unauthorized extends Error {}
 
+  // Tasks may be integers that numbers of JavaScript cannot hold.
+  const exact = (key, value, context) =>
+    (context && /^-?\d+$/.test(context.source) && !Number.isSafeInteger(value) ? BigInt(context.source) : value);
+
   async function ask(path) {
     const headers = token ? { Authorization: `Bearer ${token}` } : {};
     const answer = await fetch(path, { headers });
     if (answer.status === 401) throw new Unauthorized();
-    const told = await answer.json();
+    const told = JSON.parse(await answer.text(), exact);
     if (!answer.ok) throw new Error(told.error);
     return told;
   }
@@ -183,7 +187,7 @@
   async function show(task) {
     const target = place("task");
     try {
-      const told = await ask(`task?json=${encodeURIComponent(JSON.stringify(task))}`);
+      const told = await ask(`task?json=${encodeURIComponent(typeof task === "bigint" ? task : JSON.stringify(task))}`);
       const facts = [["task", String(told.task)]];
       if (told.examples) facts.push(["labels", number(told.examples)]);
       for (const [learner, value] of Object.entries(told[measure] || {})) facts.push([`error, ${named(learner)}`, error(value)]);
