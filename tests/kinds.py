@@ -92,8 +92,7 @@ def partial(X):
 
 def nested(X, names):
     """Dictionaries of dictionaries: of views, or of the instances of tasks."""
-    blocks = parts(X)
-    views = [[{f"f{j}": float(x) for j, x in enumerate(row)} for row in block] for block in blocks]
+    views = [[{f"f{j}": float(x) for j, x in enumerate(row)} for row in block] for block in parts(X)]
     return [dict(zip(names, row, strict=True)) for row in zip(*views, strict=True)]
 
 
@@ -189,8 +188,7 @@ def predictions(model, form):
         return {}
     outputs = {"margins": getattr(model, "decision_function", model.predict)(asked.X, **asked.keywords)}
     if hasattr(model, "decision_function"):
-        labels = model.predict(asked.X, **asked.keywords)
-        outputs["labels"] = list(labels)
+        outputs["labels"] = list(model.predict(asked.X, **asked.keywords))
     if hasattr(model, "predict_proba"):
         with contextlib.suppress(AttributeError):  # a mixture whose members have none says so when asked
             outputs["probabilities"] = model.predict_proba(asked.X, **asked.keywords)[:, 1:]

@@ -44,8 +44,7 @@ def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None
 def cut(trace, rounds):
     """Some of the rounds of a trace."""
     names = ("margin", "prediction", "mistake", "updated", "queried", "label", "task", "probability")
-    columns = {name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None}
-    return replace(trace, **columns)
+    return replace(trace, **{name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None})
 
 
 def from_mistakes(mistake, task=None, tasks=None):

@@ -164,8 +164,7 @@ def test_refused_records_leave_nothing_behind():
         undo()
         assert_same(form.to_saved(), before)
         form.read_one(record, True)
-    again = rows(records)[-1][0]
-    assert_same(form.to_saved(), again.to_saved())
+    assert_same(form.to_saved(), rows(records)[-1][0].to_saved())
 
 
 def json_lines(path, X, y, task):
@@ -339,8 +338,7 @@ def test_records_that_leave_out_zeros_are_learned_as_well_in_every_form(name, tm
 
     error = {form: mistakes(validated(form_records)) for form, form_records in forms.items()}
     error["lines"] = mistakes(by_lines(json_lines(tmp_path / "x.jsonl", X, y, task))[0])
-    late = ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), X, y, task=task, delay=20)
-    error["late"] = mistakes(late)
+    error["late"] = mistakes(ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), X, y, task=task, delay=20))
     for form in error.keys() - {"zeros"}:
         assert error[form] <= error["zeros"] + BOUNDS[name], (form, error)
 

@@ -27,8 +27,7 @@ def stream(seed=0, n=N, d=D, tasks=K, density=0.5):
     X[:, 0] = 1.0
     task = rng.integers(tasks, size=n)
     W = rng.standard_normal(d) + rng.standard_normal((tasks, d))
-    y = np.where((X * W[task]).sum(axis=1) + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
-    return X, y, task
+    return X, np.where((X * W[task]).sum(axis=1) + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0), task
 
 
 def as_records(X):
@@ -86,8 +85,7 @@ def told_by(learner, X, y, task, delay=0):
     dense = isinstance(X, np.ndarray)
     rows = Dense(X) if dense else Csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64))
     state = learner.init(Index(range(int(task.max()) + 1)), InputShape(X.shape[1], dense))
-    done = learner.learn(state, Batch(rows, task.astype(np.int64)), y[: len(y) - delay])
-    return done.predictions.margins, state
+    return learner.learn(state, Batch(rows, task.astype(np.int64)), y[: len(y) - delay]).predictions.margins, state
 
 
 @relations
@@ -95,8 +93,7 @@ def told_by(learner, X, y, task, delay=0):
 def test_coin_betting_is_the_literal_algorithm(relation, rows, delay):
     X, y, task = stream(2)
     predictions, _ = told_by(coin(relation, alpha=2.0, wealth=1.5), X, y, task, delay)
-    definition = adalog.Coin(rows, alpha=2.0, wealth=1.5)
-    literal = run(definition, as_records(X), task.tolist(), y, delay)
+    literal = run(adalog.Coin(rows, alpha=2.0, wealth=1.5), as_records(X), task.tolist(), y, delay)
     np.testing.assert_allclose(predictions, literal, rtol=1e-9, atol=1e-12)
 
 
@@ -110,8 +107,7 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     literal = run(adalog.Coin(rows), as_records(X), task.tolist(), y, 0)
     agree(trace, literal[:-50])
     model.save(tmp_path / "m.coterie")
-    rest = ct.progressive_validation(ct.load(tmp_path / "m.coterie"), X[-50:], y[-50:], task=task[-50:])
-    agree(rest, literal[-50:])
+    agree(ct.progressive_validation(ct.load(tmp_path / "m.coterie"), X[-50:], y[-50:], task=task[-50:]), literal[-50:])
     with_intercepts = model._with_intercepts()
     assert (with_intercepts.step, with_intercepts.relation) == (0.7, ct.tasks.Intercepts())
 

@@ -28,16 +28,14 @@ MODEL = raw.AdaptiveSharingRegressor
 def test_it_is_the_literal_one(delay, forms):
     expected = run(AdaptiveRegression(X.shape[1]), X, TASK.tolist(), Y, delay)
     for form in forms:
-        trace = ct.progressive_validation(MODEL(), FORMS[form](X), Y, task=TASK, delay=delay)
-        assert_close(trace.prediction, expected)
+        assert_close(ct.progressive_validation(MODEL(), FORMS[form](X), Y, task=TASK, delay=delay).prediction, expected)
 
 
 @pytest.mark.parametrize("d", [LIMIT - 1, LIMIT])
 @pytest.mark.parametrize("at", [0, 20, 50])
 def test_what_costs_too_much_leaves(d, at):
     """From the start, before the last step begins, and after."""
-    rng = np.random.default_rng(d)
-    wide = np.pad(X[:80], ((0, 0), (0, d - X.shape[1]))) + 0.1 * rng.standard_normal((80, d))
+    wide = np.pad(X[:80], ((0, 0), (0, d - X.shape[1]))) + 0.1 * np.random.default_rng(d).standard_normal((80, d))
     wide[:at, X.shape[1] :] = 0.0
     model = MODEL()
     trace = ct.progressive_validation(model, wide, Y[:80], task=TASK[:80])
@@ -133,8 +131,7 @@ def test_a_member_says_no_more_than_the_labels_so_far():
 @pytest.mark.parametrize("large", [1e100, -1e100])
 @pytest.mark.parametrize("make", [MODEL, raw.MultitaskRegressor])
 def test_the_largest_number_that_is_taken_leaves_predictions_finite(make, large):
-    rng = np.random.default_rng(0)
-    plain = rng.standard_normal((200, 3))
+    plain = np.random.default_rng(0).standard_normal((200, 3))
     model = make().fit(plain, plain[:, 0], np.zeros(200))
     model.partial_fit([[large, 0.0, 0.0]], [1.0]).partial_fit([[1.0, large, large]], [0.5])
     model.partial_fit([[large, 1.0, -large]], [2.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
@@ -314,8 +311,7 @@ def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - t
     prediction, low, high = np.array([line.split(",")[2:] for line in lines[1:]], float).T
     assert (low < prediction).all()
     assert (prediction < high).all()
-    narrow = command("predict", "m", "houses.csv", "--level", "0.5", "--json").stdout.splitlines()
-    inner = json.loads(narrow[0])
+    inner = json.loads(command("predict", "m", "houses.csv", "--level", "0.5", "--json").stdout.splitlines()[0])
     assert low[0] < inner["low"] < inner["prediction"] < inner["high"] < high[0]
     model = ct.load("m")
     row = {"metres": 50.0, "rooms": 2.0}
@@ -325,8 +321,7 @@ def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - t
 def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
     command(*PRICES, "--alone", "--quiet", "--output", "m")
     command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "MultitaskRegressor()")
-    refused_level = "--level must lie between 0 and 1, got 1.5"
-    assert refused_level in refused("predict", "m", "houses.csv", "--level", "1.5")
+    assert "--level must lie between 0 and 1, got 1.5" in refused("predict", "m", "houses.csv", "--level", "1.5")
     no_intervals = "--level is not supported: MultitaskRegressor has no intervals"
     assert no_intervals in refused("predict", "half", "houses.csv", "--level", "0.5")
     assert command("predict", "half", "houses.csv").stdout.splitlines()[0] == "place,task,prediction"

@@ -81,8 +81,7 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(case.tasks), tasks=case.tasks)
     asking = Asking(query_probability, seed=11, **literal)
     A = np.linalg.inv(case.M)
-    run = selective_omtl(stream.X, stream.y, stream.task, asking, lambda A, W: A, A=A, average=average)
-    same(trace, run, stream.y)
+    same(trace, selective_omtl(stream.X, stream.y, stream.task, asking, lambda A, W: A, A=A, average=average), stream.y)
     assert 0 < trace.queries < 300
     np.testing.assert_allclose(model.coef_[np.argsort(np.argsort(case.tasks))].shape, (K, stream.X.shape[1]))
 
@@ -107,8 +106,7 @@ def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
     asking = Asking(query_probability, seed=2, **literal)
     options = {"epoch": 40, "average": average, "asked_by": np.linalg.inv if "inverse" in ask else np.asarray}
-    run = selective_omtl(stream.X, stream.y, stream.task, asking, update, A=np.eye(K) / K, **options)
-    same(trace, run, stream.y)
+    same(trace, selective_omtl(stream.X, stream.y, stream.task, asking, update, A=np.eye(K) / K, **options), stream.y)
     assert 0 < trace.queries < 150
 
 

@@ -116,8 +116,7 @@ def test_thompson_is_how_often_drawn_scores_are_the_largest():
 def test_thompson_draws_scores_with_their_covariance():
     rng = np.random.default_rng(2)
     factor, scores = rng.normal(size=(4, 2)), 0.3 * rng.normal(size=4)
-    drawn = (scores + rng.normal(size=(400_000, 2)) @ factor.T).argmax(axis=1)
-    wanted = np.bincount(drawn, minlength=4) / 400_000
+    wanted = np.bincount((scores + rng.normal(size=(400_000, 2)) @ factor.T).argmax(axis=1), minlength=4) / 400_000
     np.testing.assert_allclose(exploration.thompson(scores, factor @ factor.T), wanted, atol=0.015)
 
 
@@ -187,8 +186,7 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
 
 
 def test_thompson_sampling_explores_where_little_is_known():
-    model = ct.SecondOrderMultitaskRegressor(ct.Pooled())
-    bandit = ct.Bandit(model, explore="thompson", floor=0.0, actions=["a", "b"])
+    bandit = ct.Bandit(ct.SecondOrderMultitaskRegressor(ct.Pooled()), explore="thompson", floor=0.0, actions=["a", "b"])
     for _ in range(40):
         bandit.learn({}, "a", 0.5)
     mean = 0.5 * 40 / 41  # of both the weight has the variance 1 / (1 + n)

@@ -73,8 +73,7 @@ def test_columns_of_y_have_names():
     model = KernelRidge().fit(X, Y)
     assert model.tasks_ == ["motor", "total"]
     np.testing.assert_allclose(model.predict(X, task=["total"] * N), model.predict(X)[:, 1])
-    named = KernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y)
-    assert named.tasks_ == ["a", "b"]
+    assert KernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y).tasks_ == ["a", "b"]
     assert KernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
 
 

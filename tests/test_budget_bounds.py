@@ -95,8 +95,7 @@ def test_the_shifting_forgetron_has_a_bound_for_comparators_that_shift(name, siz
                 comparators = Comparators(
                     "linear", np.eye(D), M, [part * n // shifts for part in range(shifts)], bounds
                 )
-                bound = shifting_forgetron_bound(trace, X, comparators, size)
-                assert trace.mistakes <= bound.mistakes
+                assert trace.mistakes <= shifting_forgetron_bound(trace, X, comparators, size).mistakes
         assert trace.mistakes == n
 
 

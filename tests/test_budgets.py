@@ -93,8 +93,7 @@ def test_fast_form_equals_the_literal_one(budget, name, kernel, form):
     case = CASES[name]
     stream = linear_stream(21, n=120, zeros=0.0 if form == "dense" else 0.4)
     model = model_of(budget, case, kernel)
-    rounds = learned(model, case, stream, form)
-    assert_same(rounds, model, expected(budget, case, stream, kernel), stream, case)
+    assert_same(learned(model, case, stream, form), model, expected(budget, case, stream, kernel), stream, case)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +108,7 @@ def test_fast_form_equals_the_literal_one(budget, name, kernel, form):
 def test_every_kernel_dense_and_sparse(budget, kernel, form):
     case, stream = CASES["half"], linear_stream(22, n=120, zeros=0.4)
     model = model_of(budget, case, kernel)
-    rounds = learned(model, case, stream, form)
-    assert_same(rounds, model, expected(budget, case, stream, kernel), stream, case)
+    assert_same(learned(model, case, stream, form), model, expected(budget, case, stream, kernel), stream, case)
 
 
 SHIFTING = ct.updates.ShiftingForgetron(B)
@@ -131,8 +129,7 @@ def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form):
 
 def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
     stream = linear_stream(26, n=200)
-    order = np.argsort(stream.task, kind="stable")
-    late = stream.take(order)
+    late = stream.take(np.argsort(stream.task, kind="stable"))
     for budget in EVERY_WAY:
         kernel = KERNELS["wide gaussian"][0]
         known, growing = (KernelPerceptron(kernel, ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12")

@@ -66,8 +66,7 @@ def test_a_part_checks_its_fields_before_what_it_checks_itself(known):
 
 def test_settings_of_relations_are_searched():
     X, y, task = np.random.default_rng(0).normal(size=(90, 3)), np.arange(90) % 2, np.arange(90) % 3
-    model = ct.MultitaskLogistic(ct.MeanRegularized(share=0.5)).fit(X, y, task)
-    searched = model.set_params(relation__share=0.25)
+    searched = ct.MultitaskLogistic(ct.MeanRegularized(share=0.5)).fit(X, y, task).set_params(relation__share=0.25)
     assert searched.relation == ct.MeanRegularized(share=0.25)
     for name, message in [
         ("relation__shar", "MeanRegularized has no parameter 'shar'.*did you mean 'share'?"),

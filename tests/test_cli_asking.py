@@ -27,8 +27,7 @@ def model(clicks, tmp_path):
 def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp_path):
     out, truth = tmp_path / "ask.csv", list(rows(n=120, seed=1))
     limits = ("--budget", 15, "--per-task", "0.3", "--by", "Margin(0.5)")
-    output = run("ask", model, new, "--output", out, *limits, "--save", model).stdout
-    assert "15 are worth a label" in output
+    assert "15 are worth a label" in run("ask", model, new, "--output", out, *limits, "--save", model).stdout
     before = ct.load(model)
     assert (before.rounds_, before.ask, before.budget) == (120, ct.updates.Margin(c=0.5), 15)
     with out.open(newline="") as file:
@@ -77,8 +76,7 @@ def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, 
 
 
 def test_a_model_of_numbers_asks_for_no_labels(tmp_path):
-    rows = "".join(f"u{i % 3},{i},{i * 0.5}\n" for i in range(50))
-    (tmp_path / "n.csv").write_text("user,price,amount\n" + rows)
+    (tmp_path / "n.csv").write_text("user,price,amount\n" + "".join(f"u{i % 3},{i},{i * 0.5}\n" for i in range(50)))
     options = ["--task", "user", "--label", "amount", "--regression", "--alone", "-q", "-o", tmp_path / "n.coterie"]
     run("learn", tmp_path / "n.csv", *options)
     message = refused("ask", tmp_path / "n.coterie", tmp_path / "n.csv", "-o", tmp_path / "ask.csv")

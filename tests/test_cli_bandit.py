@@ -86,8 +86,7 @@ def test_the_verdict_says_what_is_true(evaluated):
 
 
 def test_it_prints_the_verdict_first_and_what_comes_next_last(tmp_path):
-    log = write(tmp_path / "log.csv")
-    output = run("bandit", log, *ALL, "-o", tmp_path / "o.coterie").stdout
+    output = run("bandit", write(tmp_path / "log.csv"), *ALL, "-o", tmp_path / "o.coterie").stdout
     few = write(tmp_path / "few.csv", ROWS[:100])
     assert re.match(r"Use a shared policy: \+0\.\d+ \(95 %\s+interval 0\.\d+ to 0\.\d+\) ag.* what was\s+done", output)
     names = re.findall(r"^(.+?) +0\.\d+ +0\.\d+ to 0\.\d+", output, re.M)
@@ -254,11 +253,9 @@ def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
     rows = [dict(row) for row in ROWS[:300]]
     for row in rows[:200]:
         if row["offer"] != "coats":
-            half = {"shoes": 0.6, "hats": 0.4}
-            row |= {"p": half[row["offer"]], "p_shoes": 0.6, "p_hats": 0.4, "p_coats": ""}
+            row |= {"p": {"shoes": 0.6, "hats": 0.4}[row["offer"]], "p_shoes": 0.6, "p_hats": 0.4, "p_coats": ""}
     path = write(tmp_path / "some.csv", rows)
-    result = run_json("bandit", path, *ALL, "-q")
-    assert result["policies"][SHARED]["estimator"] == "dr*"
+    assert run_json("bandit", path, *ALL, "-q")["policies"][SHARED]["estimator"] == "dr*"
     shown = next(iter(read_log(path, LogColumns(task="user", action="offer", reward="click", probabilities=("p_*",)))))
     assert (shown.actions, shown.probabilities) == (["shoes", "hats"], [0.6, 0.4])
 

@@ -64,8 +64,7 @@ def test_a_summary_names_tasks_files_and_columns_in_plain_signs(folder):
     assert Path(f"{EVIL}.coterie").exists()
     assert "together" in result.stderr  # the progress
     assert COMMANDS.search(result.stderr) is None
-    with_report = run(*LEARN, "--report", f"{EVIL}.html")
-    assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(with_report)
+    assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(run(*LEARN, "--report", f"{EVIL}.html"))
     name = os.fsdecode(b"caf\xe9.csv")  # which is no text
     Path(name).write_bytes(Path("s.csv").read_bytes())
     result = run("learn", name, *WHO, "--ignore", EVIL, *QUICK, "--output", f"{name}.coterie")

@@ -82,8 +82,7 @@ def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, 
 
 
 def errors(rate, n=4000, seed=0):
-    wrong = np.random.default_rng(seed).random(n) < rate
-    return samples.from_mistakes(wrong)
+    return samples.from_mistakes(np.random.default_rng(seed).random(n) < rate)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +136,7 @@ def test_what_openblas_is_told_comes_before_numpy():
     for set_by_user, timeout in (({}, "20"), ({"OPENBLAS_THREAD_TIMEOUT": "9"}, "9")):
         run = [sys.executable, "-c", code.format(set_by_user), "--version"]
         clean = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
-        output = subprocess.run(run, capture_output=True, text=True, check=True, env=clean)
-        assert output.stdout.split()[-1] == timeout
+        assert subprocess.run(run, capture_output=True, text=True, check=True, env=clean).stdout.split()[-1] == timeout
 
 
 def test_the_summary_has_a_table_of_learners_and_one_by_size_of_task() -> None:

@@ -178,8 +178,7 @@ def test_what_a_killed_save_left_is_removed_by_the_next(tmp_path):
     target.write_text("old")
     mine.write_text("mine")
     for _ in range(2):
-        killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
-        assert killed.returncode == -9
+        assert subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False).returncode == -9
     assert target.read_text() == "old"
     assert len(hidden(tmp_path)) == 2  # the second has removed what the first left
     other = tmp_path / ".n.coterie.coterie-abcdefgh"

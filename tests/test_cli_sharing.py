@@ -13,8 +13,7 @@ def model_of(relation, tasks, path):
 
 
 def test_the_same_share_between_all_is_said_in_words(tmp_path):
-    half = model_of(None, "abc", tmp_path / "m.coterie")
-    shown = run("explain", half).stdout
+    shown = run("explain", model_of(None, "abc", tmp_path / "m.coterie")).stdout
     assert "HalfUpdate(): 3 tasks\n" in shown
     assert "Every pair shares the same: 0.5 of what a task learns reaches each other task." in shown
     assert "HalfUpdate(): 1 task\n" in run("explain", model_of(None, "a", tmp_path / "m.coterie")).stdout

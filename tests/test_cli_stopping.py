@@ -149,8 +149,7 @@ def test_a_block_is_learned_to_its_end_by_all(clicks, number, alone):
     outcome = learned(reader(clicks), alone, on_round=at_block(3, number))
     assert (outcome.stopped, outcome.reading.rows) == (number, 150)
     assert {len(trace.margin) for trace in outcome.comparison.traces.values()} == {150}
-    whole = learned(reader(write_csv(Path("first.csv"), list(rows(400))[:150])), alone)
-    assert_same(outcome.model, whole.model)
+    assert_same(outcome.model, learned(reader(write_csv(Path("first.csv"), list(rows(400))[:150])), alone).model)
     assert (signal.getsignal(number) is signal.default_int_handler) == (number == signal.SIGINT)
 
 
@@ -320,8 +319,7 @@ def test_a_bad_record_ends_a_run_as_a_stop_does(third, small_blocks):
 
 
 def test_a_bad_record_among_the_first_saves_nothing(third):
-    result = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2)
-    assert len(result.stderr.splitlines()) == 1
+    assert len(run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2).stderr.splitlines()) == 1
     assert not Path("m.coterie").exists()
 
 
@@ -347,8 +345,7 @@ def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):
     learned(reader(clicks), checkpoints=Checkpoints("100", save))
     assert locks == [100, 200, 300, 400]
     for records in locks:
-        whole = learned(reader(write_csv(Path("part.csv"), list(rows(400))[:records])))
-        assert_same(f"{records}.coterie", whole.model)
+        assert_same(f"{records}.coterie", learned(reader(write_csv(Path("part.csv"), list(rows(400))[:records]))).model)
 
 
 def test_records_whose_labels_have_not_come_are_not_counted(clicks):

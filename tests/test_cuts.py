@@ -27,8 +27,7 @@ ORDER, QUERY_ALL = (2, 0, 4, 1, 3), 9
 def late_stream(seed, zeros=0.0, n=N):
     """A stream whose tasks come one after the other, the last of them when half is over."""
     stream = linear_stream(seed, n=n, zeros=zeros)
-    task = np.array(ORDER)[np.minimum(stream.task, np.arange(n) // QUERY_ALL)]
-    return Stream(stream.X, stream.y, task)
+    return Stream(stream.X, stream.y, np.array(ORDER)[np.minimum(stream.task, np.arange(n) // QUERY_ALL)])
 
 
 #: Ends of pieces: the places at which a stream of N records is cut.
@@ -102,8 +101,7 @@ def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
     def trace(ends):
         blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
         Potential, gradient = ct.PotentialMultitaskPerceptron, ct.updates.ExponentiatedGradient()
-        model = Potential(gradient, ct.MeanRegularized(b=5), rate=0.3)
-        return ct.progressive_validation(model, blocks, delay=delay)
+        return ct.progressive_validation(Potential(gradient, ct.MeanRegularized(b=5), rate=0.3), blocks, delay=delay)
 
     whole = trace([])
     for end in range(1, N):

@@ -61,7 +61,6 @@ def test_script_builds_the_flights_that_ship(flights_table):
 def test_script_fills_a_gap_from_the_past_only():
     last_known = runpy.run_path(str(SCRIPT))["last_known"]
     airport = np.array(["EWR", "EWR", "EWR", "JFK", "JFK"])
-    filled = last_known(np.array([1.0, np.nan, 3.0, 4.0, np.nan]), airport)
-    np.testing.assert_array_equal(filled, [1, 1, 3, 4, 4])
+    np.testing.assert_array_equal(last_known(np.array([1.0, np.nan, 3.0, 4.0, np.nan]), airport), [1, 1, 3, 4, 4])
     with pytest.raises(SystemExit, match="nothing to fill from"):
         last_known(np.array([1.0, 2.0, 3.0, np.nan, 5.0]), airport)

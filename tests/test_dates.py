@@ -69,8 +69,7 @@ def test_parts_are_those_of_the_clock_on_the_spot():
     zone = timezone(timedelta(hours=-5))
     utc = [datetime(2024, 1, 1, 2, tzinfo=UTC), datetime(2024, 1, 1, 3, tzinfo=UTC)]
     there = [at.astimezone(zone) for at in utc]
-    forms = [pa.array([at.isoformat() for at in there]), pa.array(there, pa.timestamp("us", "America/New_York"))]
-    for array in forms:
+    for array in [pa.array([at.isoformat() for at in there]), pa.array(there, pa.timestamp("us", "America/New_York"))]:
         X = encoded(array)
         assert X[0, feature_hash("t.hour=21", 20)] == X[0, feature_hash("t.month=12", 20)] == 1.0
     X = encoded(pa.array([there[0].isoformat(), "2024-01-01T03:00Z"]))  # zones may differ in a column

@@ -51,8 +51,7 @@ def shown_commands():
     for text in TEXT.values():
         for language, block in FENCED.findall(text):
             if language in ("bash", "console", "sh", "shell"):
-                joined = block.replace("\\\n", " ")
-                yield from re.findall(r"^(?:\$ )?(?:.*\| *)?(coterie .*)$", joined, re.MULTILINE)
+                yield from re.findall(r"^(?:\$ )?(?:.*\| *)?(coterie .*)$", block.replace("\\\n", " "), re.MULTILINE)
 
 
 def anchors(text):

@@ -113,8 +113,7 @@ def test_the_bound_holds_on_adversarial_streams(half_life):
     model = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=half_life)
     trace = ct.progressive_validation(model, x, y, task=task, tasks=[0, 1])
     assert trace.mistakes > 0.95 * n
-    order = [int(i) for i in trace.tasks]
-    U = rng.standard_normal((4, 2, 3))[:, order]
+    U = rng.standard_normal((4, 2, 3))[:, [int(i) for i in trace.tasks]]
     bound = shifting_bound(trace, x, U, np.arange(n) // 50, [[1.0, 0.5], [0.5, 1.0]], half_life)
     assert trace.mistakes <= bound.mistakes
 

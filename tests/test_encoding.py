@@ -137,8 +137,7 @@ def test_unit_scale_takes_the_constant_in():
     for columns in ([("a", "numeric")], [("a", "numeric"), ("s", "categorical")]):
         X = dense(RecordEncoder(columns, scale="unit", bits=10).encode(batch))
         np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
-    alone = RecordEncoder([("a", "numeric")], scale="unit", constant=False).encode(batch)
-    assert alone.tolist() == [[1.0], [0.0]]
+    assert RecordEncoder([("a", "numeric")], scale="unit", constant=False).encode(batch).tolist() == [[1.0], [0.0]]
 
 
 def test_state_round_trip():

@@ -100,8 +100,7 @@ def test_weights_are_passed_on_where_they_are_asked_for(routing):
     model = ct.MultitaskPerceptron()
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         cross_val_score(model, STREAM.X, STREAM.y, params=params, cv=3)
-    asking = model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
-    assert asking is model
+    assert model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False) is model
     for copied in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301
         weighed = cross_val_score(copied, STREAM.X, STREAM.y, params=params, cv=3, error_score="raise")
         assert (weighed != cross_val_score(copied, STREAM.X, STREAM.y, params={"task": STREAM.task}, cv=3)).any()
@@ -236,8 +235,7 @@ LABELS = {
 @pytest.mark.parametrize(("low", "high"), LABELS.values(), ids=LABELS)
 def test_any_two_labels(low, high, negative_first):
     """The larger label is the positive one, whichever came first and whether it came alone."""
-    order = np.r_[np.flatnonzero(STREAM.y == (-1 if negative_first else 1))[:3], np.arange(200)]
-    stream = STREAM.take(order)
+    stream = STREAM.take(np.r_[np.flatnonzero(STREAM.y == (-1 if negative_first else 1))[:3], np.arange(200)])
     expected = ct.MultitaskPerceptron().__stream_model__().learn(stream.X, stream.y, stream.task)
     y = [high if sign > 0 else low for sign in stream.y]
     model = ct.MultitaskPerceptron()

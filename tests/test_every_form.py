@@ -134,8 +134,7 @@ def learned_from_file(table, form, path, delay):
     options["block_rows"] = 8192 if form == "csv" else 7
     reader, model = read(path, **options), type(table.model)()
     reader.require_labels(numbers=table.labels.dtype.kind == "f")
-    trace = ct.progressive_validation(model, reader, delay=delay)
-    return trace, model
+    return ct.progressive_validation(model, reader, delay=delay), model
 
 
 @pytest.mark.parametrize(("name", "form"), CASES)
@@ -169,7 +168,6 @@ def test_rows_that_name_their_features_say_which_one_is_the_constant(tmp_path):
     lines = [f"{label} qid:{i} 1:{a} 2:{b}\n" for label, i, (a, b) in zip(y, task, X, strict=True)]
     path.write_text("".join(lines))
     model = ct.MultitaskMixedEffectsClassifier(scale="none")
-    dictionaries = [{"1": a, "2": b} for a, b in X.tolist()]
-    expected = ct.progressive_validation(model, dictionaries, y, task=task, delay=9).margin
+    expected = ct.progressive_validation(model, [{"1": a, "2": b} for a, b in X.tolist()], y, task=task, delay=9).margin
     trace = ct.progressive_validation(model.__sklearn_clone__(), read(path, scale="none", block_rows=7), delay=9)
     np.testing.assert_allclose(trace.margin, expected, rtol=1e-9)

@@ -26,8 +26,7 @@ def learned(seed=0, n=4000):
 
 def test_relations_that_were_planted_are_told():
     model = learned()
-    R = explanation.correlations(model)
-    np.testing.assert_allclose(np.diag(R), 1)
+    np.testing.assert_allclose(np.diag(explanation.correlations(model)), 1)
     (nearest, value), *_, (farthest, least) = explanation.nearest_tasks(model, "a")
     assert (nearest, farthest) == ("b", "d")
     assert value > 0.8

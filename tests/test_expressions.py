@@ -67,8 +67,7 @@ def test_repr_of_every_estimator_and_part_is_an_expression(name):
     again = read_expression(repr(expression))
     assert repr(again) == repr(expression)
     if name in spec.PARTS:
-        saved = spec.from_json(json.loads(json.dumps(spec.to_json(expression))))
-        for same in (again, saved):
+        for same in (again, spec.from_json(json.loads(json.dumps(spec.to_json(expression))))):
             assert (same, hash(same), repr(same)) == (expression, hash(expression), repr(expression))
 
 
@@ -148,8 +147,7 @@ def test_relations_are_read_from_files(tmp_path, monkeypatch):
     (tmp_path / "groups.csv").write_text("task,group\n1,x\n2,y\n")
     (tmp_path / "edges.csv").write_text("a,b\nb,c,2.5\n")
     (tmp_path / "parents.csv").write_text("1,fr\n2,it\nfr,all\nit,all\n")
-    text = "MultitaskLogistic(Clusters.read('groups.csv', share=0.3))"
-    expression = LearnerExpression(text)
+    expression = LearnerExpression("MultitaskLogistic(Clusters.read('groups.csv', share=0.3))")
     assert expression.files == ["groups.csv"]
     assert expression.make().relation == ct.Clusters({1: "x", 2: "y"}, share=0.3)
     assert expression.make(str).relation == ct.Clusters({"1": "x", "2": "y"}, share=0.3)

@@ -216,14 +216,12 @@ def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_p
     predictions += model.__stream_model__().learn(*rest).margin.tolist()
     np.testing.assert_allclose(predictions, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
     assert sorted(model.tasks_) == sorted(seen) == sorted(reference.tasks)
-    order = model.__stream_model__().population.recency.order
-    assert [model.tasks_[number] for number in order] == seen
+    assert [model.tasks_[number] for number in model.__stream_model__().population.recency.order] == seen
 
 
 def cut(n, cuts):
     """Slices of n records between these cuts."""
-    ends = [0, *sorted({c for c in cuts if 0 < c < n}), n]
-    return [slice(*pair) for pair in itertools.pairwise(ends)]
+    return [slice(*pair) for pair in itertools.pairwise([0, *sorted({c for c in cuts if 0 < c < n}), n])]
 
 
 RELATIONS = {
@@ -278,8 +276,7 @@ def test_the_order_of_tasks_outlasts_forgetting():
 @of_others
 def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation, most, tasks, cuts):
     n = len(tasks)
-    rng = np.random.default_rng(n)
-    X, y = rng.standard_normal((n, 3)), np.where(np.arange(n) % 2, 1, -1)
+    X, y = np.random.default_rng(n).standard_normal((n, 3)), np.where(np.arange(n) % 2, 1, -1)
     margins = []
     for pieces in (cut(n, range(n)), cut(n, cuts), cut(n, [])):
         model = (LEARNERS | OTHERS)[learner](RELATIONS[relation], most)
@@ -288,8 +285,7 @@ def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation
             model.partial_fit(X[piece], y[piece], tasks[piece], **known)
         margins.append(model)
     one = margins[0]
-    last = list(dict.fromkeys(reversed(tasks)))[:most]
-    assert sorted(one.tasks_) == sorted(last)
+    assert sorted(one.tasks_) == sorted(list(dict.fromkeys(reversed(tasks)))[:most])
     for other in margins[1:]:
         assert one.tasks_ == other.tasks_
         assert one.coef_.tobytes() == other.coef_.tobytes()
@@ -439,8 +435,7 @@ def test_an_index_forgets_labels_and_goes_on(labels, picks, whole, asked):
 def test_questions_about_a_task_are_forgotten_and_its_labels_still_count():
     model = ct.SelectiveSampling(raw.MultitaskLogistic(), ask=ct.updates.Always(), budget=6, window=100, per_task=2)
     for t, who in enumerate(["ann", "ann", "ann", "bob", "bob", "eve"]):
-        wanted = model.wants_label({"a": t + 1.0}, task=who)
-        assert wanted == (t != 2)
+        assert model.wants_label({"a": t + 1.0}, task=who) == (t != 2)
         model.learn_one({"a": t + 1.0}, t % 2 == 0, task=who)
     model.forget_task("ann")
     questions = model.questions_

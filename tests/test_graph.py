@@ -71,8 +71,7 @@ def test_columns_are_those_of_the_inverse_of_the_literal_matrix(graph):
 @given(graphs())
 def test_largest_diagonal_entry_lies_between_its_bounds(graph):
     k, edges = graph
-    c_squared = numbered(k, [edge[:2] for edge in edges]).max_diagonal()
-    assert 2 / (k + 1) - 1e-9 <= c_squared <= 1 + 1e-9
+    assert 2 / (k + 1) - 1e-9 <= numbered(k, [edge[:2] for edge in edges]).max_diagonal() <= 1 + 1e-9
     diagonal = np.diag(np.linalg.inv(matrices.graph(k, edges)))
     assert numbered(k, edges).c_G() ** 2 == pytest.approx(diagonal.max(), abs=1e-9)
 
@@ -124,8 +123,7 @@ def test_proposition_3_1_holds_as_corrected_and_not_as_printed(graph):
     R = resistance_by_pseudo_inverse(matrices.laplacian(*augmented(k, edges)))
     M = numbered(k, edges, error=0.0).relation_matrix()
     np.testing.assert_allclose(by_resistances(R, k, 1 / (2 * (k + 1) ** 2)), M, atol=1e-9)
-    printed = by_resistances(R, k, 1 / (k + 1) ** 2)
-    assert np.abs(printed - M).min() > 1e-4  # ‖R‖_1 / (2 (k + 1)²) off in every entry
+    assert np.abs(by_resistances(R, k, 1 / (k + 1) ** 2) - M).min() > 1e-4  # ‖R‖_1 / (2 (k + 1)²) off in every entry
 
 
 # -- large graphs ------------------------------------------------------------------------------------------------------
@@ -172,8 +170,7 @@ def test_adjacency_matrices_are_read_as_their_edges(make):
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([-1.0, 0.0, 0.5, float("nan"), 2.0]))))
 def test_any_list_of_edges_is_a_graph_or_refused_in_one_sentence(edges):
     pairs = [frozenset(edge[:2]) for edge in edges]
-    good = edges and all(edge[0] != edge[1] and edge[2] > 0 for edge in edges) and len(set(pairs)) == len(pairs)
-    if good:
+    if edges and all(edge[0] != edge[1] and edge[2] > 0 for edge in edges) and len(set(pairs)) == len(pairs):
         assert set(TaskGraph(edges).known_tasks) == {node for pair in pairs for node in pair}
     else:
         with pytest.raises(ValueError, match=r"edge|TaskGraph has no tasks") as refused:

@@ -18,8 +18,7 @@ def views(seed, n=220, noise=0.4):
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n, 3))
     X = [hidden @ rng.normal(size=(3, d)) + 0.3 * rng.normal(size=(n, d)) for d in SIZES]
-    y = np.where(hidden[:, 0] + noise * rng.normal(size=n) > 0, 1.0, -1.0)
-    return X, y, rng.integers(3, size=n)
+    return X, np.where(hidden[:, 0] + noise * rng.normal(size=n) > 0, 1.0, -1.0), rng.integers(3, size=n)
 
 
 X, Y, ACTIVE = views(1)

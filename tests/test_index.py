@@ -78,8 +78,7 @@ def test_what_is_known_is_found_at_once():
 
 
 def blocks(tasks, seed=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(len(tasks), 4))
+    X = np.random.default_rng(seed).normal(size=(len(tasks), 4))
     return X, X[:, 0] > 0, tasks
 
 

@@ -21,8 +21,7 @@ def spd(seed, n_tasks=4):
 def stream(seed, n=60, d=3, n_tasks=5):
     rng = np.random.default_rng(seed)
     X, task = rng.standard_normal((n, d)), rng.integers(n_tasks, size=n)
-    y = np.where((rng.standard_normal((n_tasks, d))[task] * X).sum(axis=1) > 0, 1.0, -1.0)
-    return X, y, task
+    return X, np.where((rng.standard_normal((n_tasks, d))[task] * X).sum(axis=1) > 0, 1.0, -1.0), task
 
 
 # -- the relation ------------------------------------------------------------------------------------------------------
@@ -100,8 +99,7 @@ def test_bad_input_is_refused_in_one_sentence(arguments, message):
 
 def laplacian(K=5):
     """That of a path of K tasks."""
-    L = np.diag(np.r_[1.0, np.full(K - 2, 2.0), 1.0])
-    return L - np.eye(K, k=1) - np.eye(K, k=-1)
+    return np.diag(np.r_[1.0, np.full(K - 2, 2.0), 1.0]) - np.eye(K, k=1) - np.eye(K, k=-1)
 
 
 def test_a_laplacian_alone_is_taken_by_its_pseudo_inverse():
@@ -116,8 +114,7 @@ def test_a_laplacian_alone_is_taken_by_its_pseudo_inverse():
     assert relation.penalty(U) == np.inf, "the mean is not zero"
     U -= U.mean(axis=0)
     assert relation.penalty(U) == pytest.approx(np.vdot(U, L @ U))
-    interaction = Interaction(inverse=np.linalg.pinv(L), pseudo_inverse=True)
-    assert interaction.penalty(U) == pytest.approx(relation.penalty(U))
+    assert Interaction(inverse=np.linalg.pinv(L), pseudo_inverse=True).penalty(U) == pytest.approx(relation.penalty(U))
     definite = (Interaction(spd(0), pseudo_inverse=either) for either in (False, True))
     np.testing.assert_allclose(*(relation.penalty(U[:4]) for relation in definite))
 

@@ -135,8 +135,7 @@ def test_numbers_are_compared_with_it():
     ):
         baseline = model.__baselines__()["intercepts"]
         assert baseline.get_params() == ct.MultitaskRegressor(ct.tasks.Intercepts()).get_params()
-    absolute = ct.MultitaskRegressor(loss=ct.updates.Absolute()).__baselines__()["intercepts"]
-    assert absolute.loss == ct.updates.Absolute()
+    assert ct.MultitaskRegressor(loss=ct.updates.Absolute()).__baselines__()["intercepts"].loss == ct.updates.Absolute()
     comparison = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
     assert comparison.models["intercepts"].max_tasks is None
     assert comparison.traces["intercepts"].error < 0.7 * comparison.traces["pooled"].error

@@ -53,8 +53,7 @@ def test_a_simplex_and_a_code_of_ones_own_predict_the_nearest():
     hamming = np.array([[1.0, 1, 1, -1], [1, -1, -1, 1], [-1, 1, -1, -1]])
     for coding, codes in (("simplex", simplex(3)), (hamming, hamming)):
         model = ct.batch.MultitaskKernelClassifier(alpha=0.1, coding=coding).fit(X, CLASS, TASK)
-        outputs = model._outputs(X, TASK)
-        away = ((outputs[:, None] - codes) ** 2).sum(axis=2)
+        away = ((model._outputs(X, TASK)[:, None] - codes) ** 2).sum(axis=2)
         np.testing.assert_array_equal(model.predict(X, TASK), model.classes_[away.argmin(axis=1)])
         assert model.score(X, CLASS, TASK) > 0.85
 

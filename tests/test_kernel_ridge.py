@@ -54,15 +54,13 @@ SOLVED = [(*KERNELS["linear"], "spectrum"), (*KERNELS["gaussian"], "cholesky")]
 def joint_of(kernel, relation, rows, task):
     M = relation.relation_matrix(list(dict.fromkeys(TASK.tolist())))
     places = {label: i for i, label in enumerate(dict.fromkeys(TASK.tolist()))}
-    K = kernel(rows, X)
-    return reference.joint(K, M, [places[t] for t in task], [places[t] for t in TASK])
+    return reference.joint(kernel(rows, X), M, [places[t] for t in task], [places[t] for t in TASK])
 
 
 @pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
 @pytest.mark.parametrize(("kernel", "literal", "solver"), SOLVED, ids=KERNELS)
 def test_rows_of_tasks_equal_the_joint_system(kernel, literal, relation, solver):
-    Q = joint_of(literal, relation, X, TASK)
-    c = reference.tikhonov(Q, Y, 0.3)
+    c = reference.tikhonov(joint_of(literal, relation, X, TASK), Y, 0.3)
     model = KernelRidge(kernel, relation, alpha=0.3, solver=solver).fit(X, Y, task=TASK)
     np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8, atol=1e-8)
     tasks = np.resize(np.arange(T), len(NEW))
@@ -97,8 +95,7 @@ def test_every_filter_equals_its_spectral_definition(used, gain, shared):
     c = reference.filtered(Q, y, gain(np.linalg.eigvalsh(Q)[-1]))
     for solver in ("cholesky", "spectrum") if used is None else used.solvers:
         model = KernelRidge(kernels.Gaussian(1.3), relation, 0.3, used, solver=solver)
-        got = model.fit(X, **fitted).dual_coef_.reshape(-1, order="F")
-        np.testing.assert_allclose(got, c, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(model.fit(X, **fitted).dual_coef_.reshape(-1, order="F"), c, rtol=1e-7, atol=1e-8)
 
 
 MATRIX_INVERSE = np.linalg.inv(MATRIX)
@@ -118,8 +115,7 @@ def test_the_risk_of_tasks_counts_every_task_the_same():
     c = reference.tikhonov(Q, Y, 0.3, weights)
     model = KernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), 0.3, risk="tasks").fit(X, Y, task=TASK)
     np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8)
-    lecture = np.linalg.solve(Q + 0.3 * T / N * np.diag(counts[TASK]), Y)
-    np.testing.assert_allclose(c, lecture, rtol=1e-9)
+    np.testing.assert_allclose(c, np.linalg.solve(Q + 0.3 * T / N * np.diag(counts[TASK]), Y), rtol=1e-9)
     best = reference.objective(Q, Y, c, 0.3, weights)
     for _ in range(20):
         assert best < reference.objective(Q, Y, c + 1e-3 * RNG.normal(size=N), 0.3, weights)
@@ -182,8 +178,7 @@ def test_penalties_are_the_sums_of_their_definitions():
 def test_the_null_space_of_a_penalty_is_excluded():
     for relation in (ct.tasks.MixedEffect(lam=0.0, gamma=1.0), RELATIONS["laplacian"]):
         model = KernelRidge("linear", relation, alpha=1e-6).fit(X, Y + 3, task=TASK)
-        total = sum(model.predict(NEW, task=[t] * 9) for t in range(T))
-        np.testing.assert_allclose(total, 0.0, atol=1e-7)
+        np.testing.assert_allclose(sum(model.predict(NEW, task=[t] * 9) for t in range(T)), 0.0, atol=1e-7)
     assert ct.Pooled().penalty([[1.0], [2.0]], ["a", "b"]) == np.inf
     assert ct.tasks.ClusterPenalty(GROUPS, within=0.0).penalty(np.eye(T), list(range(T))) == np.inf
 
@@ -212,8 +207,7 @@ def test_a_new_task_is_predicted_by_what_the_relation_says():
     shared = mean.predict(NEW, task=["nobody"] * 9)
     task_mean = np.mean([mean.predict(NEW, task=[t] * 9) for t in range(T)], axis=0)
     np.testing.assert_allclose(shared, task_mean * 2.5 / 3.5, rtol=1e-9)
-    more_groups = ct.Clusters(GROUPS | {"fresh": "b", "alone": "c"}, b=3.0)
-    clustered = model(more_groups)
+    clustered = model(ct.Clusters(GROUPS | {"fresh": "b", "alone": "c"}, b=3.0))
     theirs = np.mean([clustered.predict(NEW, task=[t] * 9) for t in (2, 3)], axis=0)
     np.testing.assert_allclose(clustered.predict(NEW, task=["fresh"] * 9), theirs * 3 / 4, rtol=1e-9)
     assert (clustered.predict(NEW, task=["alone"] * 9) == 0).all()

@@ -98,8 +98,7 @@ def faults_of(path):
 
 def counts_of(room):
     """The number of faults of each kind."""
-    paths = rooms()[room]
-    counts = Counter(kind for path in paths for kind, _, _ in faults_of(path))
+    counts = Counter(kind for path in rooms()[room] for kind, _, _ in faults_of(path))
     return counts["names"], counts["docstrings"], counts["long"], None if room == "_compiled" else counts["Any"]
 
 
@@ -113,8 +112,7 @@ def package_counts():
     paths = list(PACKAGE.rglob("*.py"))
     classes = [node.name for path in paths for node in nodes_of(path) if isinstance(node, ast.ClassDef)]
     guide = re.sub(r"(?ms)^```.*?^```$", "", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))  # without its code
-    words = len(guide.split())
-    return repeated(classes), repeated(path.stem for path in paths), words
+    return repeated(classes), repeated(path.stem for path in paths), len(guide.split())
 
 
 def assert_just_below(counts, ceilings, slack=SLACK):
@@ -127,8 +125,7 @@ def assert_just_below(counts, ceilings, slack=SLACK):
 
 def test_tests_name_variables_after_what_they_are():
     paths = [path for folder in TESTS for path in sorted(folder.rglob("*.py"))]
-    faults = [f"{path}:{line}: {name}" for path in paths for kind, line, name in faults_of(path) if kind == "names"]
-    assert faults == []
+    assert [f"{path}:{line}: {name}" for path in paths for kind, line, name in faults_of(path) if kind == "names"] == []
 
 
 def test_every_room_has_its_ceilings():

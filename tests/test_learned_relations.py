@@ -53,14 +53,12 @@ def stream(seed=0, n=120, d=D, n_tasks=K, noise=0.3):
     U[1 : 1 + (n_tasks > 2)] = U[0] + 0.2 * rng.standard_normal(d)
     U[-1] = -U[0]
     X, task = rng.standard_normal((n, d)), rng.integers(n_tasks, size=n)
-    y = np.where((U[task] * X).sum(axis=1) + noise * rng.standard_normal(n) > 0, 1.0, -1.0)
-    return X, y, task
+    return X, np.where((U[task] * X).sum(axis=1) + noise * rng.standard_normal(n) > 0, 1.0, -1.0), task
 
 
 def ran(relation, X, y, task, n_tasks=K, **options):
     model = ct.MultitaskPerceptron(relation, **options)
-    trace = ct.progressive_validation(model, X, y, task=task, tasks=range(n_tasks))
-    return model, trace
+    return model, ct.progressive_validation(model, X, y, task=task, tasks=range(n_tasks))
 
 
 def assert_same(model, trace, run, y, rtol=1e-9, W=None):
@@ -89,8 +87,7 @@ def test_equal_to_the_literal_form(name, step_norm, start):
         return
     model, trace = ran(relation, X, y, task)
     A = np.eye(K) / (K if start == "unit_trace" else 1)
-    run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=40, A=A, step_norm=step_norm)
-    assert_same(model, trace, run, y, 1e-8)
+    assert_same(model, trace, omtl.omtl(X, y, task, update, n_tasks=K, epoch=40, A=A, step_norm=step_norm), y, 1e-8)
 
 
 @pytest.mark.parametrize("step_norm", [False, True])
@@ -104,8 +101,7 @@ def test_the_matrix_is_that_of_the_literal_form(name, step_norm, weights):
     order = assert_same(model, trace, run, y)
     M = np.linalg.inv(run.A)
     M *= K**2 / np.trace(M) if step_norm else 1.0
-    learned_matrix = model.relation_matrix_[np.ix_(order, order)]
-    np.testing.assert_allclose(learned_matrix, M, rtol=1e-8, atol=1e-8 * np.abs(M).max())
+    np.testing.assert_allclose(model.relation_matrix_[np.ix_(order, order)], M, rtol=1e-8, atol=1e-8 * np.abs(M).max())
 
 
 @pytest.mark.slow
@@ -118,8 +114,7 @@ def test_a_relation_revised_once_a_pass(name):
     model, once = (ct.MultitaskPerceptron(ct.tasks.Primed(relation, 0.0, every=n)) for _ in range(2))
     for passes in (3, 1, 1):
         model.__stream_model__().learn(X, y, task, tasks=range(K), whole=passes > 1, passes=passes, weights=np.ones(n))
-    thrice = [np.concatenate([part] * 3) for part in (X, y, task)]
-    run = omtl.omtl(*thrice, update, n_tasks=K, every=n)
+    run = omtl.omtl(*[np.concatenate([part] * 3) for part in (X, y, task)], update, n_tasks=K, every=n)
     np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.W.T, rtol=1e-8, atol=1e-8)
     assert model.state_.model.relation.status[2] == 3
     first, _ = ran(ct.Independent(), X, y, task)
@@ -166,8 +161,7 @@ def test_passive_aggressive_steps_read_the_diagonal_and_the_average_is_of_the_we
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=20, step_norm=True, tau=partial(perceptron.step, "PA-I", 0.05))
     relation = ct.tasks.Primed(changed(relation, step_norm=True), 20)
     model, trace = ran(relation, X, y, task, **AVERAGED)
-    order = np.argsort(model.tasks_)
-    np.testing.assert_allclose(model.coef_[order], run.mean.T, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.mean.T, rtol=1e-8, atol=1e-8)
     assert trace.mistake.sum() > 0
 
 
@@ -186,8 +180,7 @@ def test_symmetric_and_positive_definite_over_many_updates(relation):
     rng = np.random.default_rng(14)
     n, d = 210_000, 8
     X, task = rng.standard_normal((n, d)), rng.integers(5, size=n)
-    y = rng.choice([-1.0, 1.0], size=n)
-    model, trace = ran(relation, X, y, task, 5)
+    model, trace = ran(relation, X, rng.choice([-1.0, 1.0], size=n), task, 5)
     assert trace.updated.sum() >= 100_000
     assert model.state_.model.relation.status[0] == 0
     M = model.relation_matrix_
@@ -221,8 +214,7 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
     relation, update = LAWS[name]
     X, y, task = stream(17, n=160)
     late = np.where(np.arange(160) < 80, task % 3, task)
-    model = ct.MultitaskPerceptron(ct.tasks.Primed(relation, 40))
-    learn = model.__stream_model__().learn
+    learn = ct.MultitaskPerceptron(ct.tasks.Primed(relation, 40)).__stream_model__().learn
     margins = [learn(X[:80], y[:80], late[:80], tasks=range(3)).margin, learn(X[80:], y[80:], late[80:]).margin]
     run = omtl.omtl(X, y, late, update, n_tasks=4, epoch=40, A=np.eye(4) / 3)
     np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-8, atol=1e-8)

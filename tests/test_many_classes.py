@@ -30,8 +30,7 @@ def stream(n=150, appear=True, seed=4):
     scores = stream.X @ rng.standard_normal((stream.X.shape[1], 4)) + rng.standard_normal((5, 4))[stream.task]
     if appear:
         scores[: n // 3, 2] = scores[: n // 2, 3] = -100.0
-    y = np.array(CLASSES)[scores.argmax(axis=1)]
-    return stream.X, y, stream.task
+    return stream.X, np.array(CLASSES)[scores.argmax(axis=1)], stream.task
 
 
 X, Y, TASK = stream()

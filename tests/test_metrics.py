@@ -57,8 +57,7 @@ def test_equal_to_scikit_learn():
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_f1_of_many_classes_is_scikit_learns(n_classes):
-    rng = np.random.default_rng(n_classes)
-    labels, predictions = rng.integers(n_classes, size=(2, 60)).astype(object)
+    labels, predictions = np.random.default_rng(n_classes).integers(n_classes, size=(2, 60)).astype(object)
     assert mean_class_f1(labels, predictions) == pytest.approx(
         f1_score(labels.astype(int), predictions.astype(int), average="macro")
     )
@@ -69,8 +68,7 @@ def test_f1_of_many_classes_is_scikit_learns(n_classes):
 
 
 def test_without_probabilities_there_is_no_log_loss():
-    trace = samples.comparison(n=200).traces["pooled"]
-    assert np.isnan(evaluate(trace)["log_loss"])
+    assert np.isnan(evaluate(samples.comparison(n=200).traces["pooled"])["log_loss"])
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 30), st.sampled_from(["even", "log"]))
@@ -122,5 +120,4 @@ def test_a_stream_with_one_label_has_an_error_and_a_log_loss():
     assert np.isnan(evaluate(trace)["auc"])
     assert np.isnan(evaluate(trace)["f1"])  # "no" may turn out to be the positive label
     assert len(calibration_curve(trace).rounds) == 0
-    compared = ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, ["no"] * 40, task=task)
-    assert compared.verdict().sentence()
+    assert ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, ["no"] * 40, task=task).verdict().sentence()

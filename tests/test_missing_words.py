@@ -93,8 +93,7 @@ def test_regression_leaves_out_records_whose_label_is_missing(word, tmp_path):
     assert (result["reading"]["unlabelled"], result["reading"]["rows"]) == (1, N - 1)
     again = run_json("learn", path, "--from", tmp_path / "m")
     assert (again["reading"]["unlabelled"], again["reading"]["rows"]) == (1, N - 1)
-    bad = write(tmp_path / "b.csv", records("y", "1e999"))
-    assert "not a finite number" in refused("learn", bad, *names)
+    assert "not a finite number" in refused("learn", write(tmp_path / "b.csv", records("y", "1e999")), *names)
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -86,8 +86,7 @@ def test_weights_of_features_that_were_always_0_vary_as_before_any_record(form):
 
 @pytest.mark.parametrize("labels", LABELS)
 def test_records_of_other_weights(labels):
-    rng = np.random.default_rng(0)
-    weights = rng.choice([0.0, 0.5, 1.0, 3.0], len(X))
+    weights = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], len(X))
     model, y = KINDS[labels](scale="none"), LABELS[labels]
     trace = ct.progressive_validation(model, X, y, task=TASK, sample_weight=weights)
     expected = run(literal_of(model, labels == "classes"), y, weights=weights)
@@ -230,8 +229,7 @@ def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
     np.testing.assert_array_equal(model.coef_, gradient.coef_)
     with pytest.raises(AttributeError, match="many_features='raise'"):
         model.margin_variance(few, task=task)
-    late = ct.progressive_validation(model.__sklearn_clone__(), few, y, task=task, delay=5)
-    assert np.isfinite(margins(late)).all()
+    assert np.isfinite(margins(ct.progressive_validation(model.__sklearn_clone__(), few, y, task=task, delay=5))).all()
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

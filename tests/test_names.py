@@ -37,8 +37,7 @@ def test_every_kind_of_feature_leaves_its_name():
     block.encode(batch(block))
     for record in RECORDS:
         single.encode_one(record)
-    wanted = {feature_hash(key, 18): key for key in KEYS}
-    assert kept_names(block.names) == kept_names(single.names) == wanted
+    assert kept_names(block.names) == kept_names(single.names) == {feature_hash(key, 18): key for key in KEYS}
     assert (block.names.collisions, block.names.dropped) == (0, 0)
     assert block.name_of(feature_hash("", 18)) == "constant"
 
@@ -118,8 +117,7 @@ def test_the_largest_weights_are_told_by_name(models):
 @pytest.mark.parametrize("name", ["words", "numbers", "nameless"])
 def test_a_record_is_explained(models, name):
     path, clicks = models / f"{name}.coterie", models / "clicks.csv"
-    predicted = terminal.run("predict", path, clicks, "--json").stdout.splitlines()
-    record = json.loads(predicted[40])
+    record = json.loads(terminal.run("predict", path, clicks, "--json").stdout.splitlines()[40])
     x = next(row for n, row in enumerate(terminal.rows(200)) if n == 40)
     x = {key: value for key, value in x.items() if key != "click"}
     result = terminal.run_json("explain", path, json.dumps(x))

@@ -94,8 +94,7 @@ def test_extremes_of_sixteen_tasks_are_kept():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_intervals_are_cut_to_the_range_of_rewards(estimator):
     reward, shown, mu, pi, q = drawn(40, 2, 1, lambda rng, n: 1.0 * (rng.random(n) < 0.9), 0.3)
-    tasks = [t % 12 for t in range(40)]
-    for cluster in (None, tasks):
+    for cluster in (None, [t % 12 for t in range(40)]):
         arrays = known_to(estimator, reward, shown, mu, pi, 0.0 * q)
         free = policy_value(*arrays, cluster=cluster, level=0.9999)
         ranged = policy_value(*arrays, cluster=cluster, level=0.9999, reward_range=(0, 1))
@@ -256,8 +255,7 @@ def test_a_bandit_is_valued_and_learns_nothing():
     result, by_chance = ct.off_policy(log, bandit), ct.off_policy(log, np.full((200, 3), 1 / 3))
     assert bandit.n_rewards_ == 200
     assert result.low > 0.8 > 0.45 > by_chance.high
-    rows = [bandit.probabilities({}, actions, user) for user in task[200:]]
-    assert ct.off_policy(log, rows) == result
+    assert ct.off_policy(log, [bandit.probabilities({}, actions, user) for user in task[200:]]) == result
 
 
 REFUSED_LOGS = {

@@ -229,8 +229,7 @@ def test_threads_may_predict_with_one_model():
     expected = [model.decision_function_one(x, task) for x, _, task in records]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
-            predictions = pool.map(lambda record: model.decision_function_one(record[0], record[2]), records)
-            assert list(predictions) == expected
+            assert list(pool.map(lambda record: model.decision_function_one(record[0], record[2]), records)) == expected
 
 
 def settled(model=None):

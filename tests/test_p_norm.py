@@ -49,8 +49,7 @@ def test_large_norms_are_finite(p):
         X = size * rng.normal(size=(300, 40))
         y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1.0, -1.0)
         task = rng.integers(3, size=300)
-        model = ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p)
-        trace = ct.progressive_validation(model, X / size, y, task=task)
+        trace = ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X / size, y, task=task)
         assert np.isfinite(trace.margin).all()
         scaled = ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
         np.testing.assert_array_equal(scaled.mistake, trace.mistake)
@@ -62,8 +61,7 @@ def test_large_norms_are_finite(p):
 @pytest.mark.parametrize("p", [3.0, "auto"])
 def test_tasks_and_features_as_they_come(transform, p):
     """What is known later was always known: the same mistakes make the same weights."""
-    relation = ct.MeanRegularized(share=0.4)
-    model = ct.PNormMultitaskPerceptron(relation, p, transform)
+    model = ct.PNormMultitaskPerceptron(ct.MeanRegularized(share=0.4), p, transform)
     records, tasks = FORMS["dictionaries"](STREAM.X), STREAM.named("abcde")
     for t in range(150):
         model.learn_one(records[t], STREAM.y[t], tasks[t])

@@ -71,8 +71,7 @@ def test_passes_of_numbers_are_those_of_their_definition(seed):
 def test_plain_learners_make_as_many_passes_as_they_are_told_to():
     X, _, y, task = stream(5)
     twice = ct.MultitaskLogistic().fit(X, y, task, n_passes=2)
-    again = ct.MultitaskLogistic().partial_fit(X, y, task).partial_fit(X, y, task)
-    assert np.array_equal(twice.coef_, again.coef_)
+    assert np.array_equal(twice.coef_, ct.MultitaskLogistic().partial_fit(X, y, task).partial_fit(X, y, task).coef_)
 
 
 def test_weights_of_records_count_in_learning_and_in_stopping():

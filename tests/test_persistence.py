@@ -235,13 +235,11 @@ def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind):
     weights[2] = 0.0
     weights[3, 5, -1] = -0.0 if kind is Sparse else 1.0  # not zero bit for bit, and zero beside something
     table = kind.from_entries(weights)
-    roomier = table.make_room(np.arange(7), 30).fit_rows(50)
-    one, other = table.to_saved(7, 40), roomier.to_saved(7, 40)
+    one, other = table.to_saved(7, 40), table.make_room(np.arange(7), 30).fit_rows(50).to_saved(7, 40)
     assert one.keys() == other.keys() == {*kind._fields, "room"}
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], strict=True)
-    again = kind.from_saved(one)
-    np.testing.assert_array_equal(again.rows(7, 40), weights[:, :, 0])
+    np.testing.assert_array_equal(kind.from_saved(one).rows(7, 40), weights[:, :, 0])
     assert not np.shares_memory(one["features"], table.features)
 
 
@@ -310,8 +308,7 @@ def test_memory_is_bounded_by_the_copy(path):
     baseline = "import resource, numpy, coterie as ct; ct.MultitaskPerceptron().partial_fit(numpy.ones((2, 4096)), [0, 1]).save(__import__('sys').argv[1]); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     empty = subprocess.run([sys.executable, "-c", baseline, path], capture_output=True, text=True, check=True)
     program = [sys.executable, "-c", code, path, empty.stdout.strip()]
-    done = subprocess.run(program, capture_output=True, text=True, check=True)
-    memory, most = map(int, done.stdout.split())
+    memory, most = map(int, subprocess.run(program, capture_output=True, text=True, check=True).stdout.split())
     assert memory > 95e6
     assert most < 2.3 * memory  # the model and its copy
 

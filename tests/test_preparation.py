@@ -70,13 +70,12 @@ def test_sparse_rows_get_the_constant_and_are_not_shifted():
 def test_what_is_refused_leaves_scales_as_they_were():
     model = ct.AdaptiveSharingClassifier().fit(records(MIXED)[:60], Y[:60], task=USER[:60])
     before = copy.deepcopy(model)
-    wrong = [
+    for refused, message in [
         (lambda: model.partial_fit([{"amount": 1.0}, {"amount": math.inf}], ["yes", "no"], ["ann", "bob"]), "finite"),
         (lambda: model.learn_one({"amount": 1e5, "new": 2.0}, "maybe", "ann"), "maybe"),
         (lambda: model.learn_one({"amount": "much"}, "yes", "ann"), "'amount' was a number so far, but is 'much'"),
         (lambda: model.partial_fit(records(MIXED)[:5], Y[:4], USER[:5]), "one label per record"),
-    ]
-    for refused, message in wrong:
+    ]:
         with pytest.raises(ValueError, match=message):
             refused()
     for fitted_model in (model, before):
@@ -189,5 +188,4 @@ def test_decimals_are_labels_weights_and_rewards():
     model.learn_one({"x": 1.0}, Decimal("2.5"))
     model.fit([{"x": 1.0}, {"x": 2.0}], [Decimal(1), Decimal("2.5")], sample_weight=[Decimal(1), Decimal(2)])
     weighed.learn_one({"x": 1.0}, True, sample_weight=Decimal(3))
-    bandit = ct.Bandit()
-    bandit.learn({"x": Decimal(1)}, "left", Decimal("0.5"), probability=Decimal("0.5"))
+    ct.Bandit().learn({"x": Decimal(1)}, "left", Decimal("0.5"), probability=Decimal("0.5"))

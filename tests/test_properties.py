@@ -46,8 +46,7 @@ def test_exact_numbers_give_exact_margins(storage, form, stream, share):
     """With sums that need no rounding even ties agree with the literal form, in every storage and input."""
     X, y, task = stream
     run = perceptron.primal(X, y, task, M=share_matrix(share))
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share), storage=storage)
-    rounds = known(model, FORMS[form](X), y, task)
+    rounds = known(ct.MultitaskPerceptron(ct.MeanRegularized(share=share), storage=storage), FORMS[form](X), y, task)
     np.testing.assert_array_equal(rounds.margin, run.margins)
     np.testing.assert_array_equal(rounds.updated, run.mistakes)
 
@@ -60,8 +59,7 @@ strengths = st.floats(-0.9, 100).filter(lambda b: b == 0.0 or abs(b) >= 1e-100)
 def test_any_b_and_any_passive_aggressive_rule(stream, b, variant, C, average):
     X, y, task = stream
     M = (np.eye(KNOWN) + b / KNOWN) / (1 + b)
-    name = {"0": "PA", "I": "PA-I", "II": "PA-II"}[variant]
-    run = perceptron.primal(X, y, task, M=M, rule=name, C=C)
+    run = perceptron.primal(X, y, task, M=M, rule={"0": "PA", "I": "PA-I", "II": "PA-II"}[variant], C=C)
     model = ct.MultitaskPerceptron(ct.MeanRegularized(b=b), ct.updates.PassiveAggressive(C, variant), average)
     margin = known(model, X, y, task).margin
     expected = run.averaged_margins if average else run.margins

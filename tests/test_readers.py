@@ -178,8 +178,7 @@ def test_columns_are_kept_as_they_stand(tmp_path, kind):
         del wanted[17]
         assert [value for block in blocks for value in block.unchanged[name].tolist()] == wanted[3:]
     assert blocks[0].piece(1, 3).unchanged["n"].tolist() == blocks[0].unchanged["n"][1:3].tolist()
-    both = blocks[0].joined(blocks[1])
-    assert both.unchanged["n"].tolist() == [*blocks[0].unchanged["n"], *blocks[1].unchanged["n"]]
+    assert blocks[0].joined(blocks[1]).unchanged["n"].tolist() == [*blocks[0].unchanged["n"], *blocks[1].unchanged["n"]]
 
 
 def test_numbers_are_kept_with_all_their_digits(tmp_path):
@@ -197,8 +196,7 @@ def test_standard_input(tmp_path, kind, monkeypatch):
     known = {"feather": "arrow", "arrows": "arrow"}.get(kind, kind)
     wanted = whole(read(path, label="click", task="user", text="title", bits=12))
     for data in (path.read_bytes(), gzip.compress(path.read_bytes())):
-        stdin = io.TextIOWrapper(io.BytesIO(data))
-        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         reader = read("-", format=known, label="click", task="user", text="title", bits=12)
         for block_array, array in zip(whole(reader), wanted, strict=True):
             np.testing.assert_array_equal(block_array, array)
@@ -249,8 +247,7 @@ def test_csv_dialects(tmp_path, newline, delimiter, mark):
 
 
 def test_numbers_and_blanks_in_csv(tmp_path):
-    path = text_file(tmp_path, "a.csv", "y,x\na,1\nb, 2.5 \na,\nb,NA\na,+3\nb,-1e-3\n")
-    (block,) = read(path, label="y")
+    (block,) = read(text_file(tmp_path, "a.csv", "y,x\na,1\nb, 2.5 \na,\nb,NA\na,+3\nb,-1e-3\n"), label="y")
     assert block.X[:, 0].tolist() == [1, 2.5, 0, 0, 3, -0.001]
 
 
@@ -271,8 +268,7 @@ def test_ids_are_features_only_if_asked(tmp_path):
 
 def test_json_escapes_and_absent_keys(tmp_path):
     records = '{"y":1,"s":"\\u00e9\\n","l":["a"]}\n\n {"l":[],"y":0}\n{"y":1,"s":null,"o":{"p":1}}\n'
-    path = text_file(tmp_path, "a.jsonl", records)
-    reader = read(path, label="y", bits=10, constant=False)
+    reader = read(text_file(tmp_path, "a.jsonl", records), label="y", bits=10, constant=False)
     (block,) = reader
     assert block.X.sum(axis=1).tolist() == [2.0, 0.0, 1.0]  # "s=" where it is null
     assert block.place.tolist() == [1, 3, 4]
@@ -307,8 +303,7 @@ def test_an_encoder_goes_on(tmp_path):
     first = whole(reader)
     encoder = reader.encoder
     assert encoder is not None
-    rest = write(tmp_path, "jsonl", RECORDS[25:])
-    second = whole(read(rest, **options, encoder=encoder))
+    second = whole(read(write(tmp_path, "jsonl", RECORDS[25:]), **options, encoder=encoder))
     np.testing.assert_allclose(np.vstack([first[0], second[0]]), every[0])
     unlabelled = [{key: value for key, value in record.items() if key != "click"} for record in RECORDS[25:]]
     for update in (True, False):
@@ -398,11 +393,9 @@ def test_importances_are_weights(tmp_path):
 def test_a_column_of_weights(tmp_path, kind):
     path = write(tmp_path, kind, [record | {"n": abs(record["n"]) / 2} for record in RECORDS])
     reader = read(path, label="click", task="user", weight="n", features=["price"])
-    weights = np.concatenate([block.weight for block in reader])
-    assert weights.tolist() == [abs(record["n"]) / 2 for record in RECORDS]
+    assert np.concatenate([block.weight for block in reader]).tolist() == [abs(record["n"]) / 2 for record in RECORDS]
     assert reader.columns["n"] == "weight"
-    plain = read(path, label="click", task="user", features=["price"])
-    for one, other in zip(reader, plain, strict=True):
+    for one, other in zip(reader, read(path, label="click", task="user", features=["price"]), strict=True):
         np.testing.assert_array_equal(one.X, other.X)
 
 
@@ -526,8 +519,7 @@ def test_truncated_tables(tmp_path):
 def test_the_rows_before_a_broken_end_are_delivered(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "PIECE_BYTES", 100)
     text = "y,x\n" + "".join(f"a,{i}\n" for i in range(5000))
-    path = text_file(tmp_path, "a.csv.gz", gzip.compress(text.encode())[:-500])
-    reader = read(path, label="y")
+    reader = read(text_file(tmp_path, "a.csv.gz", gzip.compress(text.encode())[:-500]), label="y")
     with pytest.raises(InputError, match="Truncated"):
         list(reader)
     assert reader.rows > 1000

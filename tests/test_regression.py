@@ -66,8 +66,7 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
     rounds = model.__stream_model__().learn(X, Y, tasks, tasks=case.tasks)
     literal = regression.passive_aggressive(X, Y, TASK, case.M, part.epsilon, part.C, part.variant, average=average)
     assert_close(rounds.margin, literal.predictions)
-    rows = [model.tasks_.index(task) for task in case.tasks]
-    assert_close(model.coef_[rows], np.std(Y) * literal.W)
+    assert_close(model.coef_[[model.tasks_.index(task) for task in case.tasks]], np.std(Y) * literal.W)
     assert model.intercept_ == pytest.approx(Y.mean())
 
 
@@ -86,11 +85,9 @@ def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
 
 
 def test_labels_as_they_are():
-    part = ct.updates.EpsilonInsensitive(0.5, C=0.2)
-    model = raw.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
+    model = raw.MultitaskRegressor(ct.HalfUpdate(), ct.updates.EpsilonInsensitive(0.5, C=0.2), targets="as they are")
     rounds = model.__stream_model__().learn(X, Y, TASK)
-    M = CASES["half"].M
-    literal = regression.passive_aggressive(X, Y, TASK, M, 0.5, 0.2, "II", standardised=False)
+    literal = regression.passive_aggressive(X, Y, TASK, CASES["half"].M, 0.5, 0.2, "II", standardised=False)
     assert_close(rounds.margin, literal.predictions)
     assert (model.intercept_ == 0.0).all()
 
@@ -146,8 +143,7 @@ def test_metrics_are_those_of_scikit_learn(comparison):
     assert result["rmse"] == pytest.approx(root_mean_squared_error(Y, trace.prediction))
     assert result["r2"] == pytest.approx(r2_score(Y, trace.prediction))
     assert error_curve(trace, points=1).cumulative[0] == pytest.approx(result["error"])
-    alone = ct.progressive_validation(raw.MultitaskRegressor(), [[1.0], [1.0]], [5.0, 5.0])
-    assert np.isnan(measure(alone)["r2"])
+    assert np.isnan(measure(ct.progressive_validation(raw.MultitaskRegressor(), [[1.0], [1.0]], [5.0, 5.0]))["r2"])
 
 
 def test_the_verdict_is_students_for_paired_costs(comparison):

@@ -26,6 +26,5 @@ def test_the_workflow_runs_the_gate_on_each_python() -> None:
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert jobs["check"]["strategy"]["matrix"]["python"] == named
     assert PROJECT["requires-python"] == f">={named[0]}"
-    steps = [step["run"] for step in jobs["check"]["steps"] if "run" in step]
-    assert steps == [".ci/run"]
+    assert [step["run"] for step in jobs["check"]["steps"] if "run" in step] == [".ci/run"]
     assert (ROOT / ".ci" / "run").exists()

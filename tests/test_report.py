@@ -35,14 +35,12 @@ def hostile_report(path):
 
 
 def full_report(path, **sizes):
-    comparison = samples.comparison(**sizes)
-    return write_report(path, comparison, reading=samples.reading())
+    return write_report(path, samples.comparison(**sizes), reading=samples.reading())
 
 
 def figures_of(page):
     """The figures embedded in a page."""
-    embedded = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
-    return json.loads(embedded[1])
+    return json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)[1])
 
 
 def text_of(page):
@@ -146,9 +144,7 @@ def test_nothing_is_fetched_and_only_its_own_scripts_run(tmp_path):
 
 @pytest.mark.parametrize("n_tasks", [6, 1500])
 def test_plotly_accepts_every_figure(n_tasks):
-    comparison = samples.comparison(n_tasks=n_tasks)
-    page = render(comparison)
-    drawn = figures_of(page)
+    drawn = figures_of(render(samples.comparison(n_tasks=n_tasks)))
     assert set(drawn) == {"cumulative", "calibration"}
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))
@@ -161,8 +157,7 @@ def test_it_says_the_verdict_and_names_the_tasks():
     actual = verdict(comparison.traces["half-shared"], comparison.traces["pooled"])
     best = replace(actual, name="half-shared", against="one model for all tasks")
     headline, remarks = conclusion(best, replace(result, name="half-shared"))
-    lead = page.split('<p class="lead">')[1].split("</p>")[0]
-    assert lead == prose(headline)
+    assert page.split('<p class="lead">')[1].split("</p>")[0] == prose(headline)
     assert f"<p>{prose(' '.join(remarks))}</p>" in page
     assert "One model for all tasks is the best of the baselines." in page
     assert page.index('id="learners"') < page.index('id="sizes"') < page.index('id="time"')
@@ -192,8 +187,7 @@ def test_weights_are_ordered_by_what_they_move_and_the_intercept_comes_last():
     drawn = figures_of(render(comparison, learner="all"))["feature-weights"]["data"][0]
     assert drawn["customdata"] == ["metres", "tons"]
     assert drawn["x"] == pytest.approx([weight.moves[0] for weight in moving], rel=1e-3)
-    page = text_of(render(comparison, learner="all"))
-    assert "how far a standard deviation of the feature moves the margin" in page
+    assert "how far a standard deviation of the feature moves the margin" in text_of(render(comparison, learner="all"))
 
 
 @pytest.mark.slow

@@ -19,8 +19,7 @@ LABELS = [bool(sign > 0) for sign in STREAM.y]
 
 def accuracy(model, records):
     """By River's own loop, which predicts and then learns."""
-    accuracy = evaluate.progressive_val_score(zip(records, LABELS, strict=True), model, metrics.Accuracy())
-    return accuracy.get()
+    return evaluate.progressive_val_score(zip(records, LABELS, strict=True), model, metrics.Accuracy()).get()
 
 
 def test_a_model_made_before_river_was_imported_is_a_classifier_as_soon_as_one_is_made_after():
@@ -46,8 +45,7 @@ def test_a_pipeline_of_river_hands_the_task_on():
     pipeline = preprocessing.StandardScaler() | ct.MultitaskPerceptron()
     for x, y, name in zip(RECORDS, LABELS, NAMES, strict=True):
         pipeline.learn_one(x, y, task=name)
-    model = pipeline["MultitaskPerceptron"]
-    assert sorted(model.tasks_) == sorted(set(NAMES))
+    assert sorted(pipeline["MultitaskPerceptron"].tasks_) == sorted(set(NAMES))
 
 
 def test_predicting_changes_nothing():

@@ -28,8 +28,7 @@ def stream(seed, noise):
     rng = np.random.default_rng(seed)
     X, task = rng.normal(size=(N, D)), rng.integers(K, size=N)
     truth = rng.normal(size=D) + 0.4 * rng.normal(size=(K, D))
-    clean = np.einsum("td,td->t", truth[task], X)
-    return X, np.where(clean + noise * rng.normal(size=N) > 0, 1, -1), task, truth
+    return X, np.where(np.einsum("td,td->t", truth[task], X) + noise * rng.normal(size=N) > 0, 1, -1), task, truth
 
 
 def comparators(seed, truth):
@@ -45,8 +44,7 @@ def assert_bounded(make, bound, seed=1):
     rng = np.random.default_rng(seed)
     hard, whose = rng.normal(size=(N, D)), rng.integers(K, size=N)
     hard[N // 2 :] = hard[: N - N // 2]
-    wrong = spiteful(make(), hard, whose, range(K))
-    for records, labels, tasks in ((X, y, task), (hard, wrong, whose)):
+    for records, labels, tasks in ((X, y, task), (hard, spiteful(make(), hard, whose, range(K)), whose)):
         trace = ct.progressive_validation(make(), records, labels, task=tasks, tasks=range(K))
         assert labels is y or trace.mistakes == N
         order = np.array(trace.tasks)
@@ -123,8 +121,7 @@ def test_heterogeneous(b, relation, unit):
             assert trace.mistakes <= min(bound.mistakes, closer.mistakes)
             assert closer.energy * closer.complexity <= bound.complexity * trace.mistakes * (1 + 1e-12)
     if unit and relation is None:
-        far = heterogeneous_bound(trace, views, best, 0.0)
-        assert far.complexity == pytest.approx(sum(u @ u for u in best))
+        assert heterogeneous_bound(trace, views, best, 0.0).complexity == pytest.approx(sum(u @ u for u in best))
         agreeing = [np.zeros_like(u) for u in best]
         assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
 
@@ -162,5 +159,4 @@ def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():
         phi[start : start + widths[trace.task[t]]] = views[trace.task[t]][t]
         A += 2.0 * 2 * np.outer(phi - whole / 2, phi - whole / 2)
         energy += phi @ np.linalg.solve(A, phi)
-    bound = heterogeneous_spectral_bound(trace, views, [np.ones(d) for d in widths], 2.0)
-    assert bound.energy == pytest.approx(energy)
+    assert heterogeneous_spectral_bound(trace, views, [np.ones(d) for d in widths], 2.0).energy == pytest.approx(energy)

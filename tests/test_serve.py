@@ -581,8 +581,7 @@ def test_predict_observe_and_the_rest(client):
     assert 0.5 < predictions["p"] < 1
     missing = "records[1].task: task is missing: the known tasks have names such as 'ann'"
     assert post(client, "/predict", {"task": "ann", "x": x}, {"x": x}).json() == {"error": missing}
-    many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
-    assert many == [predictions] * 20
+    assert post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"] == [predictions] * 20
     assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
     assert client.get("/tasks/7").json()["error"] == "task '7' is unknown; for a number or a truth value: /task?json=…"
     assert client.delete("/task?json=7").json()["forgotten"] == 7

@@ -51,8 +51,7 @@ def test_a_name_that_was_made_to_lead_here_is_not_answered(tmp_path, host, statu
             assert {answer.status_code for answer in answers} == {status}
         assert len(service.engine.tasks) == (status == 200)
         bearing = TestClient(make_app(service, token="secret"))  # noqa: S106
-        predictions = bearing.get("/state", headers={"Host": host, "Authorization": "Bearer secret"})
-        assert predictions.status_code == 200
+        assert bearing.get("/state", headers={"Host": host, "Authorization": "Bearer secret"}).status_code == 200
 
 
 @pytest.mark.parametrize(

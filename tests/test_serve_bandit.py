@@ -34,8 +34,7 @@ def make(**options):
 
 def offer(k, **names):
     """The k-th record to choose for."""
-    rng = np.random.default_rng(k)
-    x = {"a": float(rng.normal()), "page": ["x", "y"][k % 2]}
+    x = {"a": float(np.random.default_rng(k).normal()), "page": ["x", "y"][k % 2]}
     return JournalRecord(**({"id": f"e{k}", "task": f"u{k % 4}", "x": x} | names))
 
 
@@ -57,8 +56,7 @@ def rewarded(engine, at, **rewards):
 def go_on(service, first, last):
     """Choose and reward some records, some of which come with others in a frame."""
     for k in range(first, last, 3):
-        choices_made = service.choose([offer(place) for place in range(k, k + 3)]).choices
-        rewarded_choices = choices_made[: 1 + k % 3]
+        rewarded_choices = service.choose([offer(place) for place in range(k, k + 3)]).choices[: 1 + k % 3]
         service.reward([JournalRecord(id=c.id, reward=reward_of(c.task, c.action)) for c in rewarded_choices])
 
 
@@ -308,8 +306,7 @@ def test_whatever_is_taken_is_given_back(records, tmp_path_factory):
     with Service(folder, begin) as service:
         client = TestClient(make_app(service))
         for k, (x, task, actions, reward) in enumerate(records):
-            offered = {"id": f"e{k}", "task": task, "x": x, "actions": actions}
-            body = json.dumps({"records": [offered]}).encode()
+            body = json.dumps({"records": [{"id": f"e{k}", "task": task, "x": x, "actions": actions}]}).encode()
             predictions = client.post("/choose", content=body)
             for name in (f"e{k}", 60 * str(task)):  # the other one is of no choice, may be long, and is refused
                 client.post("/reward", content=json.dumps({"records": [{"id": name, "reward": reward}]}).encode())

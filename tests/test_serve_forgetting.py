@@ -86,8 +86,7 @@ def test_a_task_that_was_only_predicted_has_no_record_yet(tmp_path):
             service.predict([Record(id="e", task="new", x={"a": 1.0})])
             service.forget(["other"]) if known else service.observe([record("other")])
             answer = client.get("/tasks/new")
-            expected = {"task": "new", "waiting": 1, "examples": 0}
-            assert (answer.status_code, answer.json()) == (200, expected)
+            assert (answer.status_code, answer.json()) == (200, {"task": "new", "waiting": 1, "examples": 0})
         assert client.delete("/tasks/new").status_code == 200
         assert client.get("/tasks/new").status_code == 404
 
@@ -156,8 +155,7 @@ def test_what_a_crash_left_of_a_forgotten_task_goes_later(tmp_path, monkeypatch,
         assert GONE not in again.engine.tasks
         again.snapshot()
         assert holders(tmp_path) == set()
-        snapshots = [again.snapshot() for _ in range(2)]
-        assert len(snapshots) == 2
+        assert len([again.snapshot() for _ in range(2)]) == 2
     with Service(tmp_path, make) as last:
         assert not last._must_purge
 
@@ -239,8 +237,7 @@ def begun_engine(kind):
 
 def let_wait(engine, name, task):
     if "chosen" in engine.kinds:
-        chosen = engine.choose([JournalRecord(id=name, task=task, x={"a": 1.0})])
-        return Event("chosen", 1.0, chosen)
+        return Event("chosen", 1.0, engine.choose([JournalRecord(id=name, task=task, x={"a": 1.0})]))
     return Event("predicted", 1.0, [Record(id=name, task=task, x={"a": 1.0})])
 
 

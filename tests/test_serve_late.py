@@ -127,8 +127,7 @@ def test_late_labels_are_learned_as_in_a_stream_under_max_tasks(scale):
     engine = Engine(ct.AdaptiveSharingClassifier(scale=scale, max_tasks=4), compared=False)
     for k, event in enumerate(events_of(X, task, y, 25)):
         engine.apply_frame([event], k + 1)
-    margins = engine.model.decision_function(X, task)
-    np.testing.assert_array_equal(margins, expected.decision_function(X, task))
+    np.testing.assert_array_equal(engine.model.decision_function(X, task), expected.decision_function(X, task))
 
 
 def test_a_waiting_record_of_a_forgotten_task_is_learned_by_its_prediction():

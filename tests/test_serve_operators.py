@@ -205,8 +205,7 @@ def test_features_that_stopped_coming_are_told_after_a_restart_too(tmp_path):
 def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
     go_on = threading.Event()
     monkeypatch.setattr(Engine, "compile", lambda engine: go_on.wait(60))
-    app = client.app.state.app
-    app.compile()
+    client.app.state.app.compile()
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["error"][:23]) == (503, "code is being compiled;")
     assert client.get("/healthz").status_code == 200

@@ -63,8 +63,7 @@ def test_named_sets_are_the_literal_algorithm(members, delay):
 @pytest.mark.parametrize("local", [0.0, 1.0])
 def test_any_members_by_their_margins(local):
     X, y, task = stream(1)
-    members = [ct.MultitaskPerceptron(), ct.MultitaskPerceptron(ct.Pooled())]
-    model = raw.AdaptiveSharingClassifier(members, local=local)
+    model = raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskPerceptron(ct.Pooled())], local=local)
     trace = ct.progressive_validation(model, X, y, task=task)
     result = run(
         AdaptiveSharing([adalog.Perceptron(adalog.share(s)) for s in (0.5, 1.0)], local=local, log_odds=False),
@@ -139,8 +138,7 @@ def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
     odd = model.tasks_.index(3)
     others = [i for i in range(8) if i != odd]
     assert M[odd, others].max() < M[np.ix_(others, others)].min()
-    among = [model.tasks_[2], model.tasks_[5]]
-    np.testing.assert_allclose(relation_among(model, among), M[np.ix_([2, 5], [2, 5])])
+    np.testing.assert_allclose(relation_among(model, [model.tasks_[2], model.tasks_[5]]), M[np.ix_([2, 5], [2, 5])])
 
 
 # -- regret ------------------------------------------------------------------------------------------------------------

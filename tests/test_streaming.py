@@ -151,8 +151,7 @@ def test_features_that_come_late_find_room(case):
     model = ct.MultitaskPerceptron(case.relation)
     margins = []
     for x, y, task in zip(as_dictionaries(stream.X), stream.y, stream.named(case.tasks), strict=True):
-        rounds = model.__stream_model__().learn([x], [y], [task], tasks=case.tasks, classes=[-1, 1])
-        margins.append(rounds.margin[0])
+        margins.append(model.__stream_model__().learn([x], [y], [task], tasks=case.tasks, classes=[-1, 1]).margin[0])
     np.testing.assert_allclose(margins, run.margins, rtol=1e-9, atol=1e-9)
 
 
@@ -301,8 +300,7 @@ def test_progress_tells_what_the_whole_trace_tells(delay):
 def test_learning_can_leave_the_last_labels_out():
     stream = linear_stream(55, n=20)
     model = ct.MultitaskPerceptron()
-    rounds = model.__stream_model__().learn(stream.X, stream.y, late=30)
-    assert not rounds.updated.any()
+    assert not model.__stream_model__().learn(stream.X, stream.y, late=30).updated.any()
     assert model.state_.rounds == 0
     assert model.__stream_model__().learn(stream.X, stream.y, late=5).updated[-5:].sum() == 0
     assert model.state_.rounds == 15

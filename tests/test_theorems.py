@@ -97,8 +97,7 @@ def test_mistake_bound_on_random_streams(seed, name, noise):
     case, stream = CASES[name], linear_stream(seed, n=100, noise=noise)
     trace = validated(case, stream)
     directions = np.random.default_rng(seed).standard_normal((4, K, D))
-    comparators = [scale * U for scale in (0.0, 0.1, 1.0, 10.0) for U in directions]
-    for bound in bounds(case, stream, trace, comparators):
+    for bound in bounds(case, stream, trace, [scale * U for scale in (0.0, 0.1, 1.0, 10.0) for U in directions]):
         assert trace.mistakes <= bound.mistakes + 1e-9
 
 
@@ -177,8 +176,7 @@ def test_an_adversary_makes_everybody_wrong_however_related_the_tasks(model, sha
     assert trace.mistakes == len(worst.y) == shared + 4 * own
     rows = [names.index(task) for task in worst.task]
     np.testing.assert_array_equal(np.einsum("td,td->t", worst.U[rows], worst.X), worst.y)
-    distances = ((worst.U[:, None] - worst.U[None]) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(distances, 2.0 * own * (1 - np.eye(4)))
+    np.testing.assert_array_equal(((worst.U[:, None] - worst.U[None]) ** 2).sum(axis=2), 2.0 * own * (1 - np.eye(4)))
     M = (np.eye(4) + 1) / 5
     U = worst.U[[names.index(task) for task in trace.tasks]]
     bound = mistake_bound(trace, worst.X, U, penalty(U, M), M.diagonal().max())
@@ -235,5 +233,4 @@ def assert_bound(trace, model, X):
     order = [model.tasks_.index(task) for task in trace.tasks]
     U, M = model.coef_[order], model.relation_matrix_[np.ix_(order, order)]
     for scale in (0.0, 1e-3, 1e-2, 0.1, 1.0):
-        bound = mistake_bound(trace, X, scale * U, penalty(scale * U, M), M.diagonal().max())
-        assert trace.mistakes <= bound.mistakes
+        assert trace.mistakes <= mistake_bound(trace, X, scale * U, penalty(scale * U, M), M.diagonal().max()).mistakes

@@ -260,8 +260,7 @@ def test_what_is_said_of_streams_that_are_known_is_true():
 
 def test_labels_by_lot_are_said_to_be_learned_no_better_than_by_a_constant():
     stream = known.labels(3, tasks=50, base=0.0)
-    by_lot = replace(stream, y=np.random.default_rng(3).random(len(stream.y)) < 0.5)
-    summary, _ = judged(by_lot)
+    summary, _ = judged(replace(stream, y=np.random.default_rng(3).random(len(stream.y)) < 0.5))
     assert summary.sentences[0].startswith("A constant guess does ")
     assert summary.sentences[-1] == "Nothing has been learned yet that pays."
     assert not summary.verdict.helped + summary.verdict.hurt

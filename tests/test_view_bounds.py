@@ -72,8 +72,7 @@ def test_the_parts_of_the_bound_are_what_they_say():
     assert bound.loss == pytest.approx(loss)
     assert bound.radius == pytest.approx(max(norms))
     assert bound.size == pytest.approx(np.linalg.norm(np.linalg.svd(U, compute_uv=False), 6 / 5))
-    sparse = view_bound(trace, [csr_array(x) for x in X], U, p)
-    assert sparse.mistakes == pytest.approx(bound.mistakes)
+    assert view_bound(trace, [csr_array(x) for x in X], U, p).mistakes == pytest.approx(bound.mistakes)
     reach, loss = bound.radius * bound.size / 3, bound.loss / 3
     assert bound.mistakes == pytest.approx(loss + 5 * reach**2 + reach * np.sqrt(5 * loss))
 

@@ -135,8 +135,7 @@ def test_short_views_are_padded(how, form, average):
     fill = {"zeros": lambda x: np.pad(x, ((0, 0), (0, 5 - x.shape[1]))), "repeat": lambda x: np.tile(x, 3)[:, :5]}[how]
     expected = [fill(x) for x in X]
     run = reference.matrix_perceptron(records(expected), y, 2.0)
-    views_of_record = {name: form(x) for name, x in zip("abc", X, strict=True)}
-    padded = ct.views.pad_views(views_of_record, how)
+    padded = ct.views.pad_views({name: form(x) for name, x in zip("abc", X, strict=True)}, how)
     for view, x in zip(padded.values(), expected, strict=True):
         np.testing.assert_array_equal(view.toarray() if hasattr(view, "toarray") else view, x)
     assert_literal(Matrix(2.0, average=average), padded, y, run)
@@ -207,8 +206,7 @@ def test_p_auto_is_the_log_of_the_number_of_singular_values(K, d, r, form, tmp_p
     with pytest.raises(ValueError, match="p cannot change after the first update; fit a new model"):
         again.set_params(p=p).partial_fit(prepare(X), y)
     assert Matrix("auto", Gaussian(2.0)).fit(X, y).p_ == max(1.0, np.log(K))
-    separate = Orthogonal("auto").fit(X, y)
-    assert separate.p_ == max(1.0, np.log(K))
+    assert Orthogonal("auto").fit(X, y).p_ == max(1.0, np.log(K))
 
 
 @pytest.mark.parametrize(("kernel", "average"), [slow(None, True), ("linear", False)])
@@ -444,11 +442,9 @@ def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absen
     here = np.random.default_rng(1).random((90, 3)) < (0.8 if absent else 2.0)
     stepped = reference.mistake if rule is None else reference.passive_aggressive(0.3)
     functions = [np.dot, lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2]
-    kernels = ["linear", Gaussian(2.0), Polynomial(2)]
-    for own_kernels, products in ((None, [np.dot] * 3), (kernels, functions)):
+    for own_kernels, products in ((None, [np.dot] * 3), (["linear", Gaussian(2.0), Polynomial(2)], functions)):
         run = reference.in_parallel(records(X, here), y, products, stepped)
-        model = ct.views.ParallelPerceptrons(own_kernels, average, rule=rule)
-        assert_literal(model, partial(X, here, form), y, run)
+        assert_literal(ct.views.ParallelPerceptrons(own_kernels, average, rule=rule), partial(X, here, form), y, run)
     late = ct.progressive_validation(ct.views.ParallelPerceptrons(), X, y, delay=11).margin
     alone = [ct.progressive_validation(Orthogonal(1), [x], y, delay=11).margin for x in X]
     np.testing.assert_allclose(late, np.sum(alone, axis=0), rtol=1e-9, atol=1e-12)

@@ -22,8 +22,7 @@ def drawn(n, seed=0):
 
 
 def predictions(model, X, y, task, weights, delay=0):
-    trace = ct.progressive_validation(model, X, y, task=task, sample_weight=weights, delay=delay)
-    return trace.margin
+    return ct.progressive_validation(model, X, y, task=task, sample_weight=weights, delay=delay).margin
 
 
 def agree(one, other):
@@ -144,8 +143,7 @@ def test_balanced_weights_are_by_the_labels_so_far(tmp_path):
     y = np.where(np.arange(len(y)) % 5 == 0, 1.0, -1.0)
     n = np.arange(1, len(y) + 1)
     so_far = np.where(y > 0, np.cumsum(y > 0), np.cumsum(y < 0))
-    known = np.where(n > 1, 2.0, 1.0)
-    weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=n / (known * so_far))
+    weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=n / (np.where(n > 1, 2.0, 1.0) * so_far))
     balanced = raw.MultitaskLogistic(class_weight="balanced").fit(X[:300], y[:300], task=task[:300])
     balanced.save(tmp_path / "model")
     balanced = ct.load(tmp_path / "model").partial_fit(X[300:], y[300:], task=task[300:])
@@ -187,8 +185,7 @@ def learn_one_by_one(model):
 
 
 def set_later(model):
-    changed = model.set_params(class_weight=None).fit(RECORDS, ANSWERS)
-    changed.set_params(class_weight=MISSPELLED).predict(RECORDS)
+    model.set_params(class_weight=None).fit(RECORDS, ANSWERS).set_params(class_weight=MISSPELLED).predict(RECORDS)
 
 
 def declared_first(model):
@@ -225,8 +222,7 @@ def test_learners_that_weigh_nothing_say_so():
 
 
 def test_counts_of_labels_from_a_stranger_are_checked(tmp_path):
-    model = raw.MultitaskLogistic(class_weight="balanced").fit(np.eye(3), [0, 1, 0])
-    data, arrays = model.__dump__()
+    data, arrays = raw.MultitaskLogistic(class_weight="balanced").fit(np.eye(3), [0, 1, 0]).__dump__()
     for wrong in (None, [[0, 1]], [[0], [2.0, 1.0]], [[0, 1], [2.0, -1.0]], [[0, 0], [1.0, 2.0]]):
         with pytest.raises(ValueError, match=r"weights of labels|not a list of labels"):
             raw.MultitaskLogistic(class_weight="balanced").__restore__(data | {"label_counts": wrong}, arrays)

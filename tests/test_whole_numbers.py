@@ -54,8 +54,7 @@ def files(folder, role, numbers):
         if array is not None:
             parquet.write_table(pa.table(columns | {role: array}), folder / f"{kind}.parquet")
             yield folder / f"{kind}.parquet"
-            coded = pa.table(columns | {role: array.dictionary_encode()})
-            parquet.write_table(coded, folder / f"coded-{kind}.parquet")
+            parquet.write_table(pa.table(columns | {role: array.dictionary_encode()}), folder / f"coded-{kind}.parquet")
             yield folder / f"coded-{kind}.parquet"
 
 
