@@ -74,10 +74,9 @@ def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
         name: _noisy_trace(rng, rate, positive, common, task, tasks, with_probability=name != "pooled")
         for name, rate in rates.items()
     }
-    seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
     models = dict.fromkeys(traces)
     baselines = LabelBaselines(has_tasks=False).predict_next(traces["independent"])
-    return SampleComparison(traces | baselines, models, seconds)
+    return SampleComparison(traces | baselines, models, {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3})
 
 
 def reading():

@@ -131,10 +131,9 @@ def test_thompson_draws_scores_with_their_covariance():
 )
 def test_actions_of_one_feature_share_the_weight_that_is_drawn(model, explore):
     """With features f = 1, 1.0001 and -1 the largest is never the first: 1.0001 if the weight is above 0, -1 if below."""
-    actions = [{"f": 1.0}, {"f": 1.0001}, {"f": -1.0}]
     bandit = ct.Bandit(model, explore=explore, scale="none", floor=0.0)
     bandit.learn({}, {"f": 1.0}, 0.0)
-    probabilities = bandit.probabilities({}, actions)
+    probabilities = bandit.probabilities({}, [{"f": 1.0}, {"f": 1.0001}, {"f": -1.0}])
     wanted = [0.0, 0.5, 0.5] if explore == "thompson" else [0.0, 1.0, 0.0]
     np.testing.assert_allclose(probabilities, wanted, atol=1e-12)
 

@@ -57,8 +57,7 @@ def long(tmp_path, monkeypatch):
 def begun(data, *options, **streams):
     """A run that reads the first piece of a file, and then waits for more, at the other end of a pipe."""
     os.mkfifo("pipe.csv")
-    command = ("learn", "pipe.csv", *WHO, "--ignore", "note", "--output", "m.coterie", *options)
-    process = start(*command, **streams)
+    process = start("learn", "pipe.csv", *WHO, "--ignore", "note", "--output", "m.coterie", *options, **streams)
     pipe = Path("pipe.csv").open("wb")  # noqa: SIM115 - opens when the command does, closed by the test
     pipe.write(data.read_bytes()[: 1 << 22])
     pipe.flush()
@@ -252,8 +251,7 @@ def test_a_run_that_is_stopped_and_cannot_save_ends_with_the_error(clicks, inter
 
 def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypatch, interrupting):
     monkeypatch.chdir(tmp_path)
-    records = [row | {"click": "yes"} for row in list(rows(400))[:200]] + list(rows(200, seed=2))
-    write_csv(Path("late.csv"), records)
+    write_csv(Path("late.csv"), [row | {"click": "yes"} for row in list(rows(400))[:200]] + list(rows(200, seed=2)))
     interrupting()
     run("learn", "late.csv", *WHO, *QUICK, "--output", "m.coterie", code=130)
     run("learn", "late.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", 100, "-q")

@@ -165,8 +165,7 @@ def test_the_same_is_learned_in_every_form(name, form, tmp_path):
 def test_rows_that_name_their_features_say_which_one_is_the_constant(tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / "rows.svmlight"
     X, y, task = rng.normal(size=(N, 2)).round(3), rng.choice([-1, 1], N), rng.integers(3, size=N)
-    lines = [f"{label} qid:{i} 1:{a} 2:{b}\n" for label, i, (a, b) in zip(y, task, X, strict=True)]
-    path.write_text("".join(lines))
+    path.write_text("".join(f"{label} qid:{i} 1:{a} 2:{b}\n" for label, i, (a, b) in zip(y, task, X, strict=True)))
     model = ct.MultitaskMixedEffectsClassifier(scale="none")
     expected = ct.progressive_validation(model, [{"1": a, "2": b} for a, b in X.tolist()], y, task=task, delay=9).margin
     trace = ct.progressive_validation(model.__sklearn_clone__(), read(path, scale="none", block_rows=7), delay=9)

@@ -19,9 +19,8 @@ def learned(seed=0, n=4000):
     task = rng.choice(list("cadb"), size=n)
     X = rng.standard_normal((n, 5))
     y = np.array([U[label] @ x > 0 for label, x in zip(task, X, strict=True)])
-    relation = ct.tasks.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
     frame = pd.DataFrame(X, columns=["price", "age", "size", "year", "rank"])
-    return ct.MultitaskPerceptron(relation).fit(frame, y, task)
+    return ct.MultitaskPerceptron(ct.tasks.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)).fit(frame, y, task)
 
 
 def test_relations_that_were_planted_are_told():

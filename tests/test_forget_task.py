@@ -151,7 +151,11 @@ def test_every_kind_of_model_forgets_or_refuses(name, tmp_path):
     named = model.tasks_ == before_forgetting.tasks_
     assert named == (getattr(getattr(model, "relation", None), "form", None) == "columns" or "graph" in name)
     assert_gone(name, model, before_forgetting, task, form, named)
-    assert_goes_on(model, saved(model, tmp_path), form)
+    again, more = saved(model, tmp_path), records(form, "more")
+    for fitted in (model, again):
+        fitted.partial_fit(more.X, more.y, **more.keywords)
+    assert digest(model)[0] == digest(again)[0]
+    assert model.tasks_ == again.tasks_
 
 
 def assert_gone(name, model, before_forgetting, task, form, named):
@@ -171,14 +175,6 @@ def assert_gone(name, model, before_forgetting, task, form, named):
     names = name == "sharing-parts" or any(isinstance(getattr(relation, f, None), dict) for f in ("groups", "parents"))
     if getattr(model, "task_column", None) is None and isinstance(task, str) and not names:
         np.testing.assert_array_equal(asked(model, form, X, [task] * n), asked(model, form, X, [fresh] * n))
-
-
-def assert_goes_on(model, again, form):
-    more = records(form, "more")
-    for fitted in (model, again):
-        fitted.partial_fit(more.X, more.y, **more.keywords)
-    assert digest(model)[0] == digest(again)[0]
-    assert model.tasks_ == again.tasks_
 
 
 # -- at most this many tasks ----------------------------------------------------------------------------------------------

@@ -106,11 +106,6 @@ def resistance_by_pseudo_inverse(L):
     return np.diag(P)[:, None] + np.diag(P) - 2 * P
 
 
-def augmented(k, edges):
-    """The graph with one more node, joined to every task by an edge of weight 1."""
-    return k + 1, [*edges, *((i, k) for i in range(k))]
-
-
 def by_resistances(R, k, coefficient):
     """The right side of proposition 3.1 with that coefficient of ‖R‖_1."""
     rows = R.sum(axis=1)[:k] / (2 * (k + 1))
@@ -120,7 +115,8 @@ def by_resistances(R, k, coefficient):
 @given(graphs())
 def test_proposition_3_1_holds_as_corrected_and_not_as_printed(graph):
     k, edges = graph
-    R = resistance_by_pseudo_inverse(matrices.laplacian(*augmented(k, edges)))
+    # the graph with one more node, joined to every task by an edge of weight 1
+    R = resistance_by_pseudo_inverse(matrices.laplacian(k + 1, [*edges, *((i, k) for i in range(k))]))
     M = numbered(k, edges, error=0.0).relation_matrix()
     np.testing.assert_allclose(by_resistances(R, k, 1 / (2 * (k + 1) ** 2)), M, atol=1e-9)
     assert np.abs(by_resistances(R, k, 1 / (k + 1) ** 2) - M).min() > 1e-4  # ‖R‖_1 / (2 (k + 1)²) off in every entry

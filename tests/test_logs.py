@@ -30,11 +30,6 @@ TASK = np.random.default_rng(1).choice(["a", "b", "c"], N)
 Y = np.where(np.random.default_rng(2).random(N) < 0.4, "yes", "no")
 
 
-def file_of(path: Path, words: bool = True) -> Path:
-    table(words).assign(user=TASK, sold=Y).to_csv(path, index=False)
-    return path
-
-
 def scores(model: Any, X: Any) -> np.ndarray:
     return np.asarray(model.decision_function(X, task=TASK))
 
@@ -61,7 +56,8 @@ def test_scaled_logarithms_are_the_scaled_column_of_logarithms() -> None:
 
 
 def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> None:
-    path, frame = file_of(tmp_path / "t.csv"), table()
+    path, frame = tmp_path / "t.csv", table()
+    frame.assign(user=TASK, sold=Y).to_csv(path, index=False)
     lines = path.read_text().splitlines(keepends=True)
     for name, part in (("1.csv", lines[:101]), ("2.csv", [lines[0], *lines[101:]])):
         (tmp_path / name).write_text("".join(part))

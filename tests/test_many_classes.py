@@ -115,10 +115,9 @@ def test_river_scikit_learn_and_parameters():
     assert evaluate.progressive_val_score(zip(records, Y.tolist(), strict=True), model, metrics.Accuracy()).get() > 0.3
     assert sum(model.predict_proba_one(records[0]).values()) == pytest.approx(1.0)
     assert raw.OneVsRest().predict_proba_one(records[0]) == {}
-    numbered = np.column_stack([X, TASK])
     model = ct.OneVsRest(raw.MultitaskLogistic(task_column=X.shape[1]))
     search = GridSearchCV(model, {"model__step": [0.3, 0.7]}, cv=3, error_score="raise")
-    assert search.fit(numbered, Y).best_score_ > 0.4
+    assert search.fit(np.column_stack([X, TASK]), Y).best_score_ > 0.4
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,8 @@ def test_intervals_of_dr_star_are_those_of_the_definition(rewards, ranged, seed)
     unknown = 0
     for n, floor in ((2, 0.5), (30, 0.03), (60, 0.001), (150, 0.5)):
         reward, shown, mu, pi, q = drawn(n, 3, 10 * seed + n, draw, floor)
-        other = np.random.default_rng(n).dirichlet(np.ones(3), size=n)
         options = {"reward_range": reward_range if ranged else None}
-        for against in (None, other, pi):
+        for against in (None, np.random.default_rng(n).dirichlet(np.ones(3), size=n), pi):
             arrays = reward, shown, mu, pi, 0.3 * q, *([] if against is None else [against])
             result = (policy_value if against is None else policy_gain)(*arrays, **options)
             lists = [array.tolist() for array in arrays] + ([None] if against is None else [])

@@ -60,13 +60,6 @@ STREAMS = {
 streams = pytest.mark.parametrize("wrong", STREAMS.values(), ids=STREAMS)
 
 
-def with_wrong(wrong: Wrong) -> Floats:
-    """The records with wrong values in one column."""
-    spoiled = X.copy()
-    spoiled[wrong.where, 1] = wrong.value
-    return spoiled
-
-
 def error(rows: Floats) -> float:
     return float(ct.progressive_validation(ct.AdaptiveSharingClassifier(), rows, Y, task=TASK).error)
 
@@ -92,7 +85,8 @@ def clean() -> tuple[float, float]:
 
 @streams
 def test_wrong_values_of_a_feature_do_not_spoil_the_others(wrong: Wrong) -> None:
-    rows = with_wrong(wrong)
+    rows = X.copy()
+    rows[wrong.where, 1] = wrong.value
     assert error(rows) <= clean()[0] + wrong.more
     actual, coverage = absolute_error_and_coverage(rows, NUMBERS, wrong.where)
     assert actual <= wrong.features * clean()[1]

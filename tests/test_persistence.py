@@ -14,8 +14,8 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -270,11 +270,8 @@ def test_the_lock_is_held_while_the_model_is_copied_only(path, monkeypatch):
     lock, seen = model.__stream_model__().lock, []
 
     def is_free():
-        copies = []
-        thread = threading.Thread(target=lambda: copies.append(lock.acquire(timeout=5) and (lock.release() or True)))
-        thread.start()
-        thread.join()
-        return copies == [True]
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: lock.acquire(timeout=5) and (lock.release() or True)).result()
 
     def recorded(name, function):
         def called(*arguments):

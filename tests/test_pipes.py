@@ -48,8 +48,7 @@ def test_what_comes_bit_by_bit_is_what_is_in_a_file(suffix, tmp_path):
     path, options = write_rows(tmp_path, list(rows(60)))[suffix]
     (whole,) = read(path, **options)
     data = path.read_bytes()
-    cuts = [0, 3, 5, *range(150, len(data), 400), len(data)]
-    with piped(*(data[a:b] for a, b in pairwise(cuts)), gap=0.002) as pipe:
+    with piped(*(data[a:b] for a, b in pairwise([0, 3, 5, *range(150, len(data), 400), len(data)])), gap=0.002) as pipe:
         (block,) = read(pipe, format=FORMATS[suffix], **options)
     np.testing.assert_array_equal(dense(block), dense(whole))
     for name in ("y", "task", "place"):

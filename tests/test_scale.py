@@ -327,8 +327,7 @@ def test_bad_records_are_named_by_their_place_in_the_files(here, tmp_path):
     data[700]["click"] = "maybe"
     arguments = (*command(write(tmp_path / "records.csv", data[:500]), "adaptive"), tmp_path / "more.csv")
     write(tmp_path / "more.csv", data[500:])
-    more = ("--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
-    error = refused("learn", *arguments, *more)
+    error = refused("learn", *arguments, "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
     lines = sum(1 + ("\n" in row["shop"]) for row in data[500:700]) + 2
     assert f"more.csv:{lines}: column 'click': 'maybe' is a third label" in error
 

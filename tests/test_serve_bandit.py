@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -171,11 +172,9 @@ def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):
                 service.reward([JournalRecord(id=choice.id, reward=reward_of(choice.task, choice.action))])
                 predictions.append(choice)
 
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            for asked in [pool.submit(ask) for _ in range(4)]:
+                asked.result()
         assert len(predictions) == 160
         assert len({repr(choice) for choice in predictions}) == 40
         assert sum(f"e{k}" in service.engine.learned for k in range(40, 80)) == 40

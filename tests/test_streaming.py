@@ -77,11 +77,6 @@ def arriving(seed, n=150, n_tasks=8):
     return Stream(stream.X, stream.y, task), np.maximum.accumulate(task) + 1
 
 
-def growing_mean(b, n_tasks, known):
-    """M for the tasks known; the rows of the others say what a task nobody has seen gets, the shared part."""
-    return np.full((n_tasks, n_tasks), b / ((1 + b) * known)) + np.diag(np.full(n_tasks, 1 / (1 + b)))
-
-
 def growing_clusters(b, groups, known):
     n_tasks = len(groups)
     sizes = {g: max(groups[:known].count(g), 1) for g in groups}
@@ -91,8 +86,9 @@ def growing_clusters(b, groups, known):
     return M
 
 
+#: M for the tasks known; the rows of the others say what a task nobody has seen gets, the shared part.
 GROWING = {
-    "mean": (ct.MeanRegularized(b=3), lambda k: growing_mean(3.0, 8, k)),
+    "mean": (ct.MeanRegularized(b=3), lambda k: np.full((8, 8), 3.0 / (4.0 * k)) + np.diag(np.full(8, 1 / 4.0))),
     "clusters": (
         ct.Clusters({i: i % 3 for i in range(8)}, b=2),
         lambda k: growing_clusters(2.0, [i % 3 for i in range(8)], k),

@@ -5,6 +5,7 @@ import io
 import pickle
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -24,11 +25,8 @@ def learn_together():
         for i in range(1_000):
             model.learn_one({f"f{k}-{i % 800}": 1.0, "u": 1.0}, i % 2 == 0, task=f"{k}-{i % 100}")
 
-    threads = [threading.Thread(target=learn, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(learn, range(4)))
     print(model.state_.rounds, len(model.tasks_), len(model.feature_names))
 
 

@@ -240,12 +240,11 @@ def judged(stream, **models):
 
 def test_what_is_said_of_streams_that_are_known_is_true():
     """Tasks with nothing in common, half of them the other way round, and a thousand with two records."""
-    streams = {
-        "nobody": known.labels(0, tasks=60, base=0.0, alike=False),
-        "half": known.labels(1, tasks=60, base=0.0, odd=0.5),
-        "two": known.labels(2, tasks=1000, base=-1.0, records=2),
-    }
-    for stream in streams.values():
+    for stream in (
+        known.labels(0, tasks=60, base=0.0, alike=False),
+        known.labels(1, tasks=60, base=0.0, odd=0.5),
+        known.labels(2, tasks=1000, base=-1.0, records=2),
+    ):
         summary, expected = judged(stream)
         for name in ("independent", "pooled"):
             verdict = summary.against[name]
