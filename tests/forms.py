@@ -20,8 +20,7 @@ def dictionaries(X):
 def doubled(X):
     """COO with every entry split in two, which add up."""
     coo = sp.coo_array(X)
-    ends = tuple(np.tile(end, 2) for end in coo.coords)
-    return sp.coo_array((np.tile(coo.data / 2, 2), ends), shape=X.shape)
+    return sp.coo_array((np.tile(coo.data / 2, 2), tuple(np.tile(end, 2) for end in coo.coords)), shape=X.shape)
 
 
 def wide_indices(X):

@@ -85,8 +85,7 @@ def drawn(known, seed, off=0.4, slow=0.0, wrong=()):
     Those of the tasks ``wrong`` are off for good.
     """
     rng = np.random.default_rng(seed)
-    number = known.y.dtype != bool
-    exact = known.truth if number else np.log(known.truth / (1 - known.truth))
+    exact = known.truth if known.y.dtype != bool else np.log(known.truth / (1 - known.truth))
     of_task = rng.normal(size=int(known.task.max()) + 1)[known.task]
     away = off * rng.normal(size=len(exact)) + slow * of_task / np.sqrt(1 + known.seen)
     away += 1.5 * np.isin(known.task, wrong) * np.sign(of_task)

@@ -107,6 +107,5 @@ def test_shift_is_equation_2():
     total = 0.0
     for before, after in pairwise(steps):
         delta = after - before
-        pairs = sum(np.sum((delta[i] - delta[j]) ** 2) for i in range(K) for j in range(i))
-        total += np.sqrt(np.sum(delta**2) + pairs)
+        total += np.sqrt(np.sum(delta**2) + sum(np.sum((delta[i] - delta[j]) ** 2) for i in range(K) for j in range(i)))
     assert comparators.shift == pytest.approx(total)

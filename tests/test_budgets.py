@@ -184,8 +184,7 @@ def test_the_budget_is_strict_and_memory_is_what_it_implies(budget, form):
     assert len(model.tasks_) == n_tasks
     moved = 1500 if budget == "shared projection" else 0
     levels = 5 * 8 * n_tasks
-    vectors = B * (16 * D + 8 * 12) + 8 * B * B
-    assert model.memory_ <= 1.5 * levels + 2 * vectors + 2 * moved * 8 * (B + 1) + 2000
+    assert model.memory_ <= 1.5 * levels + 2 * (B * (16 * D + 8 * 12) + 8 * B * B) + 2 * moved * 8 * (B + 1) + 2000
 
 
 @pytest.mark.parametrize("budget", [ct.updates.Projection(40), ct.updates.SharedProjection(40)], ids=repr)

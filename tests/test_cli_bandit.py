@@ -80,8 +80,7 @@ def test_the_verdict_says_what_is_true(evaluated):
     assert {policy["estimator"] for policy in policies.values()} == {"dr*"}
     for name, told_gains in gains.items():
         for other, gain in told_gains.items():
-            difference = policies[name]["value"] - policies[other]["value"]
-            assert gain["value"] == pytest.approx(difference, abs=1e-12)
+            assert gain["value"] == pytest.approx(policies[name]["value"] - policies[other]["value"], abs=1e-12)
             assert gain["low"] < gain["value"] < gain["high"]
 
 

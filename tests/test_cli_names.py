@@ -28,8 +28,7 @@ def folder(tmp_path, monkeypatch):
         writer = csv.writer(file)
         writer.writerow([*names, EVIL])
         for row in rows():
-            user = EVIL if row["user"] == "u1" else row["user"]
-            writer.writerow([user, *(row[name] for name in names[1:]), "x"])
+            writer.writerow([EVIL if row["user"] == "u1" else row["user"], *(row[name] for name in names[1:]), "x"])
     Path(f"{EVIL}.csv").write_bytes(Path("s.csv").read_bytes())
     return tmp_path
 

@@ -58,8 +58,7 @@ def test_one_half_life_under_every_relation(name, rule):
     case, rule = CASES[name], RULES[rule]
     model = ct.MultitaskPerceptron(case.relation, rule, half_life=9.0, storage="dense")
     rounds = model.__stream_model__().learn(X, Y, STREAM.named(case.tasks), tasks=case.tasks)
-    C = None if rule == ct.updates.Perceptron() else 0.3
-    margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, C)
+    margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, None if rule == ct.updates.Perceptron() else 0.3)
     assert_same(rounds.margin, margins)
     np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)
 

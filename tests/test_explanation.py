@@ -127,8 +127,7 @@ def test_rows_of_frames_are_explained_with_values_as_they_were_given(words):
     rng = np.random.default_rng(0)
     numbers = {"price": rng.normal(100.0, 20.0, 40), "age": rng.integers(20, 60, 40)}
     frame = pd.DataFrame(numbers | ({"shop": ["north", "south"] * 20} if words else {}))
-    task = ["a", "b", "b", "a"] * 10
-    model = ct.AdaptiveSharingClassifier().fit(frame, frame["price"] > 100, task=task)
+    model = ct.AdaptiveSharingClassifier().fit(frame, frame["price"] > 100, task=["a", "b", "b", "a"] * 10)
     x = {name: value.item() if hasattr(value, "item") else value for name, value in frame.iloc[7].items()}
     rows = [frame.iloc[7], frame.iloc[[7]], [x], pa.Table.from_pandas(frame.iloc[[7]], preserve_index=False)]
     explanation = model.explain(x, "b")

@@ -137,8 +137,7 @@ def consume(path: Path, chosen: dict[str, Any]) -> None:
         rows += n
         assert 0 < n <= chosen["block_rows"]
         assert block.X.shape == (n, reader.encoder.n_features)
-        values = block.X if isinstance(block.X, np.ndarray) else block.X.data
-        assert np.isfinite(values).all()
+        assert np.isfinite(block.X if isinstance(block.X, np.ndarray) else block.X.data).all()
         assert all(array is None or len(array) == n for array in (block.y, block.task))
         assert (np.diff(block.place) > 0).all()
         assert block.place[0] > 0

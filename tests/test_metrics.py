@@ -21,10 +21,9 @@ rounds = st.tuples(st.integers(0, 4), st.booleans(), st.integers(-3, 3), chances
 def expected(trace):
     """Every measure, from the definitions."""
     positive = (trace.label == trace.classes[1]).tolist()
-    predicted = (trace.prediction == trace.classes[1]).tolist()
     return {
         "error": reference.error(trace.wrong.tolist()),
-        "f1": reference.f1(positive, predicted),
+        "f1": reference.f1(positive, (trace.prediction == trace.classes[1]).tolist()),
         "auc": reference.auc(positive, trace.margin.tolist()),
         "log_loss": reference.log_loss(positive, trace.probability.tolist()),
     }

@@ -41,8 +41,7 @@ def test_scores_are_those_of_the_definition():
         row = []
         for j in range(2):
             seen = X[: t + 1, j][~np.isnan(X[: t + 1, j])]
-            known = not math.isnan(X[t, j]) and seen.std() > 0
-            row.append((X[t, j] - seen.mean()) / seen.std() if known else 0.0)
+            row.append((X[t, j] - seen.mean()) / seen.std() if not math.isnan(X[t, j]) and seen.std() > 0 else 0.0)
         expected.append([*row, 1.0, float(math.isnan(X[t, 1]))])
     expected_model = ct.MultitaskLogistic(fit_intercept=False, scale="none").partial_fit(expected, [0, 1, 1])
     coefficients = np.c_[model.coef_[:, :2], model.intercept_, model.coef_[:, 2]]

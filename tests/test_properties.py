@@ -127,8 +127,7 @@ class LongLife(RuleBasedStateMachine):
     def predict(self, x, task):
         margin = self.model.decision_function_one({f"f{j}": value for j, value in enumerate(x)}, task)
         if self.model.__sklearn_is_fitted__():
-            expected = self.sign() * (self.literal_weights()[task] @ x)
-            np.testing.assert_allclose(margin, expected, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(margin, self.sign() * (self.literal_weights()[task] @ x), rtol=1e-9, atol=1e-9)
 
     def sign(self):
         """Margins of a label that came alone are positive for it."""

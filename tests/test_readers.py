@@ -340,8 +340,7 @@ UNLABELLED = {
 @pytest.mark.parametrize("name", ["a.jsonl", "a.svm", "a.vw"])
 def test_records_without_a_label_are_left_out_and_counted(tmp_path, name):
     path = text_file(tmp_path, name, UNLABELLED[name])
-    rows = path.suffix in (".svm", ".vw")
-    roles = {"task": None if name == "a.svm" else "u", "label": None if rows else "y"}
+    roles = {"task": None if name == "a.svm" else "u", "label": None if path.suffix in (".svm", ".vw") else "y"}
     lines = UNLABELLED[name].splitlines(keepends=True)
     alone = text_file(tmp_path, f"alone{path.suffix}", lines[0] + lines[-1])
     for block_rows in (1, 9):

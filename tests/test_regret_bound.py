@@ -39,8 +39,7 @@ def test_regret_stays_below(name, ridge):
     assert bound.log_determinant == pytest.approx(seen, rel=1e-9)
     assert bound.width == confidence_width(bound.log_determinant, penalty(U, M), SIGMA, ridge=ridge)
     noise = SIGMA**2 * (seen + 2 * np.log(1 / 0.05))
-    looser = 2 * np.sqrt(T * 2 * (noise + ridge * penalty(U, M)) * (1 + bound.radius) * seen)
-    assert bound.regret <= looser
+    assert bound.regret <= 2 * np.sqrt(T * 2 * (noise + ridge * penalty(U, M)) * (1 + bound.radius) * seen)
 
 
 def test_alike_neighbours_are_cheaper():

@@ -132,8 +132,7 @@ def test_a_file_of_the_first_format_is_read_and_goes_on(name):
     assert path.exists(), f"no file of a {name} is kept: python tests/saved/make_saved.py {name}"
     expected, model = json.loads(path.with_suffix(".json").read_text()), ct.load(path)
     assert type(model).__name__ == name
-    form = form_of(expected["kind"]) if expected["kind"] else "pairs"
-    assert_same(outcome(model, form), expected["outcome"])
+    assert_same(outcome(model, form_of(expected["kind"]) if expected["kind"] else "pairs"), expected["outcome"])
 
 
 def test_every_kept_file_is_of_an_estimator():

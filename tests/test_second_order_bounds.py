@@ -122,8 +122,7 @@ def test_heterogeneous(b, relation, unit):
             assert closer.energy * closer.complexity <= bound.complexity * trace.mistakes * (1 + 1e-12)
     if unit and relation is None:
         assert heterogeneous_bound(trace, views, best, 0.0).complexity == pytest.approx(sum(u @ u for u in best))
-        agreeing = [np.zeros_like(u) for u in best]
-        assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
+        assert heterogeneous_bound(trace, views, [np.zeros_like(u) for u in best], b).mistakes == trace.mistakes
 
 
 def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():

@@ -104,8 +104,7 @@ def in_frames(events, frames):
 def test_late_labels_are_learned_as_in_a_stream(name, delay, tmp_path):
     """Bit by bit, in frames however they are, and with a restart in the middle."""
     begin, numbers, classes = LEARNERS[name]
-    gaps = getattr(begin(), "scale", None) not in (None, "none")
-    X, task, y = stream(numbers, classes, gaps)
+    X, task, y = stream(numbers, classes, getattr(begin(), "scale", None) not in (None, "none"))
     expected = digest(delayed(begin, X, task, y, delay))
     events = events_of(X, task, y, delay)
     for frames in ("one each", "one", "several"):

@@ -205,8 +205,7 @@ NAMES = st.text(SIGNS, min_size=1, max_size=20)
 
 @st.composite
 def vowpal_lines(draw):
-    header = draw(st.sampled_from(["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'tag ", "1 tag", "'tag"]))
-    line = header
+    line = draw(st.sampled_from(["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'tag ", "1 tag", "'tag"]))
     for _ in range(draw(st.integers(1, 3))):
         name = draw(st.sampled_from(["", "a", "user", "a:0.5"]))
         count = 1 if name == "user" else draw(st.integers(0, 3))

@@ -39,8 +39,7 @@ def test_bounds_hold(p, hard):
             (lambda: ct.views.MultiviewPerceptron(p), view_bound),
             (lambda: ct.views.OrthogonalMultiviewPerceptron(p), orthogonal_view_bound),
         ):
-            labels = adversarial(make(), X) if hard else y
-            trace = ct.progressive_validation(make(), X, labels)
+            trace = ct.progressive_validation(make(), X, adversarial(make(), X) if hard else y)
             assert trace.mistakes == n or not hard
             for U in comparators(rng, [d] * K, truth):
                 assert trace.mistakes <= bound(trace, X, np.array(U), p).mistakes + 1e-9
