@@ -156,7 +156,7 @@ def test_median_distance():
     distances = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))[np.triu_indices(400, 1)]
     assert median_distance(points) == pytest.approx(np.median(distances), rel=0.02)
     assert median_distance(sp.csr_array(points[:50])) == pytest.approx(median_distance(points[:50]))
-    for wrong, message in ((points[:1], "at least two records, got 1"), (np.ones((5, 2)), "different records")):
+    for wrong, message in ((points[:1], "at least two records, got 1"), (np.ones((5, 2)), "records in X are equal")):
         with pytest.raises(ValueError, match=message):
             median_distance(wrong)
 
