@@ -246,5 +246,4 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
     for t in range(len(flags)):
         recent = flags[max(t - width + 1, 0) : t + 1]
         assert recent.sum() <= (budget or np.inf)
-        mine = recent & (tasks[max(t - width + 1, 0) : t + 1] == tasks[t])
-        assert mine.sum() <= limit
+        assert (recent & (tasks[max(t - width + 1, 0) : t + 1] == tasks[t])).sum() <= limit

@@ -152,8 +152,7 @@ def agreeing(seed=0, same=True, n=300):
     rng = np.random.default_rng(seed)
     hidden, active = rng.normal(size=(n, 3)), rng.integers(2, size=n)
     X = [hidden @ rng.normal(size=(3, d)) + 0.3 * rng.normal(size=(n, d)) for d in (8, 5)]
-    turn = 1.0 if same else np.where(active == 0, 1.0, -1.0)
-    return X, np.where(turn * hidden[:, 0] > 0, 1, -1), active
+    return X, np.where((1.0 if same else np.where(active == 0, 1.0, -1.0)) * hidden[:, 0] > 0, 1, -1), active
 
 
 @pytest.mark.parametrize("kernels", [None, [ct.kernels.Gaussian(2.0), "linear"]])

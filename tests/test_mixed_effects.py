@@ -73,8 +73,7 @@ def test_it_is_the_literal_filter(labels, priors, delay):
 @pytest.mark.parametrize("form", [np.asarray, lambda X: [{f"f{j}": x[j] for j in np.flatnonzero(x)} for x in X]])
 def test_weights_of_features_that_were_always_0_vary_as_before_any_record(form):
     """The margins are those of a literal model that knows all features from the start."""
-    steps = np.arange(X.shape[1]) * 10
-    late = X * (np.arange(len(X))[:, None] >= steps)
+    late = X * (np.arange(len(X))[:, None] >= np.arange(X.shape[1]) * 10)
     model = ct.MultitaskMixedEffectsClassifier(scale="none")
     literal, expected = literal_of(model, True), []
     literal.meet(np.ones(X.shape[1]))

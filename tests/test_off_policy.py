@@ -22,8 +22,7 @@ def drawn(n, K, seed, rewards=None, floor=0.1):
     mu = (1 - floor) * rng.dirichlet(np.ones(K), size=n) + floor / K
     pi = rng.dirichlet(0.3 * np.ones(K), size=n)
     shown = np.array([rng.choice(K, p=p / p.sum()) for p in mu])
-    reward = (rewards or (lambda rng, n: rng.normal(size=n)))(rng, n)
-    return reward, shown, mu, pi, rng.normal(size=(n, K))
+    return (rewards or (lambda rng, n: rng.normal(size=n)))(rng, n), shown, mu, pi, rng.normal(size=(n, K))
 
 
 def known_to(estimator, reward, shown, mu, pi, q):

@@ -127,8 +127,7 @@ def test_truncations(saved):
 def test_every_altered_byte(saved):
     whole = saved.read_bytes()
     for place in range(len(whole)):
-        flipped = whole[place] ^ (1 << place % 8)
-        saved.write_bytes(whole[:place] + bytes([flipped]) + whole[place + 1 :])
+        saved.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :])
         refused(saved, "is not a|was altered|has format")
     saved.write_bytes(whole)
     ct.load(saved)

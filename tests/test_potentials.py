@@ -103,8 +103,7 @@ def test_the_number_of_mistakes_is_bounded(potential, rate):
 
     X, task = rng.normal(size=(120, 4)), rng.integers(K, size=120)
     truth = np.array([1.0, 0.0, 0.0, 0.0]) + 0.1 * rng.normal(size=(K, 4))
-    easy = np.where(np.einsum("td,td->t", truth[task], X) > 0, 1, -1)
-    for y in (easy, spiteful(make(), X, task)):
+    for y in (np.where(np.einsum("td,td->t", truth[task], X) > 0, 1, -1), spiteful(make(), X, task)):
         trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
         order = np.array(trace.tasks)
         for scale in (0.0, 0.3, 1.0, 10.0):
