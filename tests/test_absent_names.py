@@ -288,7 +288,7 @@ def test_what_is_missing_is_missing_to_a_model_of_json_lines_in_every_form(tmp_p
 
 
 @pytest.mark.parametrize(
-    "make", [ct.AdaptiveSharingClassifier, ct.MultitaskMixedEffectsClassifier, ct.AdaptiveSharingRegressor]
+    "make", [ct.AdaptiveSharingClassifier, ct.AdaptiveSharingRegressor, slow(ct.MultitaskMixedEffectsClassifier)]
 )
 def test_the_first_gap_of_a_column_is_predicted_alike_in_every_form(make, tmp_path):
     rng = np.random.default_rng(0)
