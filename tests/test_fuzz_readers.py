@@ -177,7 +177,8 @@ def test_mutated_files(tmp_path: Path, kind: str, rounds: int, monkeypatch: pyte
         except BaseException:
             print(f"turn {turn}, {chosen}: {data!r}")
             raise
-        assert time.process_time() - begin < SECONDS_AN_INPUT, f"turn {turn} took too long"
+        if turn:  # the first one compiles
+            assert time.process_time() - begin < SECONDS_AN_INPUT, f"turn {turn} took too long"
         if turn % 10 == 0:
             gc.collect()  # which a session of tests does rarely by itself
         if turn == rounds // 5:
