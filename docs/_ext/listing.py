@@ -18,7 +18,7 @@ KINDS = {  # the first module of each names its page
     "Bandits": ("bandits",),
     "Batch estimators": ("batch",),
     "Relations": ("tasks.relations", "tasks"),
-    "Rules": ("updates.rules",),
+    "Rules": ("updates.rules", "updates"),
     "Weight storage": ("updates.weights",),
     "Kernels": ("kernels",),
     "Potentials": ("updates.potentials",),
@@ -76,7 +76,8 @@ def public_names() -> dict[str, Any]:
 def kind(made: Any) -> str:
     """The module of ``KINDS`` that something comes from."""
     module = made.__module__.removeprefix("coterie.")
-    return next((name for kinds in KINDS.values() for name in kinds if f"{module}.".startswith(f"{name}.")), module)
+    inside = [name for kinds in KINDS.values() for name in kinds if f"{module}.".startswith(f"{name}.")]
+    return max(inside, key=len, default=module)
 
 
 def headed(title: str, *blocks: str) -> str:
