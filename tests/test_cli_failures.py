@@ -8,7 +8,6 @@ import pytest
 
 import coterie
 from coterie import persistence
-from coterie.cli.failures import report_error
 from slow import slow
 from terminal import PROGRAM, QUICK, WHO, heed, refused, rows, run, start, start_program, write_csv
 
@@ -227,8 +226,3 @@ def test_help_needs_no_heavy_import():
     output = subprocess.check_output([PROGRAM[0], "-c", code, "learn", "--help"], text=True)
     assert "Usage: coterie learn" in output
     assert output.splitlines()[-1] == "set()"
-
-
-def test_a_signal_that_ray_answers_ends_a_command_as_interrupted(capsys):
-    assert report_error(SystemExit(signal.SIGTERM)) == 143
-    assert capsys.readouterr().err == "coterie: interrupted\n"

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,10 @@ import pytest
 
 import coterie as ct
 from coterie import distributed
-from coterie.distributed import driver
+from coterie.cli.failures import report_error
+from coterie.distributed import driver, ray_actors
 from coterie.distributed.shard import Shard
+from coterie.evaluation.stopping_signals import Stop, Stopped
 from slow import slow
 from terminal import WHO, refused, rows, run, run_json
 
@@ -247,9 +250,9 @@ def test_a_run_that_dies_again_and_again_ends(unkilled, tmp_path):
 ON_RAY = """
 import sys, coterie as ct
 path, folder, workers = sys.argv[1:]
-given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
+options = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
 learner = ct.AdaptiveSharingClassifier()
-ct.distributed.learn(path, learner, workers=int(workers), output=folder, save_every="8000", **given)
+ct.distributed.learn(path, learner, workers=int(workers), output=folder, save_every="8000", **options)
 """
 
 
@@ -382,10 +385,34 @@ def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, t
     assert "does not match its checksum in the manifest" in refused("predict", tmp_path / "m", path)
 
 
-def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore:Ray listens")
+@pytest.mark.parametrize("early", [False, True])
+def test_a_signal_while_ray_learns_or_starts_ends_a_command_as_interrupted(early, capsys):
+    def init(**options):
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))  # as Ray does
+        if early:
+            signal.raise_signal(signal.SIGTERM)
+
+    ray = types.SimpleNamespace(is_initialized=lambda: False, init=init, shutdown=lambda: None)
+    with Stop(), pytest.raises(Stopped) as stopped, ray_actors._connected(ray, 2, None):
+        signal.raise_signal(signal.SIGTERM)
+    assert report_error(stopped.value) == 143
+    assert capsys.readouterr().err == "coterie: interrupted\n"
+
+
+def end_as_ray_does(*arguments):
+    """A call of Ray that a signal interrupts: it raises an exception of its own in place of the handler's."""
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except Stopped:
+        raise KeyboardInterrupt from None
+
+
+@pytest.mark.parametrize("learn", [lambda *arguments: signal.raise_signal(signal.SIGTERM), end_as_ray_does])
+def test_a_signal_stops_a_run_that_the_same_command_ends(learn, tmp_path, monkeypatch):
     path, folder = write(tmp_path / "records.csv"), tmp_path / "m"
     command_line = (*command(path, "adaptive"), "--workers", "2", "--output", folder, "--common-start", "100")
-    monkeypatch.setattr(driver, "learn_on_ray", lambda *arguments: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(driver, "learn_on_ray", learn)
     assert "the same command continues" in run("learn", *command_line, code=143).stderr
     monkeypatch.setattr(driver, "learn_on_ray", learn_here)
     run("learn", *command_line)

@@ -62,9 +62,6 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         print_message("interrupted")
         return 128 + getattr(error, "number", signal.SIGINT)
-    if isinstance(error, SystemExit) and error.code == signal.SIGTERM:  # of Ray, which handles signals while it starts
-        print_message("interrupted")
-        return 128 + signal.SIGTERM
     if isinstance(error, BrokenPipeError) or (
         isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # of rich, which prints help
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from coterie.evaluation.stopping_signals import Stop, Stopped
+from coterie.evaluation.stopping_signals import Stop
 from coterie.wording import counted
 
 from .failures import UsageError, print_line, print_message
@@ -66,8 +67,9 @@ def learn_in_shards(
     from coterie.distributed import learn
     from coterie.distributed.driver import COMMON_START
 
+    stop = Stop()
     try:
-        with Stop(), name_errors(outputs.output):
+        with stop, name_errors(outputs.output):
             outcome = learn(
                 files,
                 learner,
@@ -80,9 +82,9 @@ def learn_in_shards(
                 on_progress=None if outputs.quiet else _print_progress(),
                 **columns.arguments,
             )
-    except Stopped as stopped:
+    except KeyboardInterrupt as stopped:  # Ray raises one without a number if a signal interrupts its calls
         print_message("stopped; the same command continues from the last save of each worker")
-        raise typer.Exit(128 + stopped.number) from None
+        raise typer.Exit(128 + getattr(stopped, "number", stop.asked or signal.SIGINT)) from None
     if outputs.json:
         _print_json(outcome)
     elif not outputs.quiet:

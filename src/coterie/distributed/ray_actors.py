@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from coterie.evaluation.stopping_signals import Stopped
 from coterie.types import Json
 from coterie.wording import warn
 
@@ -136,9 +137,12 @@ def _connected(ray: ModuleType, shards: int, address: str | None) -> Iterator[No
         here = quiet["address"] == "local"
         if here:
             quiet |= {"num_cpus": shards, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-        stack.enter_context(_restored_signals())
         try:
-            with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+            with (
+                _restored_signals(),
+                contextlib.redirect_stderr(io.StringIO()),
+                contextlib.redirect_stdout(io.StringIO()),
+            ):
                 ray.init(**quiet)
         except Exception as error:  # Ray has no type for it; it gives its own processes 15 to 30 seconds to start
             raise ConnectionError(
@@ -177,6 +181,8 @@ def _restored_signals() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
+    except SystemExit as error:  # by Ray's handler of SIGTERM
+        raise Stopped(signal.SIGTERM) from error
     finally:
         if threading.current_thread() is threading.main_thread():
             for number, handler in before.items():
