@@ -119,9 +119,11 @@ class Setting:
         number = {"whole": "a whole number"}.get(self.kind, "a number" if self.infinite or ends else "a finite number")
         number += f" of {self.unit}" if self.unit else ""
         if self.below is not None:
-            lower = "" if self.above is None else f" above {self.above:g} and"
-            lower = lower if self.at_least is None else f" from {self.at_least:g} to"
-            number += f"{lower} below {self.below:g}"
+            if self.at_least is not None:
+                number += f" from {self.at_least:g} to"
+            elif self.above is not None:
+                number += f" above {self.above:g} and"
+            number += f" below {self.below:g}"
         elif self.above is not None:
             number += f" above {self.above:g}" + ("" if self.at_most is None else f" and at most {self.at_most:g}")
         elif self.at_least is not None:

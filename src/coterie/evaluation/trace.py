@@ -174,9 +174,9 @@ class Trace:
         """Compute further metrics over all rounds; O(n log n)."""
         positive = np.asarray(self.label == self.classes[-1:], np.bool_)  # there may be one class, or none
         predicted = np.asarray(self.prediction == self.classes[-1:], np.bool_)
-        f1 = _share(2 * int(np.sum(positive & predicted)), int(positive.sum() + predicted.sum()))
-        if len(self.classes) < 2:  # a single label may turn out to be the negative one
-            f1 = float("nan")
+        f1 = float("nan")  # a single label may turn out to be the negative one
+        if len(self.classes) > 1:
+            f1 = _share(2 * int(np.sum(positive & predicted)), int(positive.sum() + predicted.sum()))
         return {"f1": f1, "auc": auc(positive, self.margin), "log_loss": mean_loss(self.losses)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
