@@ -1,4 +1,4 @@
-"""Records to rows: files are read, and arrays, frames, Arrow columns and dictionaries are checked and encoded."""
+"""Data input: read files, validate arrays and frames, and encode records as numeric feature rows and labels."""
 
 import lazy_loader
 

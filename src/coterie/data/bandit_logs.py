@@ -1,4 +1,4 @@
-"""Logs of choices from tables: contexts, actions, probabilities and rewards, one choice per row."""
+"""Logs of bandit decisions from tables: one row per decision, with context, action, probability and reward."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class PlaceInLog(NamedTuple):
-    """The file and line of a row of a log."""
+    """The file name and the line (or row) number of a logged decision."""
 
     path: str
     line: int
 
 
 class LoggedChoice(NamedTuple):
-    """One choice of a log and its reward.
+    """A logged bandit decision: context, chosen action, its probability, and the reward.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class LoggedChoice(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LogColumns(ReadOptions):
-    """Options for reading a log.
+    """Options for reading a log of bandit decisions.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class LogColumns(ReadOptions):
     probabilities: Sequence[str] = ()
 
     def require_roles(self) -> None:
-        """Raise FieldError if a required role has no column."""
+        """Raise FieldError if the action, reward or probability has no column."""
         for name, role in (
             ("task", "of the task"),
             ("action", "of the chosen action"),
@@ -114,7 +114,7 @@ class LogColumns(ReadOptions):
 
 
 class LogReader(Reader):
-    """An iterable over the choices of a log, from :func:`read_log`; its attributes are those of `Reader`."""
+    """An iterable over the decisions of a log, returned by :func:`read_log`; it has the attributes of `Reader`."""
 
     def __init__(self, paths: Sequence[str], kinds: Sequence[str], columns: LogColumns) -> None:
         self._named = columns
@@ -124,13 +124,13 @@ class LogReader(Reader):
         self._raw = True
 
     def _read_file(self, kind: str, source: Source) -> Iterator[LoggedChoice]:
-        """Yield the choices of a file."""
+        """Yield the decisions of a file as `LoggedChoice`."""
         for block in self._table_blocks(kind, source):
             self.columns |= self._roles
             yield from self._read_block(block)
 
     def _choose_encoder(self, kinds: Kinds, absences: bool) -> RecordEncoder:
-        """Choose the roles and the features of contexts by the columns of the first table."""
+        """Assign the columns of the first table to roles (action, reward, ...) and to features of the context."""
         named = self._named
         for name in filter(None, (named.action, named.reward, named.probability)):
             require_column(name, kinds)
@@ -147,7 +147,7 @@ class LogReader(Reader):
         return self.encoder
 
     def _read_block(self, block: Block) -> Iterator[LoggedChoice]:
-        """Yield the choices of a block of rows; report faults."""
+        """Yield the decisions in a block of rows; report invalid rows."""
         from .columns import plain, times
 
         columns, time, encoder = block.X.columns, self._named.time, self.encoder
@@ -170,7 +170,7 @@ class LogReader(Reader):
     def _parse_cells(
         self, cells: Mapping[str, Any]
     ) -> tuple[Hashable, float | None, float, list[Hashable] | None, list[float] | None]:
-        """Return action, reward, probability, actions and probabilities of a row."""
+        """Parse the action, the reward and the probabilities from the cells of a row."""
         named = self._named
         action = cells[str(named.action)]
         if action is None or action == "" or (isinstance(action, float) and math.isnan(action)):
@@ -230,7 +230,7 @@ def read_log(
 
 
 def _number(value: Any, column: str | None = None) -> float | None:
-    """Convert a cell to a number, None if it is empty."""
+    """Convert a cell to a float; None for an empty cell."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     word = value.strip() if isinstance(value, str) else value
@@ -247,7 +247,7 @@ def _number(value: Any, column: str | None = None) -> float | None:
 
 
 def _probability(value: object, column: str | None = None) -> float:
-    """Convert a cell to the probability of the chosen action."""
+    """Convert a cell to a probability in (0, 1]; raise an error for other values."""
     p = _number(value, column)
     if p is None:
         raise InputError("the probability is missing", column=column)
@@ -257,7 +257,7 @@ def _probability(value: object, column: str | None = None) -> float:
 
 
 def _probability_columns(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Map each action to its column: by the star in a pattern, a word before ``=``, or the column's name."""
+    """Map each action to its probability column, from patterns (``p_*``), ``ACTION=COLUMN`` pairs, or column names."""
     columns: dict[str, str] = {}
     for word in words:
         label, equals, name = word.partition("=")
@@ -280,7 +280,7 @@ def _probability_columns(words: Sequence[str], names: Sequence[str]) -> dict[str
 
 
 def _values(array: pa.Array, kind: str) -> list[object]:
-    """Convert a column of features to numbers, strings, dates or lists of strings; None if a value is missing."""
+    """Convert an Arrow column of features to Python values by its kind; None for missing values."""
     import pyarrow as pa
 
     from .columns import plain

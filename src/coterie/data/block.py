@@ -1,4 +1,4 @@
-"""Blocks of consecutive records, the unit of reading and learning."""
+"""Blocks: consecutive records that are read, learned or predicted together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RawRecords:
-    """Records of a block before preprocessing; a query strategy preprocesses them one by one.
+    """Records before preprocessing, for a query strategy that preprocesses and learns them one by one.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class RawRecords:
 
     @classmethod
     def from_all(cls, records: AnyRecords, encoder: RecordEncoder | None = None) -> Self:
-        """Take all records of a list, an array or a table."""
+        """Return raw records that consist of a whole list, array or table."""
         return cls(((records, 0, len(records)),), encoder)
 
     def __getitem__(self, rows: slice) -> Self:
@@ -99,15 +99,15 @@ class Block:
 
     @property
     def tasks(self) -> Array:
-        """The task of each record, 0 for all if the source has no tasks."""
+        """The task of each record; 0 for all records if the source has no task column."""
         return np.zeros(len(self), np.int64) if self.task is None else self.task
 
     def piece(self, first: int, last: int) -> Self:
-        """Return the records ``first`` to ``last`` (excluded)."""
+        """Return the records ``first`` to ``last - 1`` as a block."""
         return self.take(slice(first, last))
 
     def take(self, rows: slice | Ints) -> Self:
-        """Return the records of a slice, or at indices."""
+        """Return the records selected by a slice or by indices as a block."""
         y, task, weight = (None if array is None else array[rows] for array in (self.y, self.task, self.weight))
         raw = self.raw[rows] if self.raw is not None and isinstance(rows, slice) else None
         unchanged = {name: column[rows] for name, column in self.unchanged.items()}
@@ -115,12 +115,12 @@ class Block:
         return replace(self, **arrays, asked=None, unchanged=unchanged, raw=raw)
 
     def pieces(self, size: int) -> Iterator[Self]:
-        """Yield the records in blocks of at most ``size``; one empty block if there are none."""
+        """Yield the records in blocks of at most ``size`` records; an empty block is yielded once."""
         for first in range(0, max(len(self), 1), size):
             yield self if size >= len(self) else self.piece(first, first + size)
 
     def with_number_labels(self) -> Self:
-        """Return the block with labels as numbers, if they are text of numbers, as in CSV."""
+        """Return the block with text labels such as ``"1"``, as read from CSV, converted to numbers."""
         if self.y is None or self.y.dtype != object or not all(type(label) is str for label in self.y):
             return self
         import pyarrow as pa
@@ -131,11 +131,11 @@ class Block:
         return self if faults or numbers.null_count else replace(self, y=numbers.to_numpy())
 
     def _known_columns(self) -> AnyRecords:
-        """Return the rows without unseen columns, which are other ones in each block."""
+        """Return X without the last ``unseen`` columns, which have a different meaning in each block."""
         return self.X[:, : self.X.shape[1] - self.unseen] if self.unseen else self.X
 
     def joined(self, other: Block) -> Block:
-        """Return these records followed by those of ``other``."""
+        """Concatenate this block and ``other``."""
         weights = [np.ones(len(block)) if block.weight is None else block.weight for block in (self, other)]
         raw = None
         if self.raw is not None and other.raw is not None:

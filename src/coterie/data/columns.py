@@ -1,4 +1,4 @@
-"""Arrow columns as plain arrays for compiled code, in the only module that uses Arrow's types."""
+"""Conversion of Arrow columns to NumPy arrays for compiled code; Arrow's types are used in this module only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Strings(NamedTuple):
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """Return True for a string type in any Arrow layout."""
+    """Return True for Arrow's string types (string, large string, string view, dictionary of strings)."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -63,7 +63,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
-    """Return the kind of feature for a column type, or None and the reason.
+    """Return the feature kind of an Arrow type, and ``""``; or None, and the reason why it is not supported.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
 
 
 def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
-    """Return the kinds of columns, or None and the reason why a column is not a feature; text may be dates."""
+    """Return for each column its feature kind, or None and the reason why it is not supported; text may be dates."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
     nameless = [name for name in kinds if name == CONSTANT_KEY]
@@ -97,7 +97,7 @@ def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
 
 
 def fits(kind: pa.DataType, use: str) -> bool:
-    """Return True if a column of this type can be used as this kind of feature."""
+    """Return True if a column of this Arrow type can be used as this kind of feature."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_null(inner):
         return True
@@ -117,25 +117,25 @@ ABSENT = {b"null": b"absent"}
 
 
 def with_missing(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """Add columns that are missing in all rows of a batch."""
+    """Add all-null columns with these names to a batch."""
     for name in names:
         batch = batch.append_column(name, pa.nulls(len(batch)))
     return batch
 
 
 def nulls_are_absent(batch: pa.RecordBatch | pa.Table, name: str) -> bool:
-    """Return True if a null in this column is an absent name."""
+    """Return True if a null in this column means that the record does not have the name (as a missing JSON key)."""
     return bool(batch.schema.field(name).metadata == ABSENT)
 
 
 def where_null_is_absent(arrays: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
-    """Create a batch of columns in which null is an absent name."""
+    """Create a record batch and mark its columns: null means that the record does not have the name."""
     fields = [pa.field(name, array.type, metadata=ABSENT) for name, array in zip(names, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(list(arrays), schema=pa.schema(fields))
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Convert an array to one chunk, decoding dictionaries, and string views, which few functions support."""
+    """Convert an array to a single chunk, and decode dictionaries and string views, which few functions support."""
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if pa.types.is_dictionary(whole.type):
         return plain(whole.dictionary).take(whole.indices)
@@ -143,7 +143,7 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def present(array: pa.Array) -> Flags:
-    """Return flags of the values that are not null."""
+    """Return a boolean array: True for values that are not null."""
     if not array.null_count:
         return np.ones(len(array), dtype=bool)
     mask: Flags = array.is_valid().to_numpy(zero_copy_only=False)
@@ -151,7 +151,7 @@ def present(array: pa.Array) -> Flags:
 
 
 def filled(array: pa.Array) -> Flags:
-    """Return flags of the rows with a value other than null, an empty string or an empty list.
+    """Return a boolean array: True for values other than null, empty strings and empty lists.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def filled(array: pa.Array) -> Flags:
 
 
 def numbers(array: pa.Array) -> Floats:
-    """Convert values to float64, 0 for null."""
+    """Convert an Arrow array to float64, with 0 for null."""
     values = array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
     values = pc.fill_null(values, 0.0) if values.null_count else values
     result: Floats = values.to_numpy(zero_copy_only=False)
@@ -177,7 +177,7 @@ def numbers(array: pa.Array) -> Floats:
 
 
 def number_columns(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> tuple[Floats, Flags | None]:
-    """Return the values of k numeric columns, shape (k, n), 0 for null; and flags of non-null values, None if all are.
+    """Return k numeric columns as an array of shape (k, n), 0 for null, and a mask of non-null values (None: no nulls).
 
     All columns are converted in one call if possible, because there may be a hundred thousand.
 
@@ -200,7 +200,7 @@ def number_columns(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> tu
 
 
 def strings(array: pa.Array) -> Strings:
-    """Convert strings to the layout of compiled code, also for a slice of an array."""
+    """Convert an Arrow array of strings, possibly sliced, to `Strings`."""
     large = array.cast(pa.large_string())
     large = pc.fill_null(large, "") if large.null_count else large
     _, offsets, data = large.buffers()
@@ -211,7 +211,7 @@ def strings(array: pa.Array) -> Strings:
 
 
 def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[Ints, NDArray[np.int32]]:
-    """Count the values of each row (1 or 0), hash ``name=value`` for each value, and store the names."""
+    """Hash ``name=value`` for each row's value (at most one), and store the hashed names."""
     if is_string(array.type) or pa.types.is_null(array.type):
         text = strings(array)
         hashed = np.empty(len(array), np.int32)
@@ -232,13 +232,13 @@ def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[Ints, NDArra
 
 
 def categories(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """Return one entry ``name=value`` of value 1 for each row with a value; null and ``""`` are missing."""
+    """One-hot encode a column: one entry ``name=value`` of value 1 per row; null and ``""`` are missing."""
     counts, indices = _hash_values(name, array, names)
     return HashedFeatures(counts, indices, np.ones(len(indices)))
 
 
 def items(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """Return one entry ``name=item`` of value 1 for each item of each row's list."""
+    """Encode a column of lists: one entry ``name=item`` of value 1 for each list item."""
     if pa.types.is_null(array.type):
         return HashedFeatures(np.zeros(len(array), np.int64), np.empty(0, np.int32), np.empty(0))
     counts, indices = _hash_values(name, array.flatten(), names)
@@ -248,7 +248,7 @@ def items(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """Return entries ``name^token`` of value log(1 + count)."""
+    """Encode a text column: one entry ``name^token`` of value log(1 + count) for each token."""
     text = strings(array)
     bound = token_bound(text.offsets)
     out = HashedFeatures(np.empty(len(array), np.int64), np.empty(bound, np.int32), np.empty(bound))
@@ -259,7 +259,7 @@ def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 class Dates(NamedTuple):
-    """The moments of rows, with flags of valid and of invalid values."""
+    """Parsed dates of a column, with masks of the valid and of the unparsable rows."""
 
     moments: Moment
     present: Flags
@@ -271,7 +271,7 @@ _UNITS = {"s": (86_400, 1_000_000, 1), "ms": (86_400_000, 1000, 1), "us": (DAY, 
 
 
 def dates(array: pa.Array) -> Dates:
-    """Return the dates of a column of dates, timestamps, or ISO 8601 text.
+    """Parse a column of dates, timestamps or ISO 8601 text.
 
     Raises
     ------
@@ -311,13 +311,13 @@ def _dates_of_text(array: pa.Array) -> Dates:
 
 
 def _without_missing_words(array: pa.Array) -> pa.Array:
-    """Strip text, and replace words for missing values by null."""
+    """Strip whitespace from text, and replace words for missing values, such as ``NA``, by null."""
     words = pc.utf8_trim_whitespace(array.cast(pa.string()))
     return pc.if_else(pc.is_in(words, pa.array(MISSING_WORDS)), None, words)
 
 
 def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Parse text as numbers, null for missing and invalid ones, and return an error for each invalid one."""
+    """Parse text as numbers: null if missing or invalid; also return an error message for each invalid value."""
     words = _without_missing_words(array)
     values: list[float | None] = []
     faults: list[Fault] = []
@@ -330,7 +330,7 @@ def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Convert labels of any type to float64, null for missing ones; return an error for each that is no number."""
+    """Convert labels to float64, null if missing; also return an error for each label that is not a number."""
     faults: list[Fault] = []
     if is_string(array.type):
         try:
@@ -351,7 +351,7 @@ def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def times(array: pa.Array) -> tuple[Array, Flags]:
-    """Return the sort keys of a column of dates (in UTC) or numbers, and flags of the rows that have one."""
+    """Return sortable numbers for a column of dates (in UTC) or numbers, and a mask of the rows with a value."""
     if is_number(array.type):
         values = numbers(array)
         return values, present(array) & ~np.isnan(values)
@@ -360,7 +360,7 @@ def times(array: pa.Array) -> tuple[Array, Flags]:
 
 
 def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield an error for each row with an unreadable or impossible date."""
+    """Yield an error for each row with a date that cannot be parsed or does not exist."""
     try:
         wrong = dates(array).wrong
     except InputError as error:
@@ -372,7 +372,7 @@ def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
 
 
 def date_features(name: str, moments: Dates, names: Names) -> HashedFeatures:
-    """Return the entries of each date: a category ``name.part=value`` for each of its parts."""
+    """Encode dates: a category ``name.part=value`` for each part (hour, weekday, month)."""
     numbered = parts(moments.moments.wall[moments.present])
     keys = [f"{part}={value}" for part, value in part_keys(name)]
     names.add([keys[k] for k in np.unique(numbered)])
@@ -381,7 +381,7 @@ def date_features(name: str, moments: Dates, names: Names) -> HashedFeatures:
 
 
 def label_values(array: pa.Array) -> Array:
-    """Convert labels to a NumPy array: strings to objects (equal ones shared), numbers and booleans unchanged.
+    """Convert a label column to a NumPy array: strings to objects, numbers and booleans with their type.
 
     Whole decimal numbers become Python integers, so that a large number is the same label in all formats. Missing
     labels have arbitrary values.
@@ -402,7 +402,7 @@ def label_values(array: pa.Array) -> Array:
 
 
 def unchanged_values(array: pa.Array) -> Array:
-    """Convert values for output: text, numbers, truth values and lists unchanged; times and decimals as text.
+    """Convert a column for output: text, numbers, booleans and lists unchanged; times and decimals as text.
 
     Examples
     --------
@@ -417,7 +417,7 @@ def unchanged_values(array: pa.Array) -> Array:
 
 
 def require_role(role: str, name: str, kind: pa.DataType) -> None:
-    """Raise InputError for a column type that is not valid for labels, tasks or weights.
+    """Raise InputError if a column of this type cannot be used as label, task or weight.
 
     Examples
     --------
@@ -433,7 +433,7 @@ def require_role(role: str, name: str, kind: pa.DataType) -> None:
 
 
 def missing_labels(array: pa.Array) -> Flags:
-    """Return flags of the rows without a label or task: null, blank or NaN."""
+    """Return a mask of the rows with a missing label or task: null, blank or NaN."""
     missing = ~present(array)
     if is_string(array.type):
         blank = pc.equal(pc.utf8_trim_whitespace(array), "")
@@ -444,7 +444,7 @@ def missing_labels(array: pa.Array) -> Flags:
 
 
 def role_faults(role: str, name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield an error for each row without a task, with an invalid weight, or with a nanosecond label or task."""
+    """Yield an error for each row with a missing task, an invalid weight, or a label or task in nanoseconds."""
     if role == "weight":
         values = np.where(present(array), numbers(array), np.nan)
         for row in np.flatnonzero(~((values >= 0.0) & (values <= LARGEST_WEIGHT))).tolist():
@@ -460,7 +460,7 @@ def role_faults(role: str, name: str, array: pa.Array) -> Iterator[Fault]:
 
 
 def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:
-    """Yield an error for each number in these columns that is infinite, or so large that squares overflow."""
+    """Yield an error for each number that is infinite, or so large that its square overflows."""
     values, _ = number_columns(batch, names)
     for j, row in np.argwhere(np.abs(values) > LARGEST_VALUE).tolist():  # not NaN, which is missing
         yield Fault(row, names[j], unusable(float(values[j, row])))

@@ -47,7 +47,7 @@ _BEFORE = tuple(accumulate((len(values) for _, values in _PARTS[:-1]), initial=0
 
 
 class Moment(NamedTuple):
-    """A date in microseconds since 1970: the local clock time, and the instant in UTC.
+    """A point in time in microseconds since 1970: as local clock time, and in UTC.
 
     Both are arrays for several dates, and equal for dates without a time zone.
     """
@@ -57,7 +57,7 @@ class Moment(NamedTuple):
 
 
 def is_date_text(word: str) -> bool:
-    """Return True for text that has the form of a date.
+    """Return True for text in the format of an ISO 8601 date.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def is_date_text(word: str) -> bool:
 
 
 def mostly_dates(words: AnyRows, total: int | None = None) -> bool:
-    """Return True if more than half of an Arrow text column are dates, so that it is read as dates.
+    """Return True if more than half of the values of an Arrow text column are dates; the column is then read as dates.
 
     ``total`` is the number of values, by default of those that are not null or empty.
     """
@@ -83,7 +83,7 @@ def mostly_dates(words: AnyRows, total: int | None = None) -> bool:
 
 
 def moment(value: object, name: Hashable = None) -> Moment:
-    """Return the moment of a date, a datetime, a `numpy.datetime64` or ISO 8601 text.
+    """Convert a date, a datetime, a `numpy.datetime64` or ISO 8601 text to a `Moment`.
 
     Raises
     ------
@@ -125,12 +125,12 @@ def _convert_date(value: datetime.date) -> Moment:
 
 @lru_cache(256)
 def part_keys(name: Hashable) -> tuple[tuple[str, str], ...]:
-    """Return the name and value of each category of a date; `parts` returns indices into them."""
+    """Return all pairs (key, part value) of a date feature with this name; `parts` returns indices into this list."""
     return tuple((f"{name}.{part}", str(value)) for part, values in _PARTS for value in values)
 
 
 def parts_of(wall: int) -> tuple[int, ...]:
-    """Return the indices in `part_keys` of the categories of one date: as `parts`, but faster for one."""
+    """Return the indices in `part_keys` for one date: as `parts`, but faster for a single date."""
     days, rest = divmod(wall, DAY)
     day = datetime.date.fromordinal(days - FIRST_DAY + 1)
     numbers = rest // (DAY // 24), day.weekday(), day.month - 1
@@ -138,7 +138,7 @@ def parts_of(wall: int) -> tuple[int, ...]:
 
 
 def parts(wall: Ints) -> Ints:
-    """Return the indices in `part_keys` of the categories of n dates, shape (n, 3).
+    """Return the indices in `part_keys` for n dates, shape (n, 3).
 
     Examples
     --------
@@ -158,7 +158,7 @@ def is_date(value: object) -> bool:
 
 
 def expand_dates(record: Record, known: dict[Hashable, None], update: bool) -> dict[Hashable, object]:
-    """Replace each date of a record by categories as text.
+    """Replace each date in a record by its categories (hour, weekday, month) as text.
 
     ``known`` has the names of earlier dates; their text is read as a date. If ``update``, the record's names are added.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class FieldError(ValueError):
-    """Arguments that are out of range or contradict each other; an interface may replace their names by its own.
+    """Error for invalid or contradictory arguments; their names in the message can be replaced.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class FieldError(ValueError):
         super().__init__(self.worded(str))
 
     def worded(self, word: Callable[[str], str]) -> str:
-        """Return the message with each argument name replaced by ``word(name)``."""
+        """Return the message with each argument name replaced by ``word(name)``, such as a command-line option."""
         return self.message.format(*map(word, self.fields), **self.values)
 
 

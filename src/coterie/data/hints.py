@@ -1,4 +1,4 @@
-"""Hints for better reading or omission of a column, from the first records of a stream."""
+"""Advice on columns that might be read as another kind or left out, from the first records of a stream."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAIRS = 10
 
 
 class Hint(NamedTuple):
-    """The kind of values in a column, and better options of `coterie.data.readers.read` for it."""
+    """Advice on one column: the kind of values found in it, and better options of `coterie.data.readers.read`."""
 
     column: str
     seen: str
@@ -43,12 +43,12 @@ class Hint(NamedTuple):
 
     @property
     def of_one_value(self) -> bool:
-        """True for a column with at most one value in all records so far."""
+        """True if the column is constant (or empty) in all records so far."""
         return ONE in self.seen
 
 
 class ColumnProfiler:
-    """The first records of a stream, from which hints are computed."""
+    """A collector of the first records of a stream, which computes hints on columns from them."""
 
     def __init__(self) -> None:
         self._parts: list[pa.RecordBatch] = []
@@ -56,7 +56,7 @@ class ColumnProfiler:
         self._constant: dict[str, pa.Scalar] | None = None  # columns of one value in all records so far
 
     def see(self, batch: pa.RecordBatch, kinds: Mapping[str, str], label: str | None) -> None:
-        """Store records if they are among the first; ``kinds`` are those of their columns."""
+        """Store a batch of records if it is among the first; ``kinds`` maps each column to its kind of feature."""
         if self._rows < LOOKED:
             names = [name for name, kind in kinds.items() if kind in ("numeric", "categorical", "date")][:COLUMNS]
             chosen = batch.select(names if label is None else [*names, label])
@@ -73,7 +73,7 @@ class ColumnProfiler:
                 del self._constant[name]
 
     def hints(self, kinds: Mapping[str, str], label: str | None, chosen: Collection[str] = ()) -> list[Hint]:
-        """Return the hints about columns; ``label`` is the label column, and the kinds in ``chosen`` are fixed."""
+        """Return the hints on all columns except ``label`` and those whose kind the user has ``chosen``."""
         if self._rows < FEWEST:
             return []
         table, constant = _joined(self._parts), self._constant
@@ -88,7 +88,7 @@ def table_hints(
     labels: Sequence[object] | Floats | None,
     chosen: Collection[str] = (),
 ) -> list[Hint]:
-    """Return the hints about columns of these kinds; see :meth:`ColumnProfiler.hints`."""
+    """Return the hints on the columns of a table in memory; see :meth:`ColumnProfiler.hints`."""
     y = None if labels is None else _scored(labels)
     if y is not None and not (known := np.isfinite(y)).all():
         table, y = table.filter(pa.array(known)), y[known]
@@ -102,14 +102,14 @@ def table_hints(
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Join batches of the same columns; their types may differ from file to file."""
+    """Concatenate batches of the same columns; a column may have another type in each batch."""
     return pa.table(
         {name: _joined_column([plain(part.column(name)) for part in parts]) for name in parts[0].schema.names}
     )
 
 
 def _joined_column(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Join arrays of one type unchanged, numbers and truth values as numbers, and all others as text."""
+    """Concatenate arrays of a column: equal types unchanged, numbers and booleans as numbers, others as text."""
     kinds = {array.type for array in arrays if not pa.types.is_null(array.type)} or {pa.null()}
     if len(kinds) > 1:
         numeric = all(is_number(kind) or pa.types.is_boolean(kind) for kind in kinds)
@@ -125,19 +125,19 @@ def _joined_column(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
 
 
 def _has_one_value(array: pa.Array) -> bool:
-    """Return True if a column has a single value in all records, or no value."""
+    """Return True if all non-null values of a column are equal, or all are null."""
     has_value = filled(array)
     return not has_value.any() or bool(has_value.all() and pc.count_distinct(array).as_py() == 1)
 
 
 def _finite(array: pa.Array) -> tuple[Floats, Flags]:
-    """Return the numbers of a column, and flags of the rows that have one."""
+    """Return the finite numbers of a column, and a mask of the rows that have one."""
     values = numbers(array)
     return values, present(array) & np.isfinite(values)
 
 
 def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
-    """Yield a hint if nearly every record has a new value, so that values do not help to predict later ones."""
+    """Yield a hint if nearly every record has another value, as for an id, which is useless for prediction."""
     if kind == "categorical" and is_string(array.type):
         texts = array.filter(pc.greater(pc.binary_length(array), 0))
         distinct = pc.count_distinct(texts).as_py()
@@ -164,7 +164,7 @@ def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
 
 
 def _to_leave_out(name: str, kind: str, array: pa.Array, y: Floats | None) -> Iterator[Hint]:
-    """Yield a hint if a column is constant, or if its values or its missing values nearly determine the label."""
+    """Yield a hint if a column is constant, or nearly determines the label by its values or its missing values."""
     has_value = filled(array)
     if _has_one_value(array):
         yield Hint(name, f"{'the same' if has_value.any() else 'no'} {ONE} {len(array):,} records", ("ignore",))
@@ -182,7 +182,7 @@ def _to_leave_out(name: str, kind: str, array: pa.Array, y: Floats | None) -> It
 
 
 def _means_of_others(codes: pa.Array, y: Floats, has_value: Flags) -> Floats:
-    """Return for each record the mean label of the other records in its category; the overall mean if there are none.
+    """Return for each record the mean label of the other records of its category (leave-one-out target mean).
 
     Within a category this decreases with the label, so an irrelevant category seems to decrease with it.
     """
@@ -194,7 +194,7 @@ def _means_of_others(codes: pa.Array, y: Floats, has_value: Flags) -> Floats:
 
 
 def nearness(values: Floats, y: Floats, falling: bool = True) -> tuple[float, str]:
-    """Return how closely values follow the label, relative to the threshold of a hint, and the name of the measure.
+    """Return a measure of dependence between values and labels, relative to a hint's threshold, and its name.
 
     The measure is the area under the curve (for labels 0 and 1), or the rank correlation (for numbers); 0 for too few
     records. If ``falling``, decreasing values count as much as increasing ones.
@@ -218,13 +218,13 @@ def nearness(values: Floats, y: Floats, falling: bool = True) -> tuple[float, st
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return 1-based ranks; ties have their mean rank."""
+    """Return 1-based ranks; tied values get their mean rank."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], np.float64)
 
 
 def _scored(labels: Sequence[object] | Floats) -> Floats:
-    """Return labels as numbers: more than two numbers unchanged, else 1 for the most frequent label, NaN if missing.
+    """Convert labels to numbers: three or more numbers unchanged; else 1 for the most frequent label, 0 for others.
 
     Numbers may be text, as in CSV, and decimals.
     """

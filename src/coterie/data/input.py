@@ -1,4 +1,4 @@
-"""Inputs convert arrays, frames, dictionaries and blocks of files to rows and tasks.
+"""Input of estimators: arrays, frames, dictionaries and blocks of files are converted to numeric rows and tasks.
 
 There are three: :class:`Input` for records with one vector each, with an
 :class:`coterie.data.input_encoders.InputEncoder` chosen at the first record;
@@ -50,7 +50,7 @@ Undo = Callable[[], None]
 
 
 class Records(NamedTuple):
-    """Encoded records: rows, their width, the task of each, and labels.
+    """Encoded records: feature rows, their number of columns, tasks and labels.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Records(NamedTuple):
         Their labels, and their sample weights, or None.
     learned : ndarray of bool, or None
         The records that are learned, the others having weight 0; None if all are.
-    labels, values : Labels and ndarray, or None
+    labels, values : LabelEncoder and ndarray, or None
         The label encoder after these labels, and the encoded labels; None until they are learned.
     """
 
@@ -82,24 +82,24 @@ class Records(NamedTuple):
     values: Array | None = None
 
     def with_labels(self, y: AnyLabels, labels: LabelEncoder | None) -> Records:
-        """Return the records with these labels, encoded and added to an encoder of labels if there is one."""
+        """Return these records with labels y, encoded by ``labels`` (which learns new labels) unless it is None."""
         return self._replace(y=y, labels=labels, values=None if labels is None else labels.values(y))
 
     def select(self, part: slice | Ints) -> Records:
-        """Return the records at these indices, all of which are learned."""
+        """Return the records at these indices, without ignored records (``learned`` is None)."""
         rows, weights = self.rows, None if self.weights is None else self.weights[part]
         rows = rows.cut(part.start, part.stop) if isinstance(part, slice) else rows.take(part)
         return Records(rows, self.width, self.task[part], self.shape, self.constant, self.y[part], weights)
 
 
 class Purpose(NamedTuple):
-    """The purpose of reading records: to predict or to learn them.
+    """Options of reading records, for learning or for prediction.
 
     Attributes
     ----------
     known : collection of labels
         The known tasks.
-    labels : Labels or None
+    labels : LabelEncoder or None
         The encoder of the labels to learn; None for records without labels.
     learning : bool or ndarray of bool
         True for records that change the encoder.
@@ -114,7 +114,7 @@ class Purpose(NamedTuple):
 
 
 class Input:
-    """Input of records with one vector each: arrays, sparse matrices, frames, tables, dictionaries, file blocks.
+    """Converts records with one feature vector each: arrays, sparse matrices, frames, dictionaries, file blocks.
 
     Attributes
     ----------
@@ -129,12 +129,12 @@ class Input:
         self.form = InputEncoder()
 
     def configure(self, options: InputOptions) -> None:
-        """Set the options of reading."""
+        """Set the options of reading, such as the task column and scaling."""
         self.options = options
         self._use(self.form)
 
     def _use(self, form: InputEncoder) -> InputEncoder:
-        """Make this the encoder of records, under the options."""
+        """Use this encoder for all later records, and pass it the options."""
         self.form, form.counts_unseen = form, self.options.counts_unseen
         if form.preparation is not None:
             form.preparation.counts_unseen = form.counts_unseen
@@ -142,7 +142,7 @@ class Input:
 
     @property
     def encoder(self) -> RecordEncoder | None:
-        """The encoder of files, and of tables with text; None for other records."""
+        """The encoder of files and of tables with text columns; None for other records."""
         return self.form.encoder
 
     @encoder.setter
@@ -155,7 +155,7 @@ class Input:
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read records of any form with their tasks, and with their labels if they are to be learned."""
+        """Convert records of any form to `Records`, with tasks, and with encoded labels if they are to be learned."""
         known, labels, learning, first = purpose
         if isinstance(X, Block):
             return self.read_block(X, first).with_labels(y, labels)
@@ -183,7 +183,7 @@ class Input:
         return records._replace(task=tabular.task_labels(task, n, known))
 
     def _read_numbers(self, X: AnyRecords, y: AnyLabels, purpose: Purpose) -> Records:
-        """Read arrays and frames of numbers, and their labels, as scikit-learn validates them."""
+        """Read numeric arrays and frames, and their labels, after validation by scikit-learn."""
         options, labels, first = self.options, purpose.labels, purpose.first
         shape, prepared = Shape(self.form.width, self.form.names), self.form.of_arrays
         gaps = options.preprocesses if first else prepared is not None
@@ -197,7 +197,7 @@ class Input:
         return Records(rows, width, None, y=y, labels=labels, values=values)
 
     def _chosen(self, X: AnyRecords) -> InputEncoder:
-        """Choose the encoder by the first records; numeric columns, which are validated first, need none."""
+        """Return the encoder for records of this form; for numeric arrays and frames, the initial encoder."""
         options, frame, records = self.options, tabular.is_frame(X), tabular.is_records(X)
         if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
             return self.form
@@ -209,7 +209,7 @@ class Input:
     # -- blocks ---------------------------------------------------------------------------------------------------
 
     def read_block(self, block: Block, first: bool) -> Records:
-        """Read the records of a validated block, and store their width."""
+        """Convert a validated block to `Records`; remember its number of columns."""
         rows, columns = tabular.block_rows(block.X)
         width = columns - block.unseen
         if not first:
@@ -229,7 +229,7 @@ class Input:
         return Records(rows, width, block.tasks, constant=block.constant)
 
     def _refuse_other_encoder(self, block: Block) -> None:
-        """Raise ValueError for records of a file with other columns than the records so far."""
+        """Raise ValueError if a block of a file has other columns than the training records."""
         form, encoder = self.form, None if block.raw is None else block.raw.encoder
         others = form.vocabulary is not None or form.of_arrays is not None
         if encoder is not None and (others or (form.encoder is not None and form.encoder.columns != encoder.columns)):
@@ -253,7 +253,7 @@ class Input:
         return RawRecords.from_all(rows.values) if rows.dense else None
 
     def read_raw(self, record: AnyRecords, task: Array, learning: bool) -> Records:
-        """Preprocess one record of :meth:`raw_records`."""
+        """Preprocess one record of the list that :meth:`raw_records` returned."""
         form = self.form
         if isinstance(record, np.ndarray) and form.of_arrays is not None:
             rows, width = form.of_arrays.rows(Dense(record[None]), learning), form.of_arrays.features
@@ -264,7 +264,7 @@ class Input:
         return Records(rows, width, task)
 
     def as_block(self, records: Records, y: Array) -> Block:
-        """Convert records and labels to a validated block."""
+        """Convert records and labels of any form to a validated `Block`."""
         n, prepared = records.rows.n_records, self.form.preparation
         gaps = len(prepared.missing) if prepared is not None and records.rows.dense else 0
         X = tabular.as_array(split_unseen(records.rows, records.width)[0], records.width)
@@ -290,7 +290,7 @@ class Input:
     def read_one(
         self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[AnyRows, int, Hashable]:
-        """Read one dictionary: its row, the width, its task."""
+        """Encode one dictionary; return its feature row, the number of columns, and its task."""
         x, task = self.split_one(x, task, known)
         form = self.form
         if type(form) is InputEncoder:
@@ -301,13 +301,13 @@ class Input:
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """Settings to read dictionaries on the fast path; None if not possible."""
+        """Settings for the compiled fast path of dictionaries; None if it does not support these records."""
         return None if self.options.task_column is not None else self.form.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """Return a function that restores the current state, for records with errors."""
+        """Return a function that restores the current state, to call if a later record is invalid."""
         form = self.form if fitted or isinstance(self.form, TableEncoder) else InputEncoder()
         undo_reading = form.snapshot()
 
@@ -318,34 +318,34 @@ class Input:
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks of a new state; others are registered with their records."""
+        """Return the tasks to start a new model with; later tasks are added when their first record is learned."""
         return tasks
 
     def size(self, records: Records) -> InputShape:
-        """Return the shape that a state needs for these records."""
+        """Return the shape (numbers of features and tasks) that a model needs for these records."""
         constant = records.constant
         if constant is None:
             constant = -1 if self.form.preparation is None else self.form.length_column
         return InputShape(records.width, isinstance(records.rows, Dense), constant=constant)
 
     def began(self, state: Any) -> None:
-        """Do nothing: reading does not depend on the state."""
+        """Do nothing when a model has been created; a subclass may store the model's tasks."""
 
     # -- knowledge of the records ---------------------------------------------------------------------------------
 
     @property
     def seen(self) -> Shape:
-        """The columns of the arrays or frames in training."""
+        """The number and names of the columns of training arrays or frames."""
         form = self.form
         return form.frame if form.width is None else Shape(form.width, form.names)
 
     @property
     def grows(self) -> bool:
-        """True for dictionaries: new names get columns."""
+        """True if new feature names get new columns, as for dictionaries."""
         return isinstance(self.form, DictEncoder)
 
     def entry_names(self, columns: Sequence[int], x: Record | None = None) -> list[Hashable]:
-        """Return the names of the features in columns, for the record ``x`` if given; else column numbers.
+        """Return the names of the features at these column indices; of hashed columns, those that occur in ``x``.
 
         Features of a record that are hashed to one column are named together.
         """
@@ -357,7 +357,7 @@ class Input:
     # -- files ----------------------------------------------------------------------------------------------------
 
     def is_like(self, other: Input) -> bool:
-        """Return True if both read dictionaries with equal states and options."""
+        """Return True if another input reads dictionaries by the same encoder state and options."""
         if not (isinstance(self.form, DictEncoder) and isinstance(other.form, DictEncoder)):
             return False
         (own, arrays), (data, others) = self.to_saved(), other.to_saved()
@@ -381,11 +381,11 @@ class Input:
         return index
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
-        """Restore the result of :meth:`to_saved`; raise ValueError if it does not fit the state."""
+        """Restore the result of :meth:`to_saved`; raise ValueError if it contradicts the model's state."""
         self.restore_form(data, arrays, state.features)
 
     def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
-        """Restore the encoder of a model with this number of features; raise ValueError if it does not fit."""
+        """Restore the encoder of a model; raise ValueError if it does not have this number of features."""
         noted = msgspec.convert(data["kept"], Json)
         names = noted.get("feature_names_in_")
         form = self._use(restore_encoder(data, arrays, noted.get("n_features_in_"), names))

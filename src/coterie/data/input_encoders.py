@@ -40,7 +40,7 @@ from .record_encoders import RecordEncoder
 
 @dataclass(frozen=True)
 class InputOptions:
-    """The parameters of an estimator for reading records.
+    """The parameters of an estimator that determine how records are read.
 
     Equal options read records equally; fields used only in messages are not compared.
 
@@ -79,7 +79,7 @@ class InputOptions:
 
     @property
     def preprocesses(self) -> bool:
-        """True if records get a constant, or numbers are scaled or replaced by logarithms."""
+        """True if the options add a constant, scale numbers, or take logarithms."""
         return self.intercept or bool(self.log) or self.scale not in (None, "none")
 
 
@@ -87,7 +87,7 @@ _NAMELESS = "the model learned from arrays without names: give an array, or fit 
 
 
 class PlainRecords(NamedTuple):
-    """Settings to read plain dictionaries: columns of names, types of values, preprocessing.
+    """Settings to encode dictionaries of plain numbers and strings in compiled code.
 
     If it ``reads_unseen`` features, those that no record had count in predictions.
     """
@@ -99,7 +99,7 @@ class PlainRecords(NamedTuple):
 
 
 class InputEncoder:
-    """The encoder from a model's records to rows; before the first record it has nothing.
+    """Base class of encoders from records to feature rows; as an instance, the encoder before the first record.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class InputEncoder:
 
     @property
     def reads_unseen(self) -> bool:
-        """True if features without a column count: for the learner, or for the length of records."""
+        """True if features without a column influence predictions: by the learner, or by the length of the record."""
         return self.counts_unseen or (self.preparation is not None and self.preparation.unit)
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
@@ -143,27 +143,27 @@ class InputEncoder:
         return X
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
-        """Return rows and width of records with names; None for arrays and numeric frames, which are validated."""
+        """Encode named records; return rows and width, or None for arrays and numeric frames (validated elsewhere)."""
         return None
 
     def read_one(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
-        """Return the row of one dictionary, and the width."""
+        """Encode one dictionary; return its row and the number of columns."""
         return cast("tuple[tabular.Rows, int]", self.read([x], learning))
 
     @property
     def of_arrays(self) -> Preparation | None:
-        """The preprocessing of rows of arrays; None for encoded rows, which are already preprocessed."""
+        """The preprocessing of arrays; None if rows are already preprocessed."""
         return self.preparation if self.width is not None and self.encoder is None else None
 
     @property
     def constant_column(self) -> int | None:
-        """The column of the constant; None without one."""
+        """The index of the constant column; None without a constant."""
         prepared = self.preparation
         return None if prepared is None or self.bits is not None else prepared.constant_column
 
     @property
     def length_column(self) -> int:
-        """The column of the constant; z-scores are the other entries divided by its entry; -1 without it."""
+        """The index of the constant column, or -1; dividing a row by its constant undoes the scaling to unit length."""
         if self.encoder is not None:
             return self.encoder.length_column
         return -1 if self.preparation is None else self.preparation.length_column
@@ -174,7 +174,7 @@ class InputEncoder:
         return None
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
-        """Return the names of the features in columns, for the record ``x`` if given; else column numbers."""
+        """Return the names of the features at these column indices; of hashed columns, those that occur in ``x``."""
         if self.bits is None:  # columns of records that were refused afterwards have no names
             names: Sequence[Hashable] = self.feature_names or ()
             return [names[column] if column < len(names) else int(column) for column in columns]
@@ -184,12 +184,12 @@ class InputEncoder:
         return [" and ".join(named[column]) if column in named else int(column) for column in columns]
 
     def keys_of(self, x: Record | None) -> list[str]:
-        """Return the keys of a record's hashed features."""
+        """Return the hashed keys (``name=value``, ...) of the features of a record."""
         return []
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """Settings to read dictionaries with known names on the fast path; None if not possible."""
+        """Settings for the compiled fast path of dictionaries with known names; None if it does not support them."""
         words, prepared = self.vocabulary, self.preparation
         if words is None or (prepared is not None and prepared.log):
             return None
@@ -223,7 +223,7 @@ class InputEncoder:
 
 
 class ArrayEncoder(InputEncoder):
-    """Numeric columns of arrays, sparse matrices, frames and blocks; dictionaries are read by column names."""
+    """Encoder of numeric arrays, sparse matrices and frames; dictionaries are read by column names."""
 
     def __init__(
         self, width: int | None = None, names: Array | None = None, preparation: Preparation | None = None
@@ -232,14 +232,14 @@ class ArrayEncoder(InputEncoder):
 
     @classmethod
     def for_columns(cls, width: int, names: Array | None, dense: bool, options: InputOptions) -> ArrayEncoder:
-        """Make the encoder of arrays or numeric frames."""
+        """Return the encoder of arrays or numeric frames with ``width`` columns."""
         if not options.preprocesses:
             return cls(width, names)
         scale, logs = options.scale or "none", tabular.column_indices(options.log, width, names)
         return cls(width, names, Preparation(options.intercept, scale if dense else sparse_scale(scale), width, logs))
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
-        """Return rows and width of dictionaries; None for numeric records, for which others are refused."""
+        """Encode dictionaries; return None for arrays (validated elsewhere), and raise ValueError for other records."""
         if tabular.is_frame(X):
             if self.names is None and tabular.has_words(X):
                 raise ValueError(_NAMELESS)
@@ -255,7 +255,7 @@ class ArrayEncoder(InputEncoder):
         return Dense(self.preparation.columns(values, learning)), self.preparation.features
 
     def read_one(self, x: Record, learning: bool) -> tuple[Csr, int]:
-        """Return the row of one dictionary, and the width."""
+        """Encode one dictionary by column names; return its row and the number of columns."""
         words = self._named_columns(learning)
         if self.preparation is None:
             return words.record(x, resize=False), self.width or 1
@@ -264,7 +264,7 @@ class ArrayEncoder(InputEncoder):
         return Csr(rows.values[0], np.arange(n, dtype=np.int32), np.array([0, n])), width
 
     def _named_columns(self, learning: bool) -> Vocabulary:
-        """Return the columns by name, and store them for compiled code when a record is learned."""
+        """Return a mapping from column name to index; keep it for compiled code if records are learned."""
         if self.vocabulary is not None:
             return self.vocabulary
         if self.names is None:
@@ -276,27 +276,27 @@ class ArrayEncoder(InputEncoder):
 
     @property
     def feature_names(self) -> list[Label] | None:
-        """The names of the columns, of the constant and of indicators."""
+        """The names of the columns, then of the constant, then of missing-value indicators."""
         return None if self.names is None else self._all_names(self.names.tolist())
 
     def _all_names(self, names: list[Label]) -> list[Label]:
         return names if self.preparation is None else [*names, *self.preparation.names_behind(names)]
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
-        """Return the names of the features in columns; columns of arrays have numbers, added columns names."""
+        """Return the names of the features at these column indices; unnamed columns of arrays have numbers."""
         names = self.feature_names or self._all_names(list(range(self.width or 0)))
         return [names[column] if column < len(names) else int(column) for column in columns]
 
 
 class DictEncoder(InputEncoder):
-    """Dictionaries with a column for each new name; frames are converted to dictionaries."""
+    """Encoder of dictionaries that adds a column for each new name; frames are converted to dictionaries."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary: Vocabulary = vocabulary
 
     @classmethod
     def with_options(cls, options: InputOptions) -> DictEncoder:
-        """Make the encoder of dictionaries."""
+        """Return an encoder of dictionaries with these options."""
         if not options.preprocesses:
             return cls(Vocabulary())
         prepared = Preparation(options.intercept, options.scale or "none", log=options.log)
@@ -320,7 +320,7 @@ class DictEncoder(InputEncoder):
         return [{names[name]: value for name, value in record.items()} for record in records]
 
     def _known_name(self, name: Hashable) -> Hashable:
-        """Return the known name of a column that is a number here and text there, else the name itself."""
+        """Return the known name that equals this name as text, such as ``"1"`` for 1; else the name itself."""
         known = self.vocabulary.numbers
         if name in known:
             return name
@@ -329,12 +329,12 @@ class DictEncoder(InputEncoder):
         return int(name) if name.isdecimal() and int(name) in known else name
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[Csr, int] | None:
-        """Return rows and width of dictionaries and frames; learned records add columns for new names."""
+        """Encode dictionaries and frames; return rows and their width. Learned records add columns for new names."""
         records = self.normalized_input(X)
         return (self._records(records, learning), len(self.vocabulary) or 1) if tabular.is_records(records) else None
 
     def read_one(self, x: Record, learning: bool) -> tuple[Csr, int]:
-        """Return the row of one dictionary, and the width."""
+        """Encode one dictionary; return its row and the number of columns."""
         return self._record(x, learning), len(self.vocabulary) or 1
 
     def _record(self, record: Record, learning: bool) -> Csr:
@@ -348,7 +348,7 @@ class DictEncoder(InputEncoder):
 
 
 class PreparedDictEncoder(DictEncoder):
-    """Dictionaries with preprocessing; values may be missing, lists, and dates.
+    """Encoder of dictionaries with preprocessing; values may be missing values, lists and dates.
 
     Attributes
     ----------
@@ -370,7 +370,7 @@ class PreparedDictEncoder(DictEncoder):
         return None if self.dates else super().plain_records
 
     def _records(self, records: Sequence[Record], learning: Learning) -> Csr:
-        """Return the rows of dictionaries in order; errors name the record if there are several."""
+        """Encode dictionaries in order; an error names the record if there are several."""
         flags = np.broadcast_to(learning, len(records)).tolist()
         if len(records) == 1:
             return self._record(records[0], flags[0])
@@ -385,7 +385,7 @@ class PreparedDictEncoder(DictEncoder):
         return concatenated(rows)
 
     def _record(self, record: Record, learning: bool) -> Csr:
-        """Preprocess one dictionary; new names are added if it is learned, else ignored unless they count."""
+        """Encode one dictionary. New names get columns if it is learned, and are ignored in most predictions."""
         entries, missing, numbers = None, list[int](), self.vocabulary.numbers
         if CONSTANT_KEY in record and self.preparation.constant:
             raise ValueError("a feature has the empty name, which is reserved for the constant; rename it")
@@ -412,12 +412,12 @@ class PreparedDictEncoder(DictEncoder):
 
     @property
     def feature_names(self) -> list[Label] | None:
-        """The names of the columns; the presence of a number with two columns is named ``"name is present"``."""
+        """The names of the columns; the presence indicator of a number is named ``"name is present"``."""
         names = super().feature_names
         return None if names is None else self.name_second_columns(names)
 
     def name_second_columns(self, keys: Sequence[Label]) -> list[Label]:
-        """Return a readable name for each column: its key, or "key is present" for an indicator of presence."""
+        """Return a readable name for each column: its key, or ``"key is present"`` for a presence indicator."""
         names = list(keys)
         for feature, (second, holds_value) in self.preparation.second_columns.items():
             value, presence = (second, feature) if holds_value else (feature, second)
@@ -425,7 +425,7 @@ class PreparedDictEncoder(DictEncoder):
         return names
 
     def _expand_dates(self, record: Record, learning: bool) -> dict[Hashable, object]:
-        """Replace dates by categories."""
+        """Replace the dates in a record by categories such as the weekday."""
         for name, value in record.items():
             if is_date(value) and name not in self.dates and name in self.vocabulary.numbers:
                 raise ValueError(f"feature {name!r} was a number so far, but is {value!r} now")
@@ -434,7 +434,7 @@ class PreparedDictEncoder(DictEncoder):
         return expanded
 
     def _read_plain(self, record: dict[Hashable, object], learning: bool) -> Entries | None:
-        """Return the row of plain numbers and strings, with space for the constant; None for other values."""
+        """Encode a record of plain numbers and strings, with a reserved entry for the constant; None for others."""
         numbers, preparation = self.vocabulary.numbers, self.preparation
         if not learning and self.reads_unseen:
             entries = read_with_unseen(record, numbers, preparation.plain, preparation.standardised)
@@ -452,7 +452,7 @@ class PreparedDictEncoder(DictEncoder):
         return (*with_space(*entries, preparation.constant), entries[2], behind)
 
     def _read(self, record: Record, learning: bool) -> Entries:
-        """Return the row of values of all kinds, with space for the constant before indicators of missing values."""
+        """Encode a record of any values: features, a reserved entry for the constant, missing-value indicators."""
         constant = [CONSTANT_KEY] * self.preparation.constant
         keys, numbers, scaled, gaps = self._entries(record, learning)
         if learning:
@@ -473,7 +473,7 @@ class PreparedDictEncoder(DictEncoder):
     def _unseen(
         self, pairs: Iterable[tuple[Label, float]], scaled: Collection[Hashable], gaps: Sequence[str]
     ) -> tuple[list[float], list[int]]:
-        """Return the values and columns of the features of a record that no record had, as they will be if learned.
+        """Return values and columns of features that no earlier record had, with the values they would get if learned.
 
         A scaled number then has the z-score 0, and a presence after one absence.
         """
@@ -484,7 +484,7 @@ class PreparedDictEncoder(DictEncoder):
         return [presence.get(key, value) for key, value in unseen], [columns[key] for key, _ in unseen]
 
     def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:
-        """Return keys, values, the keys of numbers to scale, and the keys of missing values.
+        """Return the keys and values of a record, the keys of numbers to scale, and the keys of missing values.
 
         A new text in place of a scaled number raises an error in learning, and is left out in predictions.
         """
@@ -516,12 +516,12 @@ class PreparedDictEncoder(DictEncoder):
         return keys, values, scaled, gaps
 
     def keys_of(self, x: Record | None) -> list[str]:
-        """Return the keys of a record's features, then the key of the constant, then those of missing values."""
+        """Return the keys of a record's features, of the constant, and of its missing values, in this order."""
         keys, _, _, gaps = self._entries(expand_dates(x or {}, dict(self.dates), False), False)
         return [*keys, *[CONSTANT_KEY] * self.preparation.constant, *gaps]
 
     def _add(self, names: Iterable[Hashable], scaled: Container[Hashable]) -> None:
-        """Add columns for new names; those in ``scaled`` are numbers."""
+        """Add columns for new names; the names in ``scaled`` are of numbers that are standardised."""
         new = self.vocabulary.add(names)
         missing_so_far = [k for k, name in enumerate(new) if missing_key(name) in self.vocabulary.numbers]
         self.preparation.resize([name in scaled for name in new], missing_so_far)
@@ -554,7 +554,7 @@ class PreparedDictEncoder(DictEncoder):
 
 
 class TableEncoder(InputEncoder):
-    """Records of files and tables, and dictionaries with the same columns."""
+    """Encoder of files, tables, and dictionaries with the same columns."""
 
     def __init__(self, encoder: RecordEncoder) -> None:
         self.encoder: RecordEncoder = encoder
@@ -563,7 +563,7 @@ class TableEncoder(InputEncoder):
 
     @classmethod
     def for_table(cls, table: AnyRecords, options: InputOptions) -> TableEncoder:
-        """Choose the encoder of an Arrow table as for a file; warn of columns that cannot be features.
+        """Return the encoder of an Arrow table, chosen as for a file; warn of columns of unsupported types.
 
         Raises
         ------
@@ -589,7 +589,7 @@ class TableEncoder(InputEncoder):
         return tabular.arrow_table(X) if self.encoder.source == "columns" else tabular.frame_records(X, True)
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
-        """Return rows and width of dictionaries and tables."""
+        """Encode dictionaries or a table; return rows and their width."""
         records = self.normalized_input(X)
         if tabular.is_frame(records):
             return tabular.block_rows(self.encoder.encode(records, update=learning))
@@ -599,11 +599,11 @@ class TableEncoder(InputEncoder):
 
     @property
     def feature_names(self) -> list[Label] | None:
-        """The names of the columns of a named encoder."""
+        """The names of the columns; None if they are hashed."""
         return None if self.bits is not None else list(self.encoder.feature_names or ())
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
-        """Return the names of the features in columns, for the record ``x`` if given; else column numbers."""
+        """Return the names of the features at these column indices; of hashed columns, those that occur in ``x``."""
         if self.bits is None:
             return super().entry_names(columns, x)
         if x is None:
@@ -614,12 +614,12 @@ class TableEncoder(InputEncoder):
         return [name if isinstance(name, str) else self.encoder.name_of(k) or int(k) for k, name in pairs]
 
     def keys_of(self, x: Record | None) -> list[str]:
-        """Return the keys of a record's hashed features."""
+        """Return the hashed keys (``name=value``, ...) of the features of a record."""
         return self.encoder.keys_of(x or {})
 
 
 def restore_encoder(data: Fields, arrays: Arrays, width: int | None, names: Array | None) -> InputEncoder:
-    """Restore the encoder from the result of :meth:`InputEncoder.to_saved`, and the columns of arrays, if any.
+    """Restore the encoder from the result of :meth:`InputEncoder.to_saved`.
 
     Raises
     ------

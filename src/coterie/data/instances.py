@@ -1,4 +1,4 @@
-"""Input of rounds with an instance of every task, which are converted to rows of all instances."""
+"""Input of multitask rounds: each round has one feature vector (instance) for every task."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Spaces(NamedTuple):
-    """The tasks and the sizes of their feature spaces; None for named features, which may grow."""
+    """The tasks and the number of features of each task; None for named features, which may increase."""
 
     tasks: tuple[Hashable, ...]
     sizes: tuple[int, ...] | None
 
     @property
     def only(self) -> Hashable:
-        """Return the only task, for rounds without one; raise ValueError if there are several."""
+        """Return the task if there is only one; raise ValueError if there are several."""
         if len(self.tasks) > 1:
             raise ValueError(f"task is missing; pass the active one of {_shown(self.tasks)}")
         return self.tasks[0]
@@ -39,14 +39,14 @@ ALONE = Spaces((0,), ())
 
 
 class InstanceRounds(NamedTuple):
-    """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their feature spaces."""
+    """Rounds with an instance per task: as an array, or as dictionaries with keys (task, feature)."""
 
     rows: AnyRecords
     spaces: Spaces
 
 
 class InstancesInput(Input):
-    """Input of rounds with an instance of every task: K arrays, or dictionaries of dictionaries.
+    """Converts rounds with an instance of every task: K arrays, or dictionaries of dictionaries.
 
     The instances of a round become one row.
     """
@@ -58,16 +58,16 @@ class InstancesInput(Input):
 
     @property
     def grows(self) -> bool:
-        """False: all features of all tasks get columns before a batch of rounds."""
+        """False: all features get columns before a batch of rounds is learned."""
         return False
 
     @property
     def plain_records(self) -> None:
-        """None: the fast path does not support nested dictionaries."""
+        """None: the compiled fast path does not support nested dictionaries."""
         return None
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read rounds for their active tasks, or for every task if y has K columns or no task is passed to predict.
+        """Read rounds for their active tasks, or for all tasks if y has K columns or no task is passed in prediction.
 
         For every task, each round counts K times, and predictions have the shape (n, K).
         """
@@ -88,12 +88,12 @@ class InstancesInput(Input):
         return rounds
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
-        """Split a round, a dictionary from task to features, into its row and the active task."""
+        """Convert a round, a dictionary from task to features, to one row; return it and the active task."""
         rounds = self._rounds([x])
         return super().split_one(rounds.rows[0], rounds.spaces.only if task is None else task, known)
 
     def snapshot(self, fitted: bool) -> Undo:
-        """Return a function that restores the current state, for rounds with errors."""
+        """Return a function that restores the current state, to call if a later round is invalid."""
         undo_rows, spaces = super().snapshot(fitted), self._spaces
 
         def undo() -> None:
@@ -103,7 +103,7 @@ class InstancesInput(Input):
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks of the instances; every active task must be one of them."""
+        """Return the tasks of the instances; raise ValueError if an active task is not among them."""
         active = [*tasks, *coming]
         known = tuple(active[:1]) if self._latest is ALONE else self._latest.tasks
         for task in active:
@@ -112,7 +112,7 @@ class InstancesInput(Input):
         return known
 
     def size(self, records: Records) -> InputShape:
-        """Return the width of rounds, and, for first or named features, the task of each feature."""
+        """Return the number of features, and the task of each feature if it may have changed."""
         spaces, owner = self._spaces or self._latest, None
         if self.form.vocabulary is not None and spaces is not ALONE:
             owner = self._owner(spaces.tasks, records.width)
@@ -121,14 +121,14 @@ class InstancesInput(Input):
         return InputShape(records.width, dense=True, owner=owner)
 
     def began(self, state: Any) -> None:
-        """Store the tasks of a state, and the sizes of their feature spaces for unnamed features."""
+        """Store the tasks of a new model, and the number of features of each task if features are unnamed."""
         tasks = state.tasks.labels
         sizes = np.bincount(owner_of(state), minlength=len(tasks))
         named = self.form.vocabulary is not None
         self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
 
     def _owner(self, tasks: Sequence[Hashable], features: int) -> Ints:
-        """Return the task of each named feature."""
+        """Return the index of the task to which each named feature belongs."""
         place = {task: i for i, task in enumerate(tasks)}
         owner = np.zeros(features, np.int64)
         for j, name in enumerate(self.form.vocabulary.to_json()["names"] if self.form.vocabulary else ()):
@@ -136,7 +136,7 @@ class InstancesInput(Input):
         return owner
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
-        """Restore the result of :meth:`to_saved`; raise ValueError if a feature's name does not fit its task."""
+        """Restore the input from :meth:`to_saved`; raise ValueError if a feature's name contradicts its task."""
         super().from_saved(data, arrays, state)
         named = self.form.vocabulary
         if named is not None:
@@ -152,7 +152,7 @@ class InstancesInput(Input):
 
 
 def _read(X: AnyRecords, known: Spaces | None) -> InstanceRounds:
-    """Read rounds of any form.
+    """Convert rounds of any form to `InstanceRounds`.
 
     Raises
     ------
@@ -219,14 +219,14 @@ def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str
 
 
 def _active(rounds: InstanceRounds, task: AnyTasks, column: Hashable | None) -> AnyTasks:
-    """Return the active task of each round, by default the only task."""
+    """Return the active task of each round: the argument, the task column, or the only task."""
     if task is None and column is None and rounds.spaces.tasks != ALONE.tasks:
         return [rounds.spaces.only] * tabular.count(rounds.rows)
     return task
 
 
 def _every_task(rounds: InstanceRounds, y: Array, task: AnyTasks) -> tuple[AnyRecords, Array, list[Hashable]]:
-    """Repeat each round for each of K tasks; raise ValueError for another shape of y, or if active tasks are given."""
+    """Repeat each round for each of K tasks; raise ValueError if y has another shape or active tasks were passed."""
     n, tasks = tabular.count(rounds.rows), rounds.spaces.tasks
     if task is not None:
         raise ValueError(f"y has a label for every task, shape {y.shape}; leave out task=")
@@ -245,6 +245,6 @@ def _shown(tasks: Sequence[Hashable]) -> str:
 
 
 def owner_of(state: LearnerState) -> Ints:
-    """Return the task of each feature, from the first learner if there are several b."""
+    """Return the index of the task to which each feature of a model belongs."""
     member = state.members[0] if isinstance(state, EnsembleState) else state
     return np.asarray(member.model.owner)

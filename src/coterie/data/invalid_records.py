@@ -1,4 +1,4 @@
-"""The treatment of invalid records: stop the stream, or skip and count them."""
+"""Policies for invalid records: stop at the first, or skip and count them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_NUMBER, NO_TASK = "is not a number", "the task is missing"
 
 
 class Fault(NamedTuple):
-    """An error in a row of a block: the row, the column, the message."""
+    """An error in a block: the row, the column, and the message."""
 
     row: int
     column: str | None
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
 
 class Faults:
-    """The policy on invalid records, and their count.
+    """The policy for invalid records, with counts of skipped ones.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Faults:
         self.path: str | None = None
 
     def report(self, message: str, line: int, column: str | None = None) -> None:
-        """Raise `InputError`, with the argument that accepts such records; or count a skipped record."""
+        """Raise `InputError` (with a hint on the argument that accepts the record), or count a skipped record."""
         hint = None
         if self.stop and column in self.numeric and message.endswith(NO_NUMBER):
             hint = FieldError("if the column has names, add it to {}", "categorical")
@@ -79,7 +79,7 @@ class Faults:
             self.examples.append(str(error))
 
     def reject(self, faults: Iterable[Fault], place: Ints) -> Flags:
-        """Report the first error of every row, in row order; return flags of the good rows."""
+        """Report the first error of each row; return a mask of the rows without errors."""
         good = np.ones(len(place), dtype=bool)
         for fault in sorted(faults, key=lambda fault: fault.row):
             if good[fault.row]:
@@ -89,13 +89,13 @@ class Faults:
 
 
 def clipped(word: str | bytes) -> str:
-    """Shorten a word for a message."""
+    """Shorten text for a message."""
     text = word.decode("utf-8", "replace") if isinstance(word, bytes) else word
     return text if len(text) <= _LONGEST_WORD else text[: _LONGEST_WORD - 1] + "…"
 
 
 def shown(word: str | bytes) -> str:
-    """Quote and shorten a word."""
+    """Quote and shorten text for a message."""
     return repr(clipped(word))
 
 
@@ -107,7 +107,7 @@ def require_distinct(names: Sequence[str], line: int | None = None) -> None:
 
 
 def require_column(name: str, names: Collection[str]) -> None:
-    """Raise an error for an unknown column, listing all and similar ones.
+    """Raise an error for an unknown column; the message lists similar names and all columns.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Label encoders: from users' labels to learners' labels, and from margins to predictions.
+"""Label encoders: from users' labels to numbers for learners, and from learners' margins to predicted labels.
 
 Learners get -1 and +1 for two classes, class indicators for many classes, and standardised numbers. A label encoder
 decodes margins into labels and probabilities. :mod:`coterie.evaluation.tracing` makes traces of the rows in which
@@ -28,7 +28,7 @@ _NOT_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timed
 
 
 class LabelEncoder(ABC):
-    """The labels of a stream, in order of first appearance.
+    """Base class of encoders of labels; labels are numbered in order of first appearance.
 
     A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` is the factor from decoded margins to
     log-odds, None if they are not log-odds.
@@ -58,12 +58,12 @@ class LabelEncoder(ABC):
 
     @property
     def ordered(self) -> Sequence[Hashable]:
-        """The known labels, in the order of the columns of probabilities; empty for numbers."""
+        """The known labels in the order of the columns of ``predict_proba``; empty for numbers."""
         return ()
 
     @property
     def classes(self) -> Array:
-        """The known labels as an array, in order."""
+        """The known labels as an array, in the order of ``predict_proba``."""
         return as_labels(self.ordered)
 
     def array(self, y: AnyLabels) -> Array:
@@ -72,26 +72,26 @@ class LabelEncoder(ABC):
         return as_labels(y) if labels.dtype.kind == "U" and isinstance(y, list) else labels  # numbers keep their type
 
     def require_whole(self) -> None:
-        """Raise ValueError for a finished stream with too few labels."""
+        """Raise ValueError after the end of a stream if it has too few different labels."""
         if len(self.ordered) < 2:
             more = "two classes" if self.most == 2 else "two classes or more"
             raise ValueError(f"y must have {more}, got only one class: {self.ordered[0]!r}")
 
     @abstractmethod
     def require_sound(self, models: int) -> None:
-        """Raise ValueError for invalid labels from a file with this number of binary models."""
+        """Raise ValueError if labels restored from a file are invalid for this number of binary models."""
 
     # -- labels of learners
 
     @abstractmethod
     def values(self, y: AnyLabels, of_arrays: bool = False) -> Array:
-        """Encode labels for learners and add new ones; raise ValueError, and add none, for invalid ones.
+        """Encode labels as numbers; new labels are added unless any label is invalid (ValueError).
 
         Those ``of_arrays`` are also checked by scikit-learn if there are new ones, so that numbers are no labels.
         """
 
     def with_one(self, y: AnyLabels) -> LabelEncoder:
-        """Return a copy with one more label; the same object if the label is known."""
+        """Return a copy of the encoder with one more label; the encoder itself if the label is known."""
         try:
             if y in self.inside:
                 return self
@@ -103,21 +103,21 @@ class LabelEncoder(ABC):
 
     @abstractmethod
     def value(self, y: AnyLabels) -> Label:
-        """Encode one known label for learners."""
+        """Encode one known label as a number."""
 
     @abstractmethod
     def learn(self, values: Array, last: int, weights: Floats | None = None) -> Any:
-        """Learn the first ``last`` labels, and return the encoded labels (``.y``), for :meth:`predictions`.
+        """Update the encoder with the first ``last`` labels; return all encoded labels as `Inside`.
 
         The other labels have not arrived yet. The ``weights`` of records are the weights of numbers.
         """
 
     def predictions(self, margins: Floats, inside: Any) -> Floats:
-        """Decode learners' margins of these rounds to the scale of the labels."""
+        """Convert learners' margins to the scale of labels; ``inside`` is the result of :meth:`learn`."""
         return np.asarray(inside.shift + inside.factor * margins)
 
     def empty_rows(self, n: int) -> Array:
-        """Return the rows of n predictions before the first update."""
+        """Return placeholders for n predictions made before the first label."""
         return np.zeros(n)
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
@@ -128,35 +128,35 @@ class LabelEncoder(ABC):
 
     @abstractmethod
     def label(self, margin: Any) -> Label:
-        """Return the prediction for one decoded margin."""
+        """Return the predicted label for one decoded margin."""
 
     @abstractmethod
     def labels(self, margins: Floats) -> Array:
-        """Return the prediction for each decoded margin."""
+        """Return the predicted label for each decoded margin."""
 
     def strength(self, margins: Floats) -> Array | None:
-        """Return the confidence of each prediction; None for numbers."""
+        """Return the confidence of each prediction, a nonnegative number; None for regression."""
         return margins
 
     def decision(self, margins: Floats) -> Floats:
-        """Return margins in the form of ``decision_function``."""
+        """Convert margins to the result of ``decision_function``."""
         return margins
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """Return the probability of each label, columns in the order of ``ordered``."""
+        """Return class probabilities, shape (n, classes), columns in the order of ``ordered``."""
         return np.zeros((len(margins), 0))
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """Return the probability of each record's positive label or predicted class; None without probabilities."""
+        """Return each record's probability of the positive (or predicted) class; None for regression."""
         return None
 
     def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
-        """Return scikit-learn's ``score`` of predictions: the accuracy."""
+        """Return the weighted accuracy of predictions (for numbers: R²), as scikit-learn's ``score``."""
         return float(np.average(predicted == np.asarray(y), weights=None if weight is None else np.asarray(weight)))
 
 
 class Inside(NamedTuple):
-    """Encoded labels, and the decoding of margins m of the same rounds: shift + factor · m."""
+    """Encoded labels y, and the shift and factor that convert margins m to predictions: shift + factor · m."""
 
     y: Floats
     shift: Floats | float
@@ -189,7 +189,7 @@ class BinaryLabelEncoder(LabelEncoder):
         self._set_inside(dict(inside or {}))
 
     def _set_inside(self, inside: dict[Hashable, float]) -> None:
-        """Set the known labels, and cache values for single records."""
+        """Set the known labels, and cache their encodings for single records."""
         self.inside = inside
         self._ordered = _in_order(list(inside))
         #: +1 if learners see the positive label, or the only one, as +1, else -1.
@@ -202,18 +202,18 @@ class BinaryLabelEncoder(LabelEncoder):
         return self._ordered
 
     def require_sound(self, models: int) -> None:
-        """Raise ValueError for labels from a file unless they are one or two of different signs."""
+        """Raise ValueError for labels from a file unless they are one or two labels with different signs."""
         spec.labels_of(list(self.inside))
         signs = list(self.inside.values())
         if sorted(signs) not in ([-1.0], [1.0], [-1.0, 1.0]):
             raise ValueError(f"the labels are {self.inside!r}, not two of different signs")
 
     def value(self, y: Hashable) -> float:
-        """Encode one known label for learners."""
+        """Encode one known label as -1 or +1."""
         return self.inside[y]
 
     def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
-        """Learn the first ``last`` encoded labels."""
+        """Return the encoded labels as `Inside`; nothing else has to be learned."""
         return Inside(values, self.shift, self.factor)
 
     def values(self, y: Sequence[Hashable] | Array, of_arrays: bool = False) -> Floats:
@@ -251,7 +251,7 @@ class BinaryLabelEncoder(LabelEncoder):
         self._set_inside(known)
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
-        """Return learners' margins, because the signs of labels may still change."""
+        """Return the margins with the learners' signs, because the signs of the labels may still change."""
         return np.asarray(margins * self.orientation)
 
     def label(self, margin: float) -> Hashable:
@@ -266,12 +266,12 @@ class BinaryLabelEncoder(LabelEncoder):
         return classes[(margins >= 0).astype(np.int64)]
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """Return the probability of both labels, shape (n, 2); one column of ones if only one label is known."""
+        """Return the probability of both labels, shape (n, 2), or a column of ones if only one label is known."""
         factor = 1.0 if log_odds is None else log_odds
         return self.columns(np.exp(_log_probabilities(-margins, factor)), np.exp(_log_probabilities(margins, factor)))
 
     def columns(self, negative: Floats, positive: Floats) -> Floats:
-        """Stack the probabilities of both labels; one column of ones if only one label is known."""
+        """Stack the probabilities of both labels as columns; a column of ones if only one label is known."""
         return np.ones((len(positive), 1)) if len(self.ordered) == 1 else np.column_stack([negative, positive])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
@@ -287,7 +287,7 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
 
 
 class Membership(NamedTuple):
-    """Class indicators of records, shape (n, classes), and the number of classes known before each record."""
+    """One-hot class indicators, shape (n, classes), and the number of classes known before each record."""
 
     y: Flags
     known: Ints
@@ -324,7 +324,7 @@ class ClassLabelEncoder(LabelEncoder):
 
     @property
     def columns(self) -> list[int]:
-        """The numbers of the labels, in sorted order."""
+        """The indices of the labels in order of appearance that sort them."""
         return [self.inside[label] for label in self.ordered]
 
     def require_sound(self, models: int) -> None:
@@ -334,11 +334,11 @@ class ClassLabelEncoder(LabelEncoder):
             raise ValueError(f"{len(self.inside)} labels do not match {models} two-class models")
 
     def value(self, y: Hashable) -> Flags:
-        """Encode one label as class indicators."""
+        """Encode one label as a one-hot vector."""
         return np.asarray(np.arange(len(self.inside)) == self.inside[y])
 
     def values(self, y: AnyLabels, of_arrays: bool = False) -> Ints:
-        """Return the number of each label, and add new labels."""
+        """Return the index of each label; new labels are added."""
         distinct, places = distinct_labels(y, "label")
         self._before = len(self.inside)
         fresh = [label for label in distinct if label not in self.inside]
@@ -349,17 +349,17 @@ class ClassLabelEncoder(LabelEncoder):
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
 
     def learn(self, values: Ints, last: int, weights: Floats | None = None) -> Membership:
-        """Learn the first ``last`` labels; the others have not arrived yet."""
+        """Convert label indices to one-hot indicators; only the first ``last`` labels have arrived."""
         counts = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
         self.inside = dict(list(self.inside.items())[: counts[-1]])
         return Membership(values[:, None] == np.arange(counts[-1]), counts[_learned_before(len(values), last)])
 
     def empty_rows(self, n: int) -> Floats:
-        """Return the rows of n predictions without a class."""
+        """Return placeholders for n predictions without a class."""
         return np.full((n, 3), (-1.0, 0.0, np.nan))
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Floats:
-        """Return the predicted class number, its lead over the second, and the probability of the true label."""
+        """Return for each record the predicted class, its margin over the second, and the true label's probability."""
         rows = self.empty_rows(len(margins))
         if margins.shape[1]:
             rows[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
@@ -373,31 +373,31 @@ class ClassLabelEncoder(LabelEncoder):
         return rows
 
     def labels(self, margins: Floats) -> Array:
-        """Return the label with the largest margin of each record; ties go to the class seen first."""
+        """Return the label with the largest margin of each record; ties go to the label seen first."""
         return np.asarray(as_labels(self.seen)[np.argmax(margins, axis=1)])
 
     def label(self, margins: Floats) -> Hashable:
-        """Return the label of the largest margin of one record."""
+        """Return the label with the largest margin of one record."""
         return self.seen[int(np.argmax(margins))]
 
     def strength(self, margins: Floats) -> Floats:
-        """Return the lead of each record's largest margin over the second; 0 for a single class."""
+        """Return for each record the difference of its two largest margins; 0 for a single class."""
         if margins.shape[1] < 2:
             return np.zeros(len(margins))
         second, first = np.partition(margins, -2, axis=1)[:, -2:].T
         return np.where(np.isfinite(second), first - np.where(np.isfinite(second), second, 0.0), 0.0)
 
     def predictions(self, margins: Floats, inside: Membership) -> Floats:
-        """Return the margins, with -inf for classes unknown at the time of the prediction."""
+        """Return the margins, with -inf for classes that were unknown when the record was predicted."""
         return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
 
     def decision(self, margins: Floats) -> Floats:
-        """Return margins, columns in the order of the labels; for two labels their difference."""
+        """Return margins with columns in the order of labels; for two labels their difference."""
         ordered = margins[:, self.columns]
         return ordered[:, 1] - ordered[:, 0] if ordered.shape[1] == 2 else ordered
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """Return the probability of each label by its own model, normalised to a sum of one."""
+        """Return one-vs-rest class probabilities, normalised to a sum of one."""
         logs = self.log_probabilities(margins, log_odds)
         return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
 
@@ -407,7 +407,7 @@ class ClassLabelEncoder(LabelEncoder):
         return None if logs is None else np.exp(logs.max(axis=1))
 
     def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """Return the logarithms of the normalised probabilities, in order of appearance."""
+        """Return the logarithms of the normalised class probabilities, in order of first appearance."""
         if log_odds is None:
             return None
         logs = _log_probabilities(margins, log_odds)
@@ -428,7 +428,7 @@ def as_floats(numbers: AnyLabels) -> Floats:
 
 
 def _check_classes(y: AnyLabels) -> None:
-    """Raise ValueError for values of an array that cannot be labels."""
+    """Raise ValueError for an array with values that cannot be labels, such as floats with fractions."""
     from sklearn.utils.multiclass import check_classification_targets
 
     if getattr(getattr(y, "dtype", None), "kind", "") == "O" and all(type(label) is int for label in y):
@@ -437,14 +437,14 @@ def _check_classes(y: AnyLabels) -> None:
 
 
 def as_labels(labels: Sequence[Hashable]) -> Array:
-    """Convert labels to an array with one entry each, also for mixed types."""
+    """Convert labels to an array with one entry per label, also for labels of mixed types."""
     if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), tuple):
         return np.array(exact_labels(labels))
     return np.fromiter(labels, object, len(labels))
 
 
 def exact_labels(y: AnyLabels) -> AnyLabels:
-    """Convert a list of labels to an object array if NumPy would round its integers to floats.
+    """Convert labels to an object array if NumPy would round some integers to floats.
 
     Examples
     --------
@@ -461,12 +461,12 @@ _ROUNDED = 1 << 53
 
 
 def _learned_before(n: int, last: int) -> Ints:
-    """Return how many of the first ``last`` labels of n records had arrived before each prediction."""
+    """Return how many of the first ``last`` labels had arrived before each of n predictions."""
     return np.maximum(np.arange(n) - (n - last), 0)
 
 
 def _restore_moments(saved: Sequence[float]) -> Moments:
-    """Restore the moments of numbers from a file; raise ValueError for impossible ones."""
+    """Restore the label moments from a file; raise ValueError for impossible values."""
     message = f"the moments of numbers are {saved!r}"
     if not all(type(number) in (int, float) for number in saved):
         raise ValueError(message)
@@ -480,7 +480,7 @@ def _restore_moments(saved: Sequence[float]) -> Moments:
 
 
 class NumberLabelEncoder(LabelEncoder):
-    """The numeric labels of a stream, by their moments so far.
+    """Standardises numeric labels by their running mean and standard deviation.
 
     With the mean m and the standard deviation s of the learned labels, a margin f is the prediction m + s f, and a
     label y is encoded as (y - m) / s, clipped to ± 12, with m and s after y itself. All tasks have the same m and s, so
@@ -535,20 +535,20 @@ class NumberLabelEncoder(LabelEncoder):
 
     @staticmethod
     def takes(y: AnyLabels) -> bool:
-        """Return True for a number that can be learned."""
+        """Return True for a label that can be learned: a finite number that is not too large."""
         try:
             return not isinstance(y, _NOT_NUMBERS) and abs(float(y)) <= LARGEST_VALUE
         except (TypeError, ValueError):
             return False
 
     def require_whole(self) -> None:
-        """Accept any number of different labels."""
+        """Do nothing: any number of different labels is valid."""
 
     def require_sound(self, models: int) -> None:
-        """Do nothing: moments were checked when they were set."""
+        """Do nothing: moments are checked when they are set."""
 
     def values(self, y: AnyLabels, of_arrays: bool = False) -> Floats:
-        """Convert labels to numbers.
+        """Convert labels to floats.
 
         Raises
         ------
@@ -568,17 +568,17 @@ class NumberLabelEncoder(LabelEncoder):
         return values
 
     def with_one(self, y: AnyLabels) -> NumberLabelEncoder:
-        """Return the labels after one more number."""
+        """Return a copy of the encoder after one more label."""
         if not (type(y) in (float, int) and abs(y) <= LARGEST_VALUE):
             y = float(self.values([y])[0])
         return NumberLabelEncoder(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
 
     def value(self, y: AnyLabels) -> float:
-        """Encode one label for learners."""
+        """Encode one label: standardise it by the current moments."""
         return float(scored(float(y), self.shift, self._deviation, FAR)) if self._standardised else float(y)
 
     def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
-        """Learn the first ``last`` labels; the others arrive after the predictions of these rounds."""
+        """Update the moments with the first ``last`` labels; return the standardised labels as `Inside`."""
         n = len(values)
         inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
         counted = np.ones(last) if weights is None else weights[:last]
@@ -596,7 +596,7 @@ class NumberLabelEncoder(LabelEncoder):
         return margins
 
     def strength(self, margins: Floats) -> None:
-        """Return None: numbers are predicted without a confidence."""
+        """Return None: predicted numbers have no confidence."""
 
     def label(self, margin: float) -> float:
         """Return the decoded margin, which is the prediction."""

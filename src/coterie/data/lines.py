@@ -1,4 +1,4 @@
-"""Text split into complete records, in bounded memory."""
+"""Splitting of text into complete records, in bounded memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class TextRecords:
-    """Complete records ``data[start[i]:stop[i]]``, their first lines, and their numbers of fields (CSV)."""
+    """Complete records ``data[start[i]:stop[i]]``, their line numbers, and (CSV) their numbers of fields."""
 
     data: bytes
     start: NDArray[np.int64]
@@ -45,7 +45,7 @@ class TextRecords:
         return len(self.start)
 
     def pick(self, rows: slice | Array) -> TextRecords:
-        """Select records, over the same data."""
+        """Return the records at these indices, without copying their text."""
         return TextRecords(self.data, self.start[rows], self.stop[rows], self.line[rows], self.fields[rows])
 
     def record(self, row: int) -> bytes:
@@ -53,7 +53,7 @@ class TextRecords:
         return self.data[self.start[row] : self.stop[row]]
 
     def span(self) -> bytes:
-        """Return all bytes from the start of the first record to the end of the last."""
+        """Return the bytes from the start of the first record to the end of the last."""
         return self.data[self.start[0] : self.stop[-1]] if len(self) else b""
 
     def parts(self, rows: int) -> Iterator[TextRecords]:
@@ -62,7 +62,7 @@ class TextRecords:
             yield self.pick(slice(first, first + rows))
 
     def only(self, good: NDArray[np.bool_]) -> TextRecords:
-        """Copy the good records, separated by line breaks."""
+        """Copy the selected records (mask or slice), separated by line breaks, to a new text."""
         records = self.pick(good)
         data = b"\n".join(records.record(row) for row in range(len(records)))
         length = records.stop - records.start
@@ -76,7 +76,7 @@ Splitter = Callable[[bytes, bool], tuple[TextRecords, int, int]]
 
 
 def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:
-    """Return every non-empty line as a record; the `Splitter` of all formats except CSV."""
+    """Split text into lines; every non-empty line is a record. The `Splitter` of all formats except CSV."""
     ends = np.flatnonzero(as_bytes(data) == ord("\n"))
     breaks = len(ends)
     used = int(ends[-1]) + 1 if breaks else 0
@@ -89,7 +89,7 @@ def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:
 
 
 def text_records(source: Source, split: Splitter, faults: Faults, header: bool = False) -> Iterator[TextRecords]:
-    """Yield the records of a text, about 4 MiB at a time.
+    """Read a text and yield its records, about 4 MiB at a time.
 
     Reports records that are not UTF-8, that do not end within 16 MiB, and unclosed quotes; an error in a `header` is
     never skipped.
@@ -124,7 +124,7 @@ def text_records(source: Source, split: Splitter, faults: Faults, header: bool =
 
 
 def _utf8_records(records: TextRecords, faults: Faults, header: bool) -> TextRecords:
-    """Select the UTF-8 records, and report the others."""
+    """Return the records that are valid UTF-8, and report the others."""
     with suppress(UnicodeDecodeError):
         records.span().decode()
         return records

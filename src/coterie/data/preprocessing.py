@@ -1,4 +1,4 @@
-"""Preprocessing of all input forms: logarithms, scaling, a constant, and missing-value indicators."""
+"""Preprocessing of records in all input forms: logarithms, scaling, a constant, and missing-value indicators."""
 
 from __future__ import annotations
 
@@ -118,46 +118,46 @@ class Preparation:
 
     @property
     def length_column(self) -> int:
-        """The column of the constant; z-scores are the other entries divided by its entry; -1 without it."""
+        """The index of the constant column, or -1; dividing a row by its constant undoes the scaling to unit length."""
         return -1 if not self.constant or (self.unit and not self.standardised) else int(self.constant_column or 0)
 
     def place_constant(self, column: int) -> None:
-        """Set the column of the constant of dictionaries."""
+        """Set the column of the constant, for dictionaries."""
         if self.constant:
             self.constant_column = column
             self._compile(self.compiled.moments, self.compiled.columns, self.compiled.records)
 
     @property
     def moments(self) -> Floats:
-        """The moments of all features."""
+        """The running moments of all features, shape (n, 7)."""
         return cast("Floats", self.compiled.moments[: self._noted])
 
     @property
     def features(self) -> int:
-        """The number of features of a preprocessed table row: columns, constant and indicators."""
+        """The number of columns of a preprocessed table row: features, constant and indicators."""
         return (self.width or 0) + self.constant + len(self.missing)
 
     def names_behind(self, names: Sequence[Hashable]) -> list[str]:
-        """Return the names of the features added to tables with these columns: constant and indicators."""
+        """Return the names of the columns that preprocessing appends to a table's columns ``names``."""
         return [CONSTANT] * self.constant + [
             presence_name(names[~j]) if j < 0 else missing_key(names[j]) for j in self.missing
         ]
 
     @property
     def plain(self) -> frozenset[type]:
-        """The value types that compiled code supports: without bool if numbers are scaled, as in files."""
+        """The value types that the compiled fast path supports; bool only if numbers are not scaled, as in files."""
         return WITHOUT_TRUTH_VALUES if self.standardised else PLAIN
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def rows(self, rows: Dense | Csr, learning: Learning) -> Dense | Csr:
-        """Preprocess numeric rows; standardised sparse rows become dense."""
+        """Preprocess numeric rows; sparse rows become dense if they are standardised."""
         if self.standardised and isinstance(rows, Csr):
             rows = rows.to_dense(self.width or 0)
         return self._sparse(rows) if isinstance(rows, Csr) else Dense(self.columns(rows.values, learning))
 
     def columns(self, values: Floats, learning: Learning) -> Floats:
-        """Preprocess numeric rows, shape (n, width), and update the scales with learned rows.
+        """Preprocess numeric rows, shape (n, width); rows that are learned first update the scales.
 
         NaN is missing, and infinity absent. If nothing is learned, gaps of columns that had none count in the length of
         rows, and have columns behind the others if they count in predictions.
@@ -193,14 +193,14 @@ class Preparation:
         return out if self.counts_unseen else np.ascontiguousarray(out[:, : self.features])
 
     def _unseen_gaps(self, values: Floats, presences: Floats | None) -> list[int]:
-        """Return the columns j with a first missing value, and as ``~j`` those with a first value after absences."""
+        """Return columns with their first missing value (j), and with their first value after absences (as ``~j``)."""
         if presences is None and not np.isnan(values.sum()):
             return []
         gaps = [] if presences is None else [~j for j in np.flatnonzero((presences > 0.0).any(0)).tolist()]
         return [j for j in [*np.flatnonzero(np.isnan(values).any(0)).tolist(), *gaps] if j not in self.missing]
 
     def scale(self, values: Floats, first: int, learning: Learning) -> tuple[Floats, Floats]:
-        """Return values and presence indicators, shape (n, k), of the features from ``first`` on, possibly absent."""
+        """Scale k features from ``first`` on that may be absent; return values and presence indicators, (n, k)."""
         if not self.standardised:
             return np.where(np.isinf(values), 0.0, values), np.zeros(values.shape)
         scaled = np.array(values.T, np.float64, order="C")
@@ -209,15 +209,15 @@ class Preparation:
         return scaled.T, presences.T
 
     def count_records(self, learning: Learning, n: int) -> None:
-        """Count the learned ones of n more records, after the numbers of all columns were scaled."""
+        """Add n records to the number of learned records, without those that are only predicted."""
         self.compiled.records[0] += np.count_nonzero(np.broadcast_to(learning, n))
 
     def note_missing(self, first: Mapping[int, int]) -> None:
-        """Add columns with missing values, in the order of their first records with one (``first``)."""
+        """Add indicator columns for features; ``first`` maps each to the row of its first missing value."""
         self.missing += sorted(first.keys() - set(self.missing), key=lambda j: (first[j], j))
 
     def _sparse(self, rows: Csr) -> Csr:
-        """Preprocess sparse rows, with 0 for absent entries: add the constant, and scale to unit length."""
+        """Preprocess sparse rows: add the constant and scale to unit length; entries that are not stored are 0."""
         values, features, starts = rows.values, rows.features, rows.starts
         if self.log:
             values = np.array(values, np.float64)
@@ -237,7 +237,7 @@ class Preparation:
     # -- dictionaries ---------------------------------------------------------------------------------------------
 
     def entries(self, entries: Entries, learning: bool, missing: Sequence[int] = ()) -> Csr | None:
-        """Preprocess the entries of a record in place.
+        """Preprocess the entries of one record in place.
 
         There must be space for n more, those of second columns. The record counts neither as present nor as absent for
         the features whose values are ``missing``. Returns None, and changes nothing, if :meth:`without_second_column`
@@ -261,23 +261,23 @@ class Preparation:
         _compiled(take_back)(self.compiled, features, n)
 
     def without_second_column(self, values: Floats, features: NDArray[np.int32]) -> list[int]:
-        """Return the features that need a second column before these values can be learned."""
+        """Return the features that need a second column (value or presence) before these values can be learned."""
         pairs = zip(features.tolist(), values.tolist(), strict=True)
         return [j for j, x in pairs if needs_second_column(self.compiled, j, x)]
 
     def set_second_column(self, feature: int, column: int) -> None:
-        """Set the second column of a feature: for its value if that was constant so far, else for its presence."""
+        """Set a feature's second column: for its value if the feature was constant so far, else for its presence."""
         self.compiled.columns[feature, SECOND:] = column, is_constant(self.compiled.moments[feature])
 
     @property
     def second_columns(self) -> dict[int, tuple[int, bool]]:
-        """The second columns by feature, with True if the column holds the value, not the presence."""
+        """The second columns: a mapping from feature to column, and True if the column holds values, not presences."""
         columns = self.compiled.columns[: self._noted]
         features = np.flatnonzero(columns[:, SECOND] >= 0).tolist()
         return {j: (int(columns[j, SECOND]), bool(columns[j, SWAPPED])) for j in features}
 
     def resize(self, numbers: Sequence[bool], missing_so_far: Iterable[int] = ()) -> None:
-        """Add features, with flags of the numbers to standardise.
+        """Append features; ``numbers`` is True for those to standardise.
 
         A number that is new after the first record was absent before, unless its value was missing in all records.
         """
@@ -300,16 +300,16 @@ class Preparation:
     # -- refused records, and files -------------------------------------------------------------------------------
 
     def __getstate__(self) -> Json:
-        """Return the state without the undo function of the last records."""
+        """Return the state for pickle, without the undo function of the latest records."""
         return self.__dict__ | {"_undo": _do_nothing}
 
     def __setstate__(self, state: Json) -> None:
-        """Restore the state with writeable arrays."""
+        """Restore the pickled state with writeable arrays."""
         self.__dict__.update(state)
         self._compile(*map(np.array, (self.compiled.moments, self.compiled.columns, self.compiled.records)))
 
     def restoring(self) -> Callable[[], None]:
-        """Return a function that restores the current scales and columns with gaps."""
+        """Return a function that restores the current scales and the list of columns with missing values."""
         moments, gaps = self.moments.copy(), len(self.missing)
         columns, records = self.compiled.columns[: len(moments)].copy(), self.compiled.records.copy()
 
@@ -323,7 +323,7 @@ class Preparation:
 
     @contextmanager
     def as_one(self) -> Iterator[None]:
-        """Undo all records read in this context together."""
+        """Context in which all records that are read can be undone by one call."""
         undo = self.restoring()
         try:
             yield
@@ -331,7 +331,7 @@ class Preparation:
             self._undo = undo
 
     def snapshot(self) -> Callable[[], None]:
-        """Return a function that undoes the records read after this call: one block, or one record."""
+        """Return a function that undoes the records read after this call (a block, or a single record)."""
         noted = self._noted
         self._undo = _do_nothing
 
@@ -355,22 +355,22 @@ class Preparation:
 
     @property
     def records(self) -> int:
-        """The number of learned records, if absences are counted."""
+        """The number of learned records, which is counted only if values may be absent."""
         return int(self.compiled.records[0])
 
     @property
     def absence_counts(self) -> Ints:
-        """A copy of the absence counts of each feature."""
+        """A copy of the counts of absences of each feature."""
         return cast("Ints", self.compiled.columns[: self._noted].copy())
 
     @property
     def _is_named(self) -> bool:
-        """True if names may be absent from records, and are scaled accordingly."""
+        """True for dictionaries with scaled numbers, in which names may be absent."""
         return self.standardised and self.width is None
 
     @classmethod
     def from_state(cls, data: Json, arrays: Arrays, width: int | None, names: int) -> Preparation:
-        """Restore the result of :meth:`to_state`, for a table width or a vocabulary size.
+        """Restore preprocessing from :meth:`to_state`, for a table with ``width`` columns or a vocabulary size.
 
         Raises
         ------
@@ -398,7 +398,7 @@ class Preparation:
         self._compile(np.concatenate([moments, np.zeros((16, WIDTH))]), _uncounted(n, 0), self.compiled.records)
 
     def restore_columns(self, columns: Array, records: int) -> None:
-        """Restore the absence counts from a file, after the moments; raise ValueError if they do not fit."""
+        """Restore the counts of absences from a file; raise ValueError if they contradict the moments."""
         n, moments = self._noted, self.moments
         fits = columns.dtype == np.int64 and columns.shape == (n, 3)
         require(fits, f"columns is not an array of int64 of shape {(n, 3)}")
@@ -413,12 +413,12 @@ class Preparation:
 
 
 def _uncounted(n: int, records: int) -> Ints:
-    """Return the rows of ``Preparing.columns`` for n new features that have no second column yet."""
+    """Return the initial counts of n new features without second columns."""
     return np.full((n, 3), (records, -1, 0), np.int64)
 
 
 def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield the runs of n records that are all learned or not: first, last (excluded), and the flag.
+    """Split n records into runs of equal flags; yield the first index, the last (excluded), and the flag of each run.
 
     >>> list(runs_of(np.array([True, True, False]), 3)), list(runs_of(False, 3))
     ([(0, 2, True), (2, 3, False)], [(0, 3, False)])
@@ -433,19 +433,19 @@ def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def sparse_scale(scale: str) -> str:
-    """Return the scale of sparse features, which are not centred; raise ValueError for ``"standard"``."""
+    """Return the scaling for sparse features, which are never centred; raise ValueError for ``"standard"``."""
     if scale == "standard":
         raise ValueError("scale='standard' needs numeric columns; use 'unit' for sparse and hashed features")
     return "unit" if scale == "auto" else scale
 
 
 def _do_nothing() -> None:
-    """Do nothing, as the undo of no records."""
+    """Do nothing; the undo function if no records were read."""
 
 
 @cache
 def _compiled(function: Any) -> Any:
-    """Return a compiled function of dictionaries' entries without type checks."""
+    """Return a compiled function for entries of dictionaries, called without type checks."""
     like = (UNPREPARED, np.zeros(0), np.zeros(0, np.int32), 0, 0, True)
     chosen = like if function is prepare_entries else (UNPREPARED, np.zeros(0, np.int32), 0)
     return function.compile(tuple(map(typeof, chosen)))

@@ -1,4 +1,4 @@
-"""Records of a file before encoding, as the features of a block."""
+"""Records of a file before encoding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableRows:
-    """Records of a table: the columns read, with their types in the file."""
+    """Rows of a table before encoding, with the column types of the file."""
 
     columns: pa.RecordBatch
 
@@ -29,7 +29,7 @@ class TableRows:
 
 @dataclass(frozen=True)
 class TextRows:
-    """Records of svmlight or Vowpal Wabbit text: their lines and their features."""
+    """Lines of svmlight or Vowpal Wabbit text with their parsed features."""
 
     records: TextRecords
     X: csr_array

@@ -1,4 +1,4 @@
-"""Readers of files: records as blocks of feature rows, in bounded memory."""
+"""Readers: iterate over files as blocks of feature rows, in bounded memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _EXPECTED = {
 
 
 def detect_format(path: str, name: str | None) -> str:
-    """Return the format of a file, by its name or else by the file's extension.
+    """Return the format of a file: ``name`` if given, else by the file extension.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def detect_format(path: str, name: str | None) -> str:
 
 
 def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> NamedColumns:
-    """Open a file of named columns; load the module of its format."""
+    """Open a file with named columns (CSV, JSON Lines, Parquet or Arrow)."""
     if kind in ("csv", "tsv"):
         from .formats.delimited import CsvTable
 
@@ -156,17 +156,17 @@ class Reader:
 
     @property
     def path(self) -> str:
-        """The name of the file being read; after the end of the last one."""
+        """The name of the file being read, or of the last file after the end."""
         return self.paths[-1] if self._source is None else self._source.name
 
     @property
     def source(self) -> str:
-        """The name of the first file, and the number of others."""
+        """The name of the first file, with the number of further files."""
         return listed(self.paths, 3)
 
     @property
     def names_by_role(self) -> dict[str, list[str]]:
-        """The columns read, by their use."""
+        """The columns read, as a mapping from role (label, task, kind of feature) to names."""
         names: dict[str, list[str]] = {}
         for name, role in self.columns.items():
             names.setdefault(role, []).append(name)
@@ -174,7 +174,7 @@ class Reader:
 
     @property
     def skipped(self) -> int:
-        """The number of records skipped because of errors (``on_error="skip"``)."""
+        """The number of records skipped because of errors, with ``on_error="skip"``."""
         return self._faults.skipped
 
     @property
@@ -189,12 +189,12 @@ class Reader:
 
     @property
     def bytes_read(self) -> int:
-        """The bytes of the files up to the last delivered record, before decompression."""
+        """The number of bytes (compressed size) of the files up to the last delivered record."""
         return self._bytes_before + (0 if self._source is None else self._source.position)
 
     @property
     def hints(self) -> list[Hint]:
-        """Hints from the first records for a better encoding of columns, if the encoder is new."""
+        """Hints on columns that might be encoded in a better way; empty if the encoder was passed by the user."""
         if self._profiler is None or self.encoder is None:
             return []
         options = self._options
@@ -208,11 +208,11 @@ class Reader:
         return reader
 
     def before_first(self, show_hints: Callable[[list[Hint]], None]) -> None:
-        """Call a function with the hints of the first block, if any, before that block is delivered."""
+        """Call ``show_hints`` with the hints of the first block, if any, before that block is delivered."""
         self._show_hints = show_hints
 
     def require_labels(self, numbers: bool = False) -> None:
-        """Skip records without a label, even if the first one has none; call it before the iteration.
+        """Skip records without a label, even if the first record has none; call it before the iteration.
 
         If labels are ``numbers``, text such as ``NA`` is a missing label, and other text is an error.
         """
@@ -236,14 +236,14 @@ class Reader:
             raise InputError("it has no records", self.paths[-1])
 
     def _read_file(self, kind: str, source: Source) -> Iterator[Any]:
-        """Yield the blocks of a file that have records."""
+        """Yield the non-empty blocks of a file."""
         for block in (self._table_blocks if kind in TABLES else self._row_blocks)(kind, source):
             if len(block):
                 self.rows += len(block)
                 yield block
 
     def empty_block(self) -> Block:
-        """Return a block without records for the initial encoder."""
+        """Return a block without records, with the columns of the initial encoder."""
         encoder = self._first_encoder
         if encoder is None:
             raise ValueError("empty_block needs a reader with an encoder")
@@ -262,12 +262,12 @@ class Reader:
         )
 
     def _require_source(self, source: str) -> None:
-        """Raise InputError for an encoder of another format."""
+        """Raise InputError if the encoder belongs to another file format."""
         if self.encoder is not None and self.encoder.source != source:
             raise InputError(f"contains {source}; the encoder expects {self.encoder.source}")
 
     def _count_passed(self, n: int) -> int:
-        """Return how many of the next n records to skip because they are among the first, and count them."""
+        """Return how many of the next n records belong to the first ``skip`` records, which are left out."""
         passed = min(self._skip - self.passed, n)
         self.passed += passed
         return passed
@@ -311,14 +311,14 @@ class Reader:
                 yield block
 
     def _choose_encoder(self, kinds: Kinds, absences: bool) -> RecordEncoder:
-        """Choose the encoder by the kinds of the first table's columns."""
+        """Choose the encoder by the columns of the first table and their kinds."""
         self.encoder, self.dropped = choose_encoder(kinds, self._options, absences)
         self._encoder_before = self.encoder.copy()
         self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}
         return self.encoder
 
     def _find_roles(self, names: Sequence[str], encoder: RecordEncoder) -> dict[str, str]:
-        """Return the column of each role; a label that only the encoder names may be missing."""
+        """Return the column of each role (label, task, weight, time); raise InputError for a missing one."""
         options, features = self._options, dict(encoder.columns)
         label = options.label or (encoder.label if encoder.label in names else None)
         roles = {"label": label, "task": options.task or encoder.task, "weight": options.weight, "time": options.time}
@@ -330,7 +330,7 @@ class Reader:
         return columns
 
     def _encode(self, encoder: RecordEncoder, chunk: TableChunk, roles: dict[str, str]) -> Block | None:
-        """Encode the valid rows; None if there are none."""
+        """Encode the valid rows of a chunk as a block; None if there are none."""
         import pyarrow as pa
 
         from . import columns as arrow
@@ -385,7 +385,7 @@ class Reader:
         )
 
     def _profile(self, columns: pa.RecordBatch, encoder: RecordEncoder) -> None:
-        """Record statistics for hints, if the encoding of columns may still change."""
+        """Store columns of the first records for hints, unless the encoder was passed by the user."""
         if self._first_encoder is not None:
             return
         from .hints import ColumnProfiler
@@ -426,13 +426,13 @@ class Reader:
 
 
 class Order:
-    """A check that the records of a stream are in order of time."""
+    """Checks that records are in order of time."""
 
     def __init__(self) -> None:
         self._latest: Array | None = None
 
     def find_faults(self, name: str, array: pa.Array, usable: NDArray[np.bool_]) -> Iterator[Fault]:
-        """Yield an error for each usable row without a time, or with a time before that of an earlier row."""
+        """Yield an error for each row without a time, and for each row that is earlier than a row before it."""
         from .columns import date_faults, is_number, times
 
         if not is_number(array.type):
@@ -455,7 +455,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Reading:
-    """A summary of a reader after its last record.
+    """Summary of a reader after its last record.
 
     Attributes
     ----------
@@ -486,7 +486,7 @@ class Reading:
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Reading:
-        """Summarise a reader after its last record, without hints."""
+        """Return the summary of a reader after its last record; hints are left empty."""
         left_out = (reader.skipped, tuple(reader.skipped_examples), reader.unlabelled)
         return cls(reader.source, reader.rows, *left_out, reader.names_by_role, dict(reader.dropped))
 

@@ -1,4 +1,4 @@
-"""Encoders of records as feature rows, chosen by the first records."""
+"""Encoders of records from files as feature rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _require(name: str, value: object, allowed: Sequence[object]) -> None:
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON data that :meth:`RecordEncoder.to_state` returns."""
+    """The JSON data of an encoder, from :meth:`RecordEncoder.to_state`."""
 
     columns: list[tuple[str, str]]
     label: str | None
@@ -206,40 +206,40 @@ class RecordEncoder:
 
     @property
     def moments(self) -> Floats:
-        """The moments of the numeric columns, shape (n, 7)."""
+        """The running moments of the numeric columns, shape (n, 7)."""
         return self.preparation.moments if self.preparation.standardised else np.zeros((len(self._numeric), WIDTH))
 
     @property
     def missing(self) -> list[str]:
-        """The columns with missing values, in the order of their first missing value."""
+        """The columns in which a value was missing, in the order of their first missing value."""
         return [self.columns[j][0] for j in self.preparation.missing if j >= 0]
 
     @property
     def absences(self) -> bool:
-        """True if names may be absent from records."""
+        """True if a record may lack a name, as in JSON Lines."""
         return self.preparation.absences
 
     @property
     def indicator_columns(self) -> int:
-        """The number of indicator columns for missing values or presence, which come last in a named encoder's rows."""
+        """The number of indicators of missing values or presence: the last columns of a named encoder's rows."""
         return len(self.preparation.missing) if self.kind == "named" else 0
 
     def unseen_columns(self, X: Floats | csr_array) -> int:
-        """Return the number of columns behind those of the encoder: first gaps in records that are not learned."""
+        """Return the number of columns in X for first missing values in records that are not learned."""
         return X.shape[1] - self.n_features if self.kind == "named" else 0
 
     @property
     def _names_hashed(self) -> bool:
-        """True if names are hashed and stored."""
+        """True if features are hashed and their names are stored."""
         return self._stores_names and self.kind == "hashed" and self.source != "svmlight"
 
     def _add_known_names(self) -> None:
-        """Store the names that are known before the first record."""
+        """Store the names of features that are known before the first record, such as numeric columns."""
         numbers = [name for name, kind in self.columns if kind == "numeric"]
         self.names.add([*numbers, *([CONSTANT_KEY] if self.constant else [])])
 
     def name_of(self, column: int) -> str | None:
-        """Return the name of a column's feature, the first one of a hashed column; None if unknown."""
+        """Return the name of a column's feature (of a hashed column, its first feature); None if unknown."""
         known = self.feature_names
         if known is not None:
             return known[column]
@@ -255,7 +255,7 @@ class RecordEncoder:
 
     @property
     def _arguments(self) -> Json:
-        """The arguments for files and ``repr``."""
+        """The constructor's arguments that are stored in files and shown by ``repr``."""
         return {name: getattr(self, name) for name in ("label", "task", "bits", "constant", "scale", "source")}
 
     def __repr__(self) -> str:
@@ -321,7 +321,7 @@ class RecordEncoder:
         return undo
 
     def faults(self, batch: pa.RecordBatch | pa.Table) -> Iterator[Fault]:
-        """Yield the errors of rows that cannot be encoded: infinite or too large numbers, and impossible dates."""
+        """Yield an error for each number that is infinite or too large, and for each impossible date."""
         from .columns import date_faults, fits, number_faults, plain
 
         if self._fitting is None or not batch.schema.equals(self._fitting):  # the same from batch to batch
@@ -361,7 +361,7 @@ class RecordEncoder:
         return self.encode_sound(batch, update)
 
     def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: Learning = True) -> Floats | csr_array:
-        """Encode a batch that has no errors."""
+        """Encode a batch that was checked to have no errors."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
     def _dense(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> Floats:
@@ -374,7 +374,7 @@ class RecordEncoder:
         return self.preparation.columns(X, update)
 
     def _nulls(self, batch: pa.RecordBatch | pa.Table) -> Floats:
-        """Return the value of a null number of each column before scaling: infinity if it is absent, NaN if missing."""
+        """Return the replacement of null for each numeric column: infinity if null means absent, NaN if missing."""
         from .columns import nulls_are_absent
 
         absent = [self.absences and nulls_are_absent(batch, name) for name in self._numeric]
@@ -413,13 +413,13 @@ class RecordEncoder:
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in marked])
 
     def _marked(self, gaps: Collection[str]) -> list[str]:
-        """Return the names with an indicator among columns with gaps; a first gap adds one."""
+        """Return the names in ``gaps`` of columns with a missing-value indicator, in the order of the indicators."""
         known = self.missing
         new = [name for name, kind in self.columns if kind in _MARKED and name not in known]
         return [name for name in [*known, *new] if name in gaps]
 
     def _scale_numbers(self, numbers: Floats, update: Learning) -> tuple[Floats, Floats]:
-        """Return scaled numbers, shape (n, k), and presence indicators; NaN is missing, infinity absent."""
+        """Scale numbers, shape (n, k); return them and their presence indicators. NaN is missing, infinity absent."""
         if self.log:
             numbers = np.array(numbers, np.float64, order="C")
             take_logs(numbers, np.array([self._numeric[name] for name in self.log]))
@@ -436,7 +436,7 @@ class RecordEncoder:
         return scaled.T, np.zeros(numbers.shape)
 
     def _hash_numbers(self, name: str, numbers: Floats, scaled: Floats, presences: Floats) -> HashedFeatures:
-        """Return the entries of a numeric column: its values, and its presence indicators if it may be absent."""
+        """Return the hashed entries of a numeric column: scaled values, and presence indicators if it may be absent."""
         j, indices = self._numeric[name], [feature_hash(name, self.bits)]
         entries, used = scaled[:, [j]], np.isfinite(numbers[:, [j]])
         if self.absences:
@@ -447,12 +447,12 @@ class RecordEncoder:
 
     @property
     def length_column(self) -> int:
-        """The column of the constant; z-scores are the other entries divided by its entry; -1 without it."""
+        """The index of the constant column, or -1; dividing a row by its constant undoes the scaling to unit length."""
         column = self.preparation.length_column
         return feature_hash(CONSTANT_KEY, self.bits) if column >= 0 and self.kind == "hashed" else column
 
     def assemble(self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, Flags]] = ()) -> csr_array:
-        """Combine hashed features of n rows, the constant and indicators; sum duplicates, scale rows to unit length."""
+        """Build sparse rows of hashed features, constant and indicators; sum duplicates, scale to unit length."""
         from scipy.sparse import csr_array
 
         ones = np.full(n if self.constant else 0, feature_hash(CONSTANT_KEY, self.bits), np.int32)
@@ -473,7 +473,7 @@ class RecordEncoder:
         return csr_array((values[:stored], indices[:stored], indptr), shape=(n, self.n_features))
 
     def encode_one(self, record: Json, update: bool = True) -> tuple[NDArray[np.int32], Floats]:
-        """Encode one record like a batch of one row; unknown names are ignored.
+        """Encode one record, with the same result as a batch of one row; unknown names are ignored.
 
         For formats with named features, every name is a feature with a numeric value: ``{"namespace^feature": 1}`` as
         in Vowpal Wabbit text, ``{"3": 0.5}`` as in svmlight.
@@ -523,19 +523,19 @@ class RecordEncoder:
         return indices, entries
 
     def records(self, records: Sequence[Json], update: Learning) -> Csr:
-        """Encode records one by one."""
+        """Encode records one by one, and stack the rows."""
         flags = np.broadcast_to(update, len(records)).tolist()
         parts = [self.encode_one(record, learned) for record, learned in zip(records, flags, strict=True)]
         return concatenated([Csr(values, columns, one_record(len(values))) for columns, values in parts])
 
     def keys_of(self, record: Record) -> list[str]:
-        """Return the keys of a record's features, then the key of the constant, then those of missing values."""
+        """Return the keys of a record's features, of the constant, and of its missing values, in this order."""
         gaps, features = self._features(record)
         keys = [key for _, (key, _) in features if self.source != "svmlight"]
         return [*keys, *[CONSTANT_KEY] * self.constant, *map(missing_key, self._marked(gaps))]
 
     def _features(self, record: Record) -> tuple[set[str], list[tuple[str, tuple[str, float]]]]:
-        """Return the columns without a value, and the kind, key and value of each feature."""
+        """Return the columns with a missing value, and the kind, key and value of each feature."""
         columns: Iterable[tuple[str, str]] = self.columns
         if not all(type(name) is str for name in record):  # frames may number their columns
             record = {str(name): value for name, value in record.items()}
@@ -556,7 +556,7 @@ class RecordEncoder:
         return gaps, features
 
     def _index(self, key: str) -> int:
-        """Return the column of a key; in svmlight the key is the column number."""
+        """Return the column index of a key; for svmlight the key is the index."""
         if self.source != "svmlight":
             return feature_hash(key, self.bits)
         if not (key.isascii() and key.isdecimal() and int(key) < 1 << self.bits):

@@ -1,4 +1,4 @@
-"""The use of each column of a file, by the options of the caller and the first records."""
+"""Roles of the columns of a file (label, task, kinds of features), from the options and the first records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SEPARATE = (
 
 
 class TableChunk(NamedTuple):
-    """Consecutive records: the wanted columns, the line or row of each record, and unchanged columns."""
+    """Consecutive records: the wanted columns, the line or row number of each record, and unchanged columns."""
 
     columns: pa.RecordBatch
     place: NDArray[np.int64]
@@ -43,17 +43,17 @@ class TableChunk(NamedTuple):
 
 
 class NamedColumns(Protocol):
-    """One open file with named columns."""
+    """Interface of an open file with named columns."""
 
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
 
     def kinds(self) -> Kinds:
-        """Return the kind of each column by the first records; empty without records."""
+        """Return the kind of each column, guessed from the first records; empty without records."""
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Yield all records; `wanted` has each column's use: a kind of feature, ``"label"`` or ``"task"``."""
+        """Yield all records; ``wanted`` maps a column to its use: a kind of feature, ``"label"`` or ``"task"``."""
 
 
 def _as_names(names: Iterable[str] | None) -> tuple[str, ...]:
@@ -133,12 +133,12 @@ class ReadOptions:
         self.make_encoder([])
 
     def make_encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> RecordEncoder:
-        """Make an encoder for these columns."""
+        """Return a new encoder for these columns."""
         return RecordEncoder(columns, bits=self.bits, constant=self.constant, scale=self.scale, **more)
 
     @property
     def named_kinds(self) -> dict[str, str]:
-        """The kinds of columns that the caller chose."""
+        """The kind of each column for which the user chose one."""
         kinds = dict(self.features) if isinstance(self.features, Mapping) else {}
         return kinds | dict.fromkeys(self.text, "text") | dict.fromkeys(self.categorical, "categorical")
 
@@ -159,7 +159,7 @@ class ReadOptions:
 def choose_encoder(
     kinds: Kinds, options: ReadOptions, absences: bool = False, may_be_empty: bool = False
 ) -> tuple[RecordEncoder, dict[str, str]]:
-    """Make the encoder of a table, and list the dropped columns with the reasons.
+    """Return the encoder of a table, and the columns that are not used with the reasons.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def choose_encoder(
 
 
 def kind_of_time(name: str, kinds: Kinds) -> str:
-    """Return the kind of the time column, dates or numbers; raise InputError for any other."""
+    """Return "date" or "numeric", the kind of the time column; raise InputError for any other kind."""
     require_column(name, kinds)
     kind = kinds[name][0]
     if kind not in ("date", "numeric"):
@@ -221,7 +221,7 @@ def kind_of_time(name: str, kinds: Kinds) -> str:
 
 
 def schema_kinds(schema: pa.Schema) -> Kinds:
-    """Return the kinds of columns for their Arrow types."""
+    """Return the kind of feature of each column by its Arrow type."""
     from .columns import kind_of
 
     return {field.name: kind_of(field.type) for field in schema}

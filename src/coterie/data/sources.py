@@ -1,4 +1,4 @@
-"""Files, URLs and standard input as decompressed byte streams that count the bytes read."""
+"""Files, URLs and standard input as decompressed byte streams with a count of the bytes read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONGEST_MAGIC = 8
 
 
 class _Counted(io.RawIOBase):
-    """A stream that counts the bytes read and gives access to the first bytes."""
+    """A stream that counts the bytes read, and can be peeked before the first read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.position = 0
@@ -43,11 +43,11 @@ class _Counted(io.RawIOBase):
 
     @property
     def empty(self) -> bool:
-        """True if the stream is empty; valid before the first read."""
+        """True if the stream is empty; call it before the first read."""
         return not self._ahead
 
     def begins_with(self, magic: bytes) -> bool:
-        """Return True if the stream starts with these bytes; valid before the first read."""
+        """Return True if the stream starts with these bytes; call it before the first read."""
         return self._ahead.startswith(magic)
 
     def readable(self) -> bool:
@@ -57,7 +57,7 @@ class _Counted(io.RawIOBase):
         return self.position
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes, or all for -1."""
+        """Read up to `size` bytes, or all of them for -1."""
         ahead, self._ahead = self._ahead, b""
         if 0 <= size < len(ahead):
             data, self._ahead = ahead[:size], ahead[size:]
@@ -114,12 +114,12 @@ class Source:
         return self._raw.position
 
     def advance(self, fraction: float) -> None:
-        """Record the fraction of the reopened file that has been read."""
+        """Set the progress of a reopened file to this fraction of its bytes."""
         if self._size is not None:
             self._raw.position = int(fraction * self._size)
 
     def reopen(self) -> pa.NativeFile | None:
-        """Reopen it as a seekable pyarrow file, closed with this source; None if compressed or not a regular file."""
+        """Reopen the file as a seekable pyarrow file; None if it is compressed or not a regular file."""
         if self._reopen is None:
             return None
         file = self._stack.enter_context(self._reopen())
@@ -150,7 +150,7 @@ def _open_seekable(path: str) -> pa.NativeFile:
 
 
 def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
-    """Return the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (sorted for a glob)."""
+    """Return the files named by a path, a URL, a glob, ``"-"`` or a list of them; those of a glob sorted."""
     if hasattr(source, "columns"):
         raise InputError("expected a path, got a frame; pass frames as X to fit, progressive_validation or compare")
     names = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
@@ -179,12 +179,12 @@ def _expand(path: str) -> list[str]:
 
 
 def _suffixes(path: str) -> list[str]:
-    """Return the extensions of a file name in lower case."""
+    """Return the file extensions of a name in lower case, such as ``[".csv", ".gz"]``."""
     return [suffix.lower() for suffix in Path(path).suffixes]
 
 
 def format_suffix(path: str) -> str:
-    """Return the extension of the file format, without the dot and without that of a compression."""
+    """Return the file extension of the format, such as ``"csv"`` for ``a.csv.gz``."""
     suffixes = _suffixes(path)
     if suffixes and suffixes[-1] in _SUFFIXES:
         suffixes.pop()
@@ -192,7 +192,7 @@ def format_suffix(path: str) -> str:
 
 
 class Fingerprint(NamedTuple):
-    """The size of a file in bytes and its modification time in nanoseconds since 1970; a change alters one of them."""
+    """The size of a file in bytes and its modification time in nanoseconds since 1970, to detect changes."""
 
     size: int
     modified: int
@@ -228,7 +228,7 @@ def fingerprint(path: str) -> Fingerprint:
 
 
 def total_size(paths: Sequence[str]) -> int | None:
-    """Return the total size of all files in bytes; None if one is unknown."""
+    """Return the total size of all files in bytes; None if a size is unknown."""
     if not all(urls.is_url(path) or Path(path).is_file() for path in paths):
         return None
     sizes = [urls.size_of_file(path) if urls.is_url(path) else Path(path).stat().st_size for path in paths]

@@ -1,4 +1,4 @@
-"""Arrays, sparse matrices and frames: validated by scikit-learn, converted for compiled code."""
+"""Arrays, sparse matrices and frames: validation by scikit-learn, and conversion for compiled code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ONLY_TASK = 0
 
 
 def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[AnyRecords, AnyTasks]:
-    """Return the features and the tasks, from the argument or a column of X.
+    """Return the features, and the tasks from the argument ``task`` or from the task column of X.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[
 
 
 def warn_of_task(X: AnyRecords, task: AnyTasks) -> None:
-    """Warn if the task column is also a feature of a frame; in files it is not."""
+    """Warn if the task column of a frame is used as a feature, too, which it is not in files."""
     name = getattr(task, "name", None)
     if isinstance(name, Hashable) and name is not None and name in list(getattr(X, "columns", ())):
         warn(
@@ -84,7 +84,7 @@ def warn_of_task(X: AnyRecords, task: AnyTasks) -> None:
 
 
 def warn_of_one_task(owner: str) -> None:
-    """Warn of records without a task, which may have been forgotten."""
+    """Warn that records have no task; the argument may have been forgotten."""
     warn(
         f"records without a task are learned as one task, and {owner} learns how much tasks share: name each record's "
         "task with task=, or its column in X with task_column=; task=np.zeros(len(X)) says that there is one task"
@@ -97,24 +97,24 @@ def is_records(X: AnyRecords) -> bool:
 
 
 def require_records(X: AnyRecords) -> None:
-    """Raise ValueError for an item of a list that is no dictionary, unlike the first one."""
+    """Raise ValueError if the first item of a list is a dictionary and another one is not."""
     for t, x in enumerate(X):
         if type(x) is not dict and not isinstance(x, Mapping):
             raise ValueError(f"record {t} (from 0) must be a dictionary of features as the first is, got {x!r}")
 
 
 def is_frame(X: AnyRecords) -> bool:
-    """Return True for a pandas or Polars frame, or an Arrow table, with records."""
+    """Return True for a non-empty pandas or Polars frame, or Arrow table."""
     return hasattr(X, "columns") and len(X) > 0
 
 
 def has_words(X: AnyRecords) -> bool:
-    """Return True for a frame with strings, dates or categories."""
+    """Return True for a frame with columns of strings, dates or categories."""
     return is_frame(X) and (text_column(X) is not None or any(map(_is_category, _columns(X).values())))
 
 
 def text_column(X: AnyRecords) -> Hashable | None:
-    """Return the first column of a frame with strings or dates."""
+    """Return the first column of a frame with strings or dates; None if there is none."""
     names: Sequence[Hashable] = getattr(X, "column_names", X.columns)
     for name in names:
         values = np.asarray(X[name])
@@ -137,7 +137,7 @@ def _is_category(column: AnyRecords) -> bool:
 
 
 def frame_records(X: AnyRecords, gaps: bool) -> list[dict[Hashable, AnyRecords]]:
-    """Convert the rows of a frame or an Arrow table to dictionaries, with missing values as None if ``gaps``."""
+    """Convert the rows of a frame or an Arrow table to dictionaries; if ``gaps``, missing values become None."""
     if hasattr(X, "iloc"):
         records = X.astype(object).where(X.notna(), None).to_dict("records")
     else:
@@ -149,7 +149,7 @@ def frame_records(X: AnyRecords, gaps: bool) -> list[dict[Hashable, AnyRecords]]
 
 
 def has_numbers_only(X: AnyRecords) -> bool:
-    """Return True for a numeric frame; booleans are not numbers."""
+    """Return True for a frame with numeric columns only (booleans are not numeric)."""
     if hasattr(X, "iloc"):
         return all(getattr(kind, "kind", "O") in "iuf" for kind in X.dtypes)
     if not hasattr(X, "column_names"):
@@ -178,7 +178,7 @@ def arrow_table(X: AnyRecords) -> AnyRecords:
 
 
 def _with_offsets(X: AnyRecords) -> AnyRecords:
-    """Convert times with several UTC offsets to text; Arrow would apply the first offset to all."""
+    """Convert columns of times with several UTC offsets to text, because Arrow would apply the first offset to all."""
     converted = {}
     for j, kind in enumerate(X.dtypes):
         values = [value for value in X.iloc[:, j] if not is_missing(value)] if getattr(kind, "kind", "") == "O" else []
@@ -188,7 +188,7 @@ def _with_offsets(X: AnyRecords) -> AnyRecords:
 
 
 def column_indices(log: Iterable[Hashable], width: int, names: Array | None) -> list[int]:
-    """Return the indices of the columns in ``log``, which has numbers for an array and names for a numeric frame.
+    """Return the indices of the columns ``log``: column numbers for an array, names for a numeric frame.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def column_indices(log: Iterable[Hashable], width: int, names: Array | None) -> 
 
 
 def warn_of_columns(X: AnyRecords, y: AnyLabels) -> None:
-    """Warn of columns of a frame that may be better left out: ids, constants, near copies of the label."""
+    """Warn of columns of a frame that should perhaps be left out: ids, constants, near copies of the label."""
     if not hasattr(X, "columns") or count(X) < ENOUGH_TO_WARN:
         return
     from .columns import kinds_of
@@ -227,7 +227,7 @@ ENOUGH_TO_WARN = 100
 
 
 def values_by_name(record: Record, names: Sequence[Hashable]) -> list[float]:
-    """Return the numbers of a dictionary in column order, NaN for missing ones."""
+    """Return the values of a dictionary of numbers in column order, NaN for missing ones."""
     numbers = []
     for name in names:
         value = record.get(name)
@@ -255,20 +255,20 @@ def _checked(column: int, width: int) -> int:
 
 @dataclass
 class Shape:
-    """The columns of arrays or frames: their number, and their names, if any."""
+    """The number of columns of arrays or frames, and their names if they have any."""
 
     width: int | None = None
     names: Array | None = None
 
     @classmethod
     def of_frame(cls, names: Sequence[Hashable] | None) -> Shape:
-        """Return the shape of a frame with columns of these names, or of an array (None); only texts are kept."""
+        """Return the shape of a frame with these columns, or of an array (None); names are kept if all are strings."""
         are_texts = names is not None and all(isinstance(name, str) for name in names)
         return cls(None if names is None else len(names), np.array(names, object) if are_texts else None)
 
 
 def distinct_names(X: AnyRecords) -> list[Hashable]:
-    """Return the column names of a pandas or Polars frame or an Arrow table; raise ValueError for duplicates."""
+    """Return the column names of a frame or an Arrow table; raise ValueError for duplicates."""
     names = list(getattr(X, "column_names", X.columns))
     if len(set(names)) < len(names):
         twin = next(name for j, name in enumerate(names) if name in names[:j])
@@ -278,7 +278,7 @@ def distinct_names(X: AnyRecords) -> list[Hashable]:
 
 @cache
 def _expecting(owner: str) -> type:
-    """Return a class for scikit-learn's validation that has the estimator's name in messages."""
+    """Return an estimator-like class with this name, because scikit-learn's validation names it in messages."""
     from sklearn.utils import Tags, TargetTags
 
     tags = partial(Tags, estimator_type=None, target_tags=TargetTags(required=True))
@@ -294,7 +294,7 @@ def validated(
     labels: LabelEncoder | None = None,
     gaps: bool = False,
 ) -> tuple[Rows, AnyLabels, Array | None]:
-    """Return X as rows for compiled code, y, and y encoded, checked by scikit-learn against the training columns.
+    """Validate X and y with scikit-learn; return X as rows for compiled code, y, and the encoded y.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def validated(
         The records and their labels, if there are ``labels``.
     reset : bool
         True if these records decide on the columns.
-    labels : Labels, optional
+    labels : LabelEncoder, optional
         The encoder of y; None for records without labels.
     gaps : bool
         True to allow NaN in arrays as missing values.
@@ -349,7 +349,7 @@ def validated(
 
 
 def require_labels(y: AnyLabels) -> AnyLabels:
-    """Raise ValueError for missing labels, which scikit-learn would read as text, sort, or ignore.
+    """Raise ValueError for missing labels, which scikit-learn would convert, sort, or ignore; else return the labels.
 
     Returns the labels, which NumPy will not round.
 
@@ -383,7 +383,7 @@ def require_labels(y: AnyLabels) -> AnyLabels:
 
 
 def label_column(y: AnyLabels, n: int) -> AnyLabels:
-    """Return labels, which may be a column, one for each of n records; raise ValueError for another number."""
+    """Return labels as a one-dimensional array; raise ValueError unless there are n."""
     if getattr(y, "ndim", 1) != 1:
         from sklearn.utils import column_or_1d
 
@@ -400,7 +400,7 @@ def require_usable(
     dtype: str = "float64",
     gaps: bool = False,
 ) -> None:
-    """Raise ValueError for NaN (unless ``gaps``), infinity and too large numbers in an array or CSR matrix.
+    """Raise ValueError if an array or CSR matrix has NaN (unless ``gaps``), infinity, or too large numbers.
 
     Raises
     ------
@@ -433,7 +433,7 @@ def _named(number: float, dtype: str) -> str:
 
 
 def block_rows(X: AnyRecords) -> tuple[Rows, int]:
-    """Return validated records as rows for compiled code, and their width.
+    """Convert validated records to rows for compiled code; return them and their number of columns.
 
     Raises
     ------
@@ -449,7 +449,7 @@ def block_rows(X: AnyRecords) -> tuple[Rows, int]:
 
 
 def as_array(rows: Rows, features: int) -> AnyRows:
-    """Convert rows to a dense array or a CSR matrix."""
+    """Convert rows of compiled code to a dense array or a CSR matrix with this many features."""
     if isinstance(rows, Dense):
         return rows.values
     from scipy.sparse import csr_array
@@ -458,14 +458,14 @@ def as_array(rows: Rows, features: int) -> AnyRows:
 
 
 def count(X: AnyRecords) -> int:
-    """Return the number of records of any form."""
+    """Return the number of records in X, in any input form."""
     if hasattr(X, "shape"):
         return int(X.shape[0])
     return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
 
 
 def one_row(x: AnyRecords) -> AnyRecords:
-    """Convert one record, other than a dictionary, to a frame, an array or a list of one row.
+    """Convert one record (not a dictionary) to a frame, an array or a list with one row.
 
     Raises
     ------
@@ -483,7 +483,7 @@ def one_row(x: AnyRecords) -> AnyRecords:
 
 
 def record_of(X: AnyRecords) -> dict[Hashable, object] | None:
-    """Return the row of a frame or the dictionary in a list as a dictionary; None for forms without names."""
+    """Return the single row of a frame, or the single dictionary of a list, as a dictionary; None for arrays."""
     if isinstance(X, Block):
         return None
     if is_records(X):
@@ -492,7 +492,7 @@ def record_of(X: AnyRecords) -> dict[Hashable, object] | None:
 
 
 def entries_of(X: AnyRecords) -> tuple[list[int], list[float]]:
-    """Return the columns and values of an array or sparse matrix of one row."""
+    """Return the column indices and the values of an array or sparse matrix with one row."""
     if hasattr(X, "tocsr"):
         row = X.tocsr()
         return row.indices.tolist(), row.data.tolist()
@@ -501,7 +501,7 @@ def entries_of(X: AnyRecords) -> tuple[list[int], list[float]]:
 
 
 def indexed_as(X: AnyRecords, values: Array, columns: ArrayLike | None = None) -> AnyRecords:
-    """Convert values of records to a pandas series or frame with X's index if X is a pandas frame."""
+    """Convert values, one row per record, to a pandas series or frame with X's index if X is a pandas frame."""
     if not hasattr(X, "iloc"):
         return values
     import pandas as pd
@@ -510,7 +510,7 @@ def indexed_as(X: AnyRecords, values: Array, columns: ArrayLike | None = None) -
 
 
 def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Array:
-    """Return one task label per record; ``known`` are the known tasks.
+    """Return one task per record; ``known`` are the tasks of the model.
 
     Raises
     ------
@@ -532,7 +532,7 @@ def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Arr
 
 
 def only_task(known: Collection[Hashable]) -> int:
-    """Return the task of records without one; raise ValueError if the known tasks have names."""
+    """Return the default task of records without a task; raise ValueError if the model's tasks have names."""
     if known and (len(known) > 1 or ONLY_TASK not in known):
         raise ValueError(
             f"task is missing: the known tasks have names such as {next(iter(known))!r}; pass task=, or the column of "
@@ -542,7 +542,7 @@ def only_task(known: Collection[Hashable]) -> int:
 
 
 def one_task(task: Hashable) -> Hashable:
-    """Convert the label of one task from NumPy's types to Python's.
+    """Convert the label of a task from a NumPy type to a Python type, and validate it.
 
     Raises
     ------
@@ -570,5 +570,5 @@ def one_task(task: Hashable) -> Hashable:
 
 
 def objects(labels: Sequence[Hashable]) -> Array:
-    """Convert labels, which may be tuples, to an object array without changing their types."""
+    """Convert labels to an object array with their types; a tuple is one label."""
     return np.fromiter(labels, object, len(labels))

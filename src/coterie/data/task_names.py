@@ -1,4 +1,4 @@
-"""Tasks of a model by the names that users type."""
+"""Look-up of a model's tasks by name, as typed on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMPARED = 10_000
 
 
 def find_tasks(model: Estimator, names: Sequence[str], path: str) -> list[Hashable]:
-    """Return the tasks of a model by their names, exact or as printed.
+    """Return the tasks of a model with these names: an equal label, or a label that is printed like the name.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def find_tasks(model: Estimator, names: Sequence[str], path: str) -> list[Hashab
 
 
 def forget_tasks_by_name(model: Estimator, names: Sequence[str], path: str) -> list[str]:
-    """Forget tasks of a model; return the names that stay in ``tasks_`` because its relation lists them.
+    """Forget tasks of a model; return the names of those that remain in ``tasks_`` because the relation lists them.
 
     Raises
     ------

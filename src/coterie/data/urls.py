@@ -1,4 +1,4 @@
-"""Files by URL, such as ``s3://bucket/key``, through fsspec and its packages for each kind of store."""
+"""Files by URL, such as ``s3://bucket/key``, opened through fsspec."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHANGED = "was changed while it was read: read it again"
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Add the path to errors about a file's content, and convert errors of libraries and stores to `InputError`."""
+    """Context that adds the path to errors about a file, and converts errors of libraries to `InputError`."""
     try:
         yield
     except FieldError:
@@ -64,7 +64,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _is_of_store(error: Exception) -> bool:
-    """Return True for an error raised by the code of a store; its libraries have their own exceptions."""
+    """Return True if an error was raised by the library of a remote file system."""
     modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
     if any(name.partition(".")[0] == "fsspec" for name in modules):
         return True
@@ -84,7 +84,7 @@ def is_url(path: str) -> bool:
 
 
 def local_path(url: str) -> str | None:
-    """Return the path of a ``file:`` URL; None for all others.
+    """Return the local path of a ``file:`` URL; None for other URLs.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def local_path(url: str) -> str | None:
 
 
 def find_files(url: str) -> list[str]:
-    """Return the files that a URL names, in order; its path may be an fsspec glob.
+    """Return the files that a URL with an fsspec glob matches, in order.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def find_files(url: str) -> list[str]:
 
 
 def size_of_file(url: str) -> int | None:
-    """Return the size of a file in bytes; None if the store does not report it."""
+    """Return the size of a remote file in bytes; None if the file system does not report it."""
     with reading(url):
         system, path = _locate(url)
         size: int | None = system.size(path)
@@ -132,7 +132,7 @@ def size_of_file(url: str) -> int | None:
 
 
 def size_and_time(url: str) -> tuple[int, int]:
-    """Return the size of a file in bytes, and its modification time in nanoseconds since 1970."""
+    """Return the size of a remote file in bytes, and its modification time in nanoseconds since 1970."""
     with reading(url):
         system, path = _locate(url)
         return system.info(path)["size"], int(system.modified(path).timestamp() * 1e6) * 1000
@@ -140,7 +140,7 @@ def size_and_time(url: str) -> tuple[int, int]:
 
 @contextmanager
 def open_file(url: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading; raise InputError if it changed since its size was read."""
+    """Open a remote file for reading; raise InputError if it has changed since its size was read."""
     with reading(url):
         system, path = _locate(url)
         before = _identity(system, path)
@@ -151,7 +151,7 @@ def open_file(url: str) -> Iterator[IO[bytes]]:
 
 
 def open_seekable(url: str) -> pa.NativeFile:
-    """Open a file for random access, as a pyarrow file."""
+    """Open a remote file for random access, as a pyarrow file."""
     import pyarrow as pa
 
     system, path = _locate(url)
@@ -159,14 +159,14 @@ def open_seekable(url: str) -> pa.NativeFile:
 
 
 def _identity(system: AbstractFileSystem, path: str) -> tuple[object, ...]:
-    """Return the properties of a file that change with its content."""
+    """Return properties of a remote file that change with its content, such as its ETag."""
     system.invalidate_cache()
     info = system.info(path)
     return tuple(info.get(name) for name in _CHANGING)
 
 
 def _locate(url: str) -> tuple[AbstractFileSystem, str]:
-    """Return the file system of a URL and the path in it; raise InputError if a package is missing."""
+    """Return the fsspec file system of a URL and the path within it; raise InputError if a package is missing."""
     extra = _EXTRAS.get(url[: url.index(":")].lower())
     try:
         from fsspec.core import url_to_fs

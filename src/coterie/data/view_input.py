@@ -1,4 +1,4 @@
-"""Input of multi-view records: validation and conversion for learners."""
+"""Input of multi-view records: validation, and conversion to rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .input import Input, Purpose, Records, Undo
 
 @dataclass(frozen=True, eq=False)
 class PartialBlock:
-    """A view's block of records; some records do not have this view.
+    """Values of one view for a block of records, some of which do not have this view.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class PartialBlock:
 
 
 def pad_views(X: AnyRecords, how: Literal["zeros", "repeat"] = "zeros", width: int | None = None) -> AnyRecords:
-    """Pad views of different sizes to one length, for a :class:`coterie.views.MultiviewPerceptron` (FOR09 chapter 5).
+    """Pad the views' feature vectors to equal length, for a :class:`coterie.views.MultiviewPerceptron` (FOR09 ch. 5).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def pad_views(X: AnyRecords, how: Literal["zeros", "repeat"] = "zeros", width: i
 
 
 def _pad(block: AnyRecords, present: Flags, how: str, width: int) -> AnyRecords:
-    """Pad a block."""
+    """Pad the feature vectors of one view to ``width`` columns."""
     n, d = block.shape
     if how == "repeat":
         padded = block[:, np.arange(width) % d]
@@ -107,7 +107,7 @@ def _pad(block: AnyRecords, present: Flags, how: str, width: int) -> AnyRecords:
 
 
 def names_of(X: AnyRecords, chosen: Sequence[Hashable] | None) -> list[Hashable]:
-    """Return the names of the views of the first records: those ``chosen`` by the user, or those of X.
+    """Return the names of the views: ``chosen`` if the user passed names, else those of the first records X.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def names_of(X: AnyRecords, chosen: Sequence[Hashable] | None) -> list[Hashable]
 
 
 def present_in(X: AnyRecords, names: Sequence[Hashable]) -> list[Hashable]:
-    """Return the views that have a block; all of them for dictionaries."""
+    """Return the names of the views in X that are not None; all names for dictionaries."""
     if isinstance(X, Mapping):
         return [name for name in names if X.get(name) is not None]
     if hasattr(X, "views") or tabular.is_records(X):
@@ -138,7 +138,7 @@ def present_in(X: AnyRecords, names: Sequence[Hashable]) -> list[Hashable]:
 
 
 class ViewInput(Input):
-    """Input of multi-view records: one block per view, or dictionaries of dictionaries of features.
+    """Converts multi-view records: one block per view, or dictionaries from view to features.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class ViewInput(Input):
         self.views = cast(Views, None)
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read records; the first ones to learn determine the views.
+        """Convert records to `Records`; the first learned records determine the views.
 
         In predictions unknown features of dictionaries are ignored unless they count.
         """
@@ -177,18 +177,18 @@ class ViewInput(Input):
         return self._records(records)._replace(y=y, labels=labels, values=values)
 
     def read_block(self, block: Block, first: bool) -> Records:
-        """Read the records of a validated block."""
+        """Convert a validated block to `Records`."""
         if not isinstance(block.X, ViewRecords):
             owner = self.options.owner
             raise ValueError(f"{owner} does not support files; pass a dictionary of arrays or frames, one per view")
         return self._records(block.X)
 
     def as_block(self, records: Records, y: Array) -> Block:
-        """Convert records and labels to a validated block."""
+        """Convert records and labels of any form to a validated `Block`."""
         return Block(records.rows, y, None, np.arange(1, len(records.rows) + 1))
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
-        """Return a record, a dictionary of dictionaries, and the only task."""
+        """Return a record unchanged (a dictionary from view to features), and the only task."""
         self._refuse_tasks(task)
         if not isinstance(x, Mapping):
             raise TypeError(
@@ -199,7 +199,7 @@ class ViewInput(Input):
     def read_one(
         self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[ViewRecords, int, Hashable]:
-        """Read one record, a dictionary from view to features, without absent views."""
+        """Encode one record, a dictionary from view to features; views may be absent."""
         x, task = self.split_one(x, task, known)
         if not learning:
             return self.views.records([x], resize=False, unseen=self.options.counts_unseen), 0, task
@@ -219,7 +219,7 @@ class ViewInput(Input):
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """Return a function that restores the current state, for records with errors."""
+        """Return a function that restores the current state, to call if a later record is invalid."""
         before = cast("Views | Any", self.views if fitted else None)
         sizes = [] if before is None else before.sizes()
 
@@ -231,7 +231,7 @@ class ViewInput(Input):
         return undo
 
     def size(self, records: Records) -> InputShape:
-        """Return the shape that a state needs for the views."""
+        """Return the shape (views and their numbers of features) that a model needs for these records."""
         names, widths = self.views.names, tuple(self.views.widths)
         return InputShape(sum(widths), records.rows.rows.dense, names, widths)
 
@@ -242,11 +242,11 @@ class ViewInput(Input):
         return {"view": self.views.to_json()}, {}
 
     def index_of(self, data: Fields) -> Index:
-        """Return the index of the views in saved data."""
+        """Return an index of the views in saved data."""
         return Index(views_from_json(data["view"]).names)
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
-        """Restore the result of :meth:`to_saved`; raise ValueError for other views than those of the state."""
+        """Restore the input from :meth:`to_saved`; raise ValueError if its views are not those of the model's state."""
         self.views = views_from_json(data["view"])
         widths = tuple(self.views.widths)
         require(widths == tuple(state.widths), f"the views are {widths} wide, and the model {tuple(state.widths)}")
@@ -255,7 +255,7 @@ class ViewInput(Input):
 def read_views(
     X: AnyRecords, views: Views | None, chosen: Sequence[Hashable] | None, one_space: bool, any_sizes: bool = False
 ) -> tuple[ViewRecords, Views]:
-    """Return records, and the views including them; ``views`` are the known ones, if any.
+    """Convert multi-view records X to rows; return them, and the known ``views`` extended by those of X.
 
     New feature names of dictionaries are added to the views in place: to all views in ``one_space``, whose blocks must
     have one size unless ``any_sizes``.
@@ -300,7 +300,7 @@ def _blocks(X: AnyRecords, views: Views, one_size: bool) -> tuple[ViewRecords, V
 
 
 def _check_block(block: AnyRecords, name: Hashable) -> tuple[AnyRows, Flags] | None:
-    """Convert a block to an array or a CSR matrix, and flags of the rows that are present."""
+    """Convert a view's block to an array or a CSR matrix, and return it with a mask of the present rows."""
     if block is None:
         return None
     from sklearn.utils.validation import check_array
@@ -323,7 +323,7 @@ def _check_block(block: AnyRecords, name: Hashable) -> tuple[AnyRows, Flags] | N
 
 
 def _widths(blocks: Sequence[tuple[AnyRows, Flags] | None], views: Views, one_size: bool) -> list[int]:
-    """Return the widths of the views, 0 if unknown; raise ValueError if they changed, or differ if ``one_size``."""
+    """Return the number of features of each view, 0 if unknown; raise ValueError if it has changed."""
     new = [0 if block is None else block[0].shape[1] for block in blocks]
     known = [now or before for now, before in zip(new, views.widths, strict=True)]
     if one_size and len({width for width in known if width}) > 1:

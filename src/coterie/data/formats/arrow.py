@@ -32,12 +32,12 @@ _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 
 def _rows_at_once(block_rows: int, columns: int) -> int:
-    """Return the number of rows of a chunk, smaller if there are many columns."""
+    """Return the number of rows per chunk, reduced for tables with many columns."""
     return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
 
 
 def _cut(batch: pa.RecordBatch, before: int, block_rows: int, unchanged: Sequence[str]) -> Iterator[TableChunk]:
-    """Cut a batch into chunks, with row numbers of the file; raise InputError for invalid data."""
+    """Validate a batch and split it into chunks with the row numbers of the file; raise InputError for invalid data."""
     batch.validate(full=True)
     block_rows = _rows_of_length(sum(map(_longest_shared, batch.columns)), block_rows)
     for first in range(0, batch.num_rows, block_rows):
@@ -47,12 +47,12 @@ def _cut(batch: pa.RecordBatch, before: int, block_rows: int, unchanged: Sequenc
 
 
 def _rows_of_length(longest: int, most: int) -> int:
-    """Return the number of rows of a chunk, smaller if a row may have ``longest`` bytes of text."""
+    """Return the number of rows per chunk, at most ``most``, if a row may have ``longest`` bytes of text."""
     return max(1, min(most, _BLOCK_BYTES // max(longest, 1)))
 
 
 def _longest_shared(column: pa.Array) -> int:
-    """Return the bytes of the longest text of a column with shared texts; 0 for other columns.
+    """Return the byte length of the longest dictionary-encoded string of a column; 0 for other columns.
 
     A chunk copies a text for each row: a file of a kilobyte could expand to gigabytes.
     """
@@ -72,7 +72,7 @@ def _longest_text(texts: pa.Array) -> int:
 
 
 class ParquetTable:
-    """One Parquet file; standard input and compressed files are first copied to a temporary file."""
+    """An open Parquet file; standard input and compressed files are first copied to a temporary file."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         from pyarrow import parquet
@@ -86,11 +86,11 @@ class ParquetTable:
         self._peeking: parquet.ParquetFile | None = None
 
     def kinds(self) -> Kinds:
-        """Return the kinds of features for the types of the columns."""
+        """Return the kind of feature of each column by its type in the file."""
         return schema_kinds(self._schema)
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Read the wanted columns batch by batch."""
+        """Yield the wanted columns in chunks of rows."""
         names, metadata = list(dict.fromkeys((*wanted, *unchanged))), self._file.metadata
         groups = range(metadata.num_row_groups)
         size = sum(metadata.row_group(group).total_byte_size for group in groups)
@@ -103,7 +103,7 @@ class ParquetTable:
                 self._source.advance(row / max(metadata.num_rows, 1))
 
     def _rows_of_group(self, group: int, wanted: Sequence[str], most: int) -> int:
-        """Return the number of rows of a chunk of a row group, smaller if its rows share long texts.
+        """Return the number of rows per chunk of a row group, reduced if its dictionary-encoded strings are long.
 
         The first row decides. The metadata of a column would decide as well, but a damaged file whose statistics
         contradict its schema would crash the process.
@@ -126,13 +126,13 @@ class ParquetTable:
 
 
 def _first_row(file: parquet.ParquetFile, group: int, name: str) -> list[pa.Array]:
-    """Return the first row of a column of a row group, if there is one."""
+    """Return the first row of a column in a row group as an array, which is empty if the group is."""
     first = next(file.iter_batches(1, [group], columns=[name], use_threads=False), None)
     return [] if first is None else first.columns
 
 
 def _copy_to_disk(source: Source) -> IO[bytes]:
-    """Copy a stream to a temporary file, because Parquet is read from its end; closing deletes it."""
+    """Copy a stream to a temporary file, because Parquet needs random access; closing the file deletes it."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the source
     source.add_callback(file.close)
     while piece := source.read(_PIECE_BYTES):
@@ -142,7 +142,7 @@ def _copy_to_disk(source: Source) -> IO[bytes]:
 
 
 class ArrowTable:
-    """One Arrow IPC file or stream; a file without random access is read as a stream."""
+    """An open Arrow IPC file or stream; a source without random access is read as a stream."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         self._source, self._block_rows = source, block_rows
@@ -173,11 +173,11 @@ class ArrowTable:
             pass
 
     def kinds(self) -> Kinds:
-        """Return the kinds of features for the types of the columns."""
+        """Return the kind of feature of each column by its type in the file."""
         return schema_kinds(self._schema)
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Read batches as written, and cut them into chunks."""
+        """Yield the wanted columns in chunks: the batches of the file, split if they are large."""
         names = list(dict.fromkeys((*wanted, *unchanged)))
         row, rows = 0, _rows_at_once(self._block_rows, len(names))
         for batch in self._batches:

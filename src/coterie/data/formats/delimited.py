@@ -1,4 +1,4 @@
-"""CSV and similar formats, in pieces of complete records parsed by pyarrow.
+"""CSV and other delimited text: split into complete records, and parsed by pyarrow.
 
 Records are split here and not by pyarrow, so that every error has a line number and a bad record can be skipped.
 """
@@ -48,7 +48,7 @@ def sniff_delimiter(header: bytes) -> str:
 
 
 class _Splitter:
-    """Splits text into records; the first piece decides the delimiter."""
+    """Split text into CSV records; the delimiter is detected in the first piece of text."""
 
     def __init__(self, delimiter: str | None) -> None:
         self.delimiter = delimiter or ""
@@ -64,7 +64,7 @@ class _Splitter:
 
 
 class CsvTable:
-    """One CSV file with a header line."""
+    """An open CSV file with a header line."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int, delimiter: str | None = None) -> None:
         self._faults, self._block_rows = faults, block_rows
@@ -94,7 +94,7 @@ class CsvTable:
         return pacsv.ParseOptions(delimiter=self._split.delimiter, newlines_in_values=True)
 
     def _regular(self, records: TextRecords) -> TextRecords:
-        """Omit the records with more or fewer fields than the header."""
+        """Drop records that have more or fewer fields than the header, and report them."""
         good = records.fields == len(self.names)
         if good.all():
             return records
@@ -115,7 +115,7 @@ class CsvTable:
         )
 
     def _parse(self, records: TextRecords, wanted: pacsv.ConvertOptions) -> pa.RecordBatch:
-        """Parse the wanted columns; raise ``pyarrow.ArrowInvalid`` for text in a numeric column."""
+        """Parse the wanted columns with pyarrow; raise ``pyarrow.ArrowInvalid`` for text in a numeric column."""
         data = records.span()
         table = pacsv.read_csv(
             pa.BufferReader(data + b"\n"),
@@ -145,7 +145,7 @@ class CsvTable:
         return kinds
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Parse piece by piece: numeric columns as numbers; other and unchanged columns as strings."""
+        """Yield chunks: numeric columns as numbers, all other columns, and those in ``unchanged``, as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
         options = self._types(types)
         pieces = chain([self._first] if self._first is not None else [], self._pieces)
@@ -157,7 +157,7 @@ class CsvTable:
                 yield self._parse_doubtful(records, types, texts)
 
     def _texts(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, Array]:
-        """Parse all columns as text."""
+        """Parse the named columns as strings."""
         if not names:
             return {}
         batch = self._parse(records, self._types(dict.fromkeys(names, pa.string())))
@@ -166,7 +166,7 @@ class CsvTable:
     def _parse_doubtful(
         self, records: TextRecords, types: Mapping[str, pa.DataType], unchanged: Mapping[str, Array]
     ) -> TableChunk:
-        """Parse numbers one by one, to report any text."""
+        """Parse numeric columns value by value, and report each value that is not a number."""
         batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))
         columns, faults = [], list[Fault]()
         for name, kind in types.items():

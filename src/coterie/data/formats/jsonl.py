@@ -1,4 +1,4 @@
-"""JSON Lines: one object per line, decoded by msgspec into the wanted columns.
+"""JSON Lines: one object per line, decoded by msgspec into columns.
 
 pyarrow's JSON parser (26.0) crashes the process on some invalid lines, such as ``null, "a": 1}``.
 """
@@ -39,7 +39,7 @@ _TOO_LONG = 10**_DIGITS
 
 
 class _Type(NamedTuple):
-    """A type of values: its column type, kind of feature, name in messages, and msgspec type."""
+    """The type of a column's values: Arrow type, kind of feature, name in messages, and msgspec type."""
 
     arrow: pa.DataType | None
     kind: str
@@ -79,7 +79,7 @@ def _decode(line: bytes) -> Json | str:
 
 
 class JsonTable:
-    """One JSON Lines file; keys that first appear after the first 4 MiB are not read."""
+    """An open JSON Lines file; keys that first appear after the first 4 MiB are ignored."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         self._faults, self._block_rows = faults, block_rows
@@ -95,7 +95,7 @@ class JsonTable:
             raise InputError(message if isinstance(message, str) else "the object has no key", line=1)
 
     def kinds(self) -> Kinds:
-        """Return the kinds of columns: numeric, date, categorical for other strings, items for lists of strings."""
+        """Return the kind of each column: numeric, date, categorical for other strings, items for lists of strings."""
         reasons = {
             "null": "it is empty in the first rows",
             "other": "it holds objects or lists of other things than strings",
@@ -104,14 +104,14 @@ class JsonTable:
         return {name: (kinds.get(kind), reasons.get(kind, "")) for name, kind in self._first_types.items()}
 
     def _type_for(self, name: str, use: str) -> str:
-        """Return the type of a column: that of its use, or else that of the first rows."""
+        """Return the type of a column: the type for this ``use``, or the type found in the first rows."""
         if use in ("numeric", "items", "text", "date"):
             return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
         first = self._first_types.get(name, "null")
         return first if first in _TYPES and first != "list" else "str"
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Parse piece by piece; the label and the task keep their type in the first block."""
+        """Yield chunks of the wanted columns; labels and tasks have the type found in the first 4 MiB."""
         types = {name: self._type_for(name, use) for name, use in wanted.items()}
         marked = {name for name, use in wanted.items() if use in ("categorical", "date")}
         decode = _column_decoder(types, marked)
@@ -126,7 +126,7 @@ class JsonTable:
     def _parse_lines(
         self, records: TextRecords, types: Mapping[str, str], marked: Collection[str], unchanged: Sequence[str]
     ) -> TableChunk:
-        """Decode line by line, reporting and omitting bad lines."""
+        """Decode line by line; report invalid lines and leave them out."""
         decoded = [_decode(records.record(row)) for row in range(len(records))]
         objects = [value for value in decoded if isinstance(value, dict)]
         numbers = [name for name, kind in types.items() if kind == "number"]
@@ -148,7 +148,7 @@ class JsonTable:
 
 
 def _find_types(records: TextRecords) -> dict[str, str]:
-    """Return the most frequent type of each key's values: "date" if more than half of its strings are dates."""
+    """Return the most frequent type of each key's values; "date" if more than half of its strings are dates."""
     types: dict[str, Counter[str]] = {}
     for row in range(len(records)):
         decoded = _decode(records.record(row))
@@ -166,12 +166,12 @@ def _find_types(records: TextRecords) -> dict[str, str]:
 
 
 def _is_large(value: object) -> bool:
-    """Return True for an integer too large for an exact float."""
+    """Return True for an integer that float64 cannot represent exactly."""
     return type(value) is int and _EXACT < abs(value) < _TOO_LONG
 
 
 def _check(row: int, value: Json | str, types: Mapping[str, str], whole: Collection[str] = ()) -> Iterator[Fault]:
-    """Yield the errors of a decoded line; integers in ``whole`` columns may be too large for a float."""
+    """Yield the errors of a decoded line; large integers are allowed in the columns ``whole`` (labels and tasks)."""
     if isinstance(value, str):
         yield Fault(row, None, value)
         return
@@ -189,7 +189,7 @@ def _check(row: int, value: Json | str, types: Mapping[str, str], whole: Collect
 
 
 def _array(values: list[Any], kind: str, marked: bool) -> pa.Array:
-    """Convert values to a column, null for an absent key (UNSET); null becomes empty text if ``marked``."""
+    """Convert values to an Arrow column: null for an absent key; a JSON null is "" if ``marked``, else null."""
     if kind in ("float", "number"):
         values = [None if isinstance(value, str) else value for value in values]  # a word for a missing number
     if kind == "float":
@@ -203,7 +203,7 @@ def _array(values: list[Any], kind: str, marked: bool) -> pa.Array:
 
 
 def _exact_numbers(values: list[Any]) -> pa.Array:
-    """Convert numeric labels or tasks exactly: to int64 or float64 if all fit, else to decimal numbers.
+    """Convert numeric labels or tasks without rounding: to int64 or float64 if all fit, else to decimal numbers.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def _exact_numbers(values: list[Any]) -> pa.Array:
 def _column_decoder(
     types: Mapping[str, str], marked: Collection[str]
 ) -> Callable[[TextRecords], pa.RecordBatch | None]:
-    """Make a function that decodes a piece at once; it returns None for a line that is not an object of these types."""
+    """Return a function that decodes many lines at once, or returns None if a line does not have the expected types."""
     attributes = [f"f{i}" for i in range(len(types))]
     fields = [(name, _TYPES[kind].checked | None, UNSET) for name, kind in zip(attributes, types.values(), strict=True)]
     try:

@@ -1,4 +1,4 @@
-"""svmlight and Vowpal Wabbit text: rows with named features, parsed by compiled code."""
+"""svmlight and Vowpal Wabbit text: sparse rows with named features, parsed by compiled code."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MISSING_TASK = "the row has no qid:, which earlier rows have"
 
 
 class Rows(NamedTuple):
-    """Consecutive good records for a `Block`, with their line numbers."""
+    """Consecutive valid records, with their line numbers, from which a `Block` is made."""
 
     records: TextRecords
     entries: HashedFeatures
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
 
 @dataclass
 class RowSchema:
-    """Properties that the first record sets for a whole stream: the presence of labels and tasks.
+    """Properties of a stream that its first record determines: are there labels, and are there tasks.
 
     If there are labels, rows without one are omitted unless ``label_optional``, as for prediction.
     """
@@ -72,7 +72,7 @@ class RowSchema:
 
 
 class _Parsed(NamedTuple):
-    """Parsed rows of either format."""
+    """Arrays that a parser of svmlight or Vowpal Wabbit text returns."""
 
     entries: HashedFeatures
     label: NDArray[np.float64]
@@ -84,13 +84,13 @@ class _Parsed(NamedTuple):
 
 @dataclass(frozen=True)
 class SvmlightParser:
-    """A parser of svmlight with 2**bits columns; the task is a number, `NO_QUERY` for a row without one."""
+    """A parser of svmlight text with 2**bits columns; a task is an integer, or `NO_QUERY` if the row has none."""
 
     bits: int
     task: str | None = None
 
     def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
-        """Parse; the task is the number after ``qid:``."""
+        """Parse records of the text; the task is the number after ``qid:``."""
         rows = parse_svmlight(data, records.start, records.stop, 1 << self.bits)
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
         return _Parsed(entries, rows.label, rows.task[:, 0], rows.fault, rows.token)
@@ -98,9 +98,9 @@ class SvmlightParser:
 
 @dataclass(frozen=True)
 class VowpalParser:
-    """Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace.
+    """A parser of Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace.
 
-    If ``noted(n)`` is true, the names of the next n records are stored in ``names``.
+    ``noted(n)`` returns True if the feature names of the next n records shall be stored in ``names``.
     """
 
     bits: int
@@ -109,7 +109,7 @@ class VowpalParser:
     noted: Callable[[int], bool]
 
     def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
-        """Parse; the task is a string."""
+        """Parse records of the text; tasks are strings."""
         name = as_bytes(encode_key(self.task or ""))
         names = self.names if self.noted(len(records)) else Names(self.bits, enabled=False)
         rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), names.table)
@@ -120,7 +120,7 @@ class VowpalParser:
         return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)
 
     def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> Array | None:
-        """Return the task of each row; equal tasks share one string object."""
+        """Return the task of each row as a string, at its byte range ``place``; equal tasks share one string object."""
         if self.task is None:
             return None
         first, numbers = number_words(data, place)
@@ -133,13 +133,13 @@ RowParser = SvmlightParser | VowpalParser
 
 
 def namespaces_in(records: TextRecords) -> list[str]:
-    """Return the namespaces of rows, in order of first appearance; ``""`` is the unnamed one."""
+    """Return the namespaces of these records in order of first appearance; ``""`` is the unnamed namespace."""
     names = (name for row in range(len(records)) for name in _NAMESPACE.findall(records.record(row)))
     return [name.decode("utf-8", "replace") for name in dict.fromkeys(names)]
 
 
 def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser, schema: RowSchema) -> Iterator[Rows]:
-    """Yield the rows of a file block by block, without blank lines and comments."""
+    """Yield the rows of a file in blocks; blank lines and comments are skipped."""
     pieces = text_records(source, split_lines, faults)
     for records in chain.from_iterable(piece.parts(block_rows) for piece in pieces):
         parsed = parse(as_bytes(records.data), records)
@@ -170,7 +170,7 @@ def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser,
 
 
 def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> Iterator[Fault]:
-    """Yield an error message for each error code of the parser."""
+    """Yield a message for each record with an error code from the parser."""
     for row in np.flatnonzero(parsed.fault > fields.GOOD):
         word, names = shown(records.data[slice(*parsed.token[row])]), namespaces_in(records.pick(slice(row, row + 1)))
         message = _MESSAGES[int(parsed.fault[row])].format(
