@@ -1,1 +1,1 @@
-"""Learners: their interface (:mod:`.contract`), and one module for each kind."""
+"""Learners: their common interface (:mod:`.contract`), and one module for each kind of learner."""

@@ -1,4 +1,4 @@
-"""Base classes of learners that process a stream in blocks of records."""
+"""Base classes of learners that process a batch in blocks of records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK = 128
 
 
 class BlockLearner(RelationLearner):
-    """Base of learners that update their model block by block."""
+    """Base class of learners that update their model once per block of records."""
 
     def learn(self, state: State, run: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
@@ -39,23 +39,23 @@ class BlockLearner(RelationLearner):
         return result_of(moves, run, m)
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds without labels: only the number of rounds changes."""
+        """Count ``rounds`` rounds without labels; nothing else changes."""
         state.rounds += rounds
 
     def _to_saved(self, state: State) -> Tree:
         return state.model.to_saved(state.known)
 
     def _moves(self, n: int) -> Tree:
-        """Return arrays for the result of n rounds: the predicted margins and the updates."""
+        """Allocate the result of n rounds: arrays for predicted margins and updates."""
         return Moves(*np.zeros((3, n)))
 
     @abstractmethod
     def _learn(self, state: State, run: Batch, y: Margins, moves: Tree) -> None:
-        """Learn as many records as there are labels; do not change the number of rounds."""
+        """Learn one record for each label in y; the number of rounds is updated by the caller."""
 
 
 class Span:
-    """The records ``first`` to ``last`` (excluded) of a batch, and the delay of their labels in rounds."""
+    """The records ``first`` to ``last - 1`` of a batch, and the delay of their labels in rounds."""
 
     __slots__ = ("delay", "first", "last")
 
@@ -63,7 +63,7 @@ class Span:
         self.first, self.last, self.delay = first, last, delay
 
     def places(self, n: int) -> Codes:
-        """Return the indices of the records to learn, then of the records to predict before their delayed labels."""
+        """Return the indices of the records to learn, followed by those to predict before their delayed labels."""
         learned = np.arange(self.first, self.last)
         if not self.delay:
             return learned
@@ -75,13 +75,13 @@ class Span:
 
 
 def spans(n: int, m: int) -> Iterator[Span]:
-    """Yield the blocks of the first m of n records; these have labels."""
+    """Split the first m of n records, which are those with labels, into blocks; yield them as spans."""
     for first in range(0, m, BLOCK):
         yield Span(first, min(first + BLOCK, m), n - m)
 
 
 class BoundLearner(BlockLearner):
-    """Base of block learners that read a relation by pairs of tasks.
+    """Base class of block learners that need the relation M as values for pairs of tasks.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class BoundLearner(BlockLearner):
         )
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the state before the first round."""
+        """Return the initial state."""
         own, sharing = self.adapter.begin(tasks, size.features, length)
         model = self._first_model(sharing, size.features, size.dense)
         state = State(model, tasks, own, size.features, size.dense, len(tasks))
@@ -116,7 +116,7 @@ class BoundLearner(BlockLearner):
         return state
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to the first ``tasks`` tasks of the index and to these features; tasks count at once."""
+        """Resize the state for ``tasks`` tasks and more features; relations count new tasks at once."""
         if tasks <= state.known and size.features <= state.features:
             return
         before = self.adapter.group_weights(state.model.sharing)
@@ -129,31 +129,31 @@ class BoundLearner(BlockLearner):
         state.model = self._resized(state, not np.array_equal(before, after[: len(before)]))
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove the records of tasks from the model; the last tasks take their numbers."""
+        """Remove the records of tasks from the model; the tasks with the largest numbers get the free numbers."""
         empty = self.adapter.drop(state, dropped, tasks)
         state.known = dropped.left
         state.model = self._without(state, dropped, empty)
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """Return the shared part of each task's updates: 0 for independent tasks, 1 for one model of all."""
+        """Return the shared fraction of each task's updates: 0 for independent tasks, 1 for one common model."""
         return mean_share(self.relation_matrix(state))
 
     def matrix(self, state: State) -> NDArray[np.float64]:
-        """Return M for all known tasks, on the scale of learning, shape (K, K)."""
+        """Return M = A⁻¹ of all known tasks, as used in updates, shape (K, K)."""
         tasks = np.arange(state.known)
         return np.asarray(self.adapter.between(state, tasks, tasks))
 
     def _first_model(self, sharing: Tree, features: int, dense: bool) -> Tree:
-        """Return the model before the first record."""
+        """Return the initial model, for a relation's arrays ``sharing`` and this number of features."""
         return self.hypothesis.start(sharing, features, dense)
 
     @abstractmethod
     def _resized(self, state: State, changed: bool) -> Tree:
-        """Return the model resized to the tasks and features of the state; ``changed`` if M of known tasks did."""
+        """Return the model resized for the state; ``changed`` is True if entries of M between known tasks changed."""
 
     @abstractmethod
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Tree:
-        """Return the model without the rows of dropped tasks and of empty groups."""
+        """Return the model without the rows of dropped tasks and of groups without tasks."""
 
     def _to_saved(self, state: State) -> Tree:
         return super()._to_saved(state)._replace(sharing=self.adapter.to_saved(state))

@@ -1,4 +1,4 @@
-"""The interface of learners: predict a batch of records, then learn their labels with the earlier predictions.
+"""The interface of learners: predict a batch of records, then learn their labels, possibly later.
 
 Learners do not store predictions. With delayed labels the caller keeps the :class:`Predictions` and passes them in the
 batch that learns the labels. Tasks are numbers in an index that only :class:`coterie.models.task_registry.TaskRegistry`
@@ -38,7 +38,7 @@ RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_COUNT)]
 
 
 class Predictions(NamedTuple):
-    """Predictions of n records, with the members' predictions from which their losses are computed later.
+    """Predictions of n records, including those of ensemble members, to compute their losses when labels arrive.
 
     Attributes
     ----------
@@ -55,22 +55,22 @@ class Predictions(NamedTuple):
     members: tuple[Predictions, ...] = ()
 
     def cut(self, first: int, last: int) -> Predictions:
-        """Return the predictions of the records ``first`` to ``last`` (excluded)."""
+        """Return the predictions of the records ``first`` to ``last - 1``."""
         experts = None if self.experts is None else self.experts[:, first:last]
         return Predictions(self.margins[first:last], experts, tuple(member.cut(first, last) for member in self.members))
 
     def replace_first(self, earlier: Predictions | None) -> Predictions:
-        """Replace the first predictions by earlier ones of the same records."""
+        """Replace the predictions of the first records by their earlier predictions."""
         if earlier is None:
             return self
         return Predictions.concatenate([earlier, self.cut(len(earlier.margins), len(self.margins))])
 
     def split(self, members: int) -> Sequence[Predictions | None]:
-        """Return the predictions of each inner learner, None if unknown; new classes get the spare learner's."""
+        """Return the predictions of each ensemble member, None if unknown; a new class gets the spare learner's."""
         return [*self.members, *self.members[-1:] * (members - len(self.members))] or [None] * members
 
     def expand_to(self, like: Predictions) -> Predictions:
-        """Extend these predictions with zeros to the classes, experts and members of ``like``."""
+        """Pad with zeros to the numbers of classes, experts and members of ``like``."""
         n, classes = len(self.margins), zip(self.margins.shape[1:], like.margins.shape[1:], strict=True)
         margins = np.pad(self.margins, [(0, 0), *((0, more - fewer) for fewer, more in classes)])
         experts = self.experts
@@ -83,7 +83,7 @@ class Predictions(NamedTuple):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Predictions]) -> Predictions:
-        """Concatenate predictions; if classes were added in between, the last part has the most."""
+        """Concatenate predictions of consecutive records; the last part has the most classes."""
         if len(parts) == 1:
             return parts[0]
         margins, experts, members = zip(*(part.expand_to(parts[-1]) for part in parts), strict=True)
@@ -92,19 +92,19 @@ class Predictions(NamedTuple):
 
 
 def zero_predictions(like: Predictions, n: int) -> Predictions:
-    """Return zeros as the predictions of n records, with the shapes of ``like``."""
+    """Return zeros as the predictions of n records, with the numbers of classes, experts and members of ``like``."""
     experts = None if like.experts is None else np.zeros((len(like.experts), n))
     members = tuple(zero_predictions(member, n) for member in like.members)
     return Predictions(np.zeros((n, *like.margins.shape[1:])), experts, members)
 
 
 def without_nan(predictions: Predictions) -> Predictions:
-    """Replace NaN, the prediction of a learner that has stopped, by 0."""
+    """Replace NaN, which a stopped learner predicts, by 0."""
     return predictions._replace(margins=np.nan_to_num(predictions.margins))
 
 
 class Batch(NamedTuple):
-    """Encoded records with the number of each record's task.
+    """A batch of encoded records with the task number of each.
 
     Attributes
     ----------
@@ -129,11 +129,11 @@ class Batch(NamedTuple):
 
     @property
     def n_predicted(self) -> int:
-        """The number of records predicted in an earlier batch."""
+        """The number of records that were already predicted in an earlier batch."""
         return 0 if self.predictions is None else len(self.predictions.margins)
 
     def cut(self, first: int, last: int) -> Batch:
-        """Return the records ``first`` to ``last`` (excluded)."""
+        """Return the records ``first`` to ``last - 1`` as a batch."""
         part, strategy, unseen = slice(first, last), self.query_strategy, self.unseen
         predictions = (
             None if first >= self.n_predicted or self.predictions is None else self.predictions.cut(first, last)
@@ -147,7 +147,7 @@ class Batch(NamedTuple):
 
 
 class UpdateResult(NamedTuple):
-    """The result of a batch of n records, the first m of which were learned.
+    """The result of learning a batch: predictions of all n records, and updates of the first m, which had labels.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class UpdateResult(NamedTuple):
 
 
 class InputShape(NamedTuple):
-    """The number of features of records, and their storage: dense or sparse.
+    """The number of features of records, their storage (dense or sparse), and further properties.
 
     Attributes
     ----------
@@ -259,7 +259,7 @@ _UNLIKE = (
 
 
 def combine_traits(members: Sequence[Capabilities]) -> Capabilities:
-    """Return the capabilities of an ensemble of these members."""
+    """Return the capabilities of an ensemble with these members."""
     of_any = ("task_changes_all", "feature_changes_all", "can_refuse", "limits_features", "counts_unseen")
     flags = {name: any(getattr(member, name) for member in members) for name in of_any}
     flags |= {name: all(getattr(member, name) for member in members) for name in ("weighs", "tasks_independent")}
@@ -277,7 +277,7 @@ def combine_traits(members: Sequence[Capabilities]) -> Capabilities:
 
 
 class BaseLearner(ABC):
-    """Base of learners; a learner has parameters only, and its state is an argument of every method.
+    """Base class of learners. A learner has only parameters; its state is an argument of every method.
 
     Several states share one index of tasks. A state has room for the first tasks of the index, as many as in its last
     resize. Every state has ``features``, ``rounds`` and ``nbytes``.
@@ -289,36 +289,36 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
-        """Return the state before the first round; ``length`` is the total number of rounds, if known."""
+        """Return the initial state for ``tasks``; ``length`` is the total number of rounds if known."""
 
     @abstractmethod
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError, naming the first, if the relation does not allow new tasks."""
+        """Raise ValueError, naming the first new task, if the relation does not allow new tasks."""
 
     @abstractmethod
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error.
+        """Resize the state for ``tasks`` tasks and more features; on an error it is unchanged.
 
         Without ``counted``, M counts a new task only from its first record on.
         """
 
     @abstractmethod
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks by their labels, with their own weights; the last tasks take their numbers."""
+        """Remove tasks with their own weights; the tasks with the largest numbers get the free numbers."""
 
     # -- rounds
 
     @abstractmethod
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
-        """Predict records without changing the state."""
+        """Return the predictions of a batch without changing the state."""
 
     def decide(self, state: LearnerState, run: Batch) -> Margins:
-        """Return margins of which only the signs are exact, if that is cheaper."""
+        """Return margins with correct signs, the sizes of which may be wrong if that is cheaper to compute."""
         return self.predict(state, run).margins  # type: ignore[no-any-return]
 
     @abstractmethod
     def learn(self, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
-        """Predict and learn: of n records and m labels, learn record s after predicting record s + n - m.
+        """Predict n records and learn m <= n labels: record s is learned after record s + n - m was predicted.
 
         Labels are thus delayed by n - m rounds. They are -1.0 and 1.0, numbers, or class indicators of shape (m,
         classes). The result does not depend, to the last bit, on how a stream is split into batches.
@@ -326,22 +326,22 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def skip(self, state: LearnerState, rounds: int) -> None:
-        """End rounds without labels: advance clocks, change nothing else."""
+        """Count ``rounds`` rounds without labels; only clocks, such as that of a decay, change."""
 
     def predict_one(self, state: LearnerState, rows: AnyRows, i: int) -> Any:
-        """Return the margin or margins of one record of the known task i."""
+        """Return the margin (or margins) of one record of the known task number i."""
         return self.predict(state, Batch(rows, np.array([i]))).margins[0]
 
     def learn_one(self, state: LearnerState, rows: AnyRows, i: int, y: Any) -> None:
-        """Learn one record of the known task i."""
+        """Learn one record of the known task number i."""
         self.learn(state, Batch(rows, np.array([i])), np.asarray(y)[None])
 
     def fast_calls(self, state: LearnerState) -> RecordCalls | None:
-        """Return compiled calls for single records with known names; None if there are none."""
+        """Return compiled functions that predict and learn single records; None if the learner has none."""
         return None
 
     def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
-        """Raise ValueError for records that cannot be learned, and change nothing."""
+        """Raise ValueError for records that cannot be learned."""
         return
 
     def update_query_strategy(self, state: LearnerState, query_probability: Tree) -> None:
@@ -351,110 +351,110 @@ class BaseLearner(ABC):
     # -- learned parameters
 
     def weights(self, state: LearnerState) -> Any:
-        """Return the weights that predictions use, one row per task, dense."""
+        """Return the weights as a dense array, shape (n_tasks, n_features)."""
         raise NotImplementedError
 
     def intercepts(self, state: LearnerState) -> Any:
-        """Return the constant part of each task's margins in addition to the weights; 0.0 if there is none."""
+        """Return the intercept of each task's margin; 0.0 if there is none."""
         return 0.0
 
     def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
+        """Return the relation matrix A⁻¹ in the paper's scaling, of all tasks or of the task numbers ``among``."""
         raise NotImplementedError
 
     def share(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the shared part of each task's updates: 0 for independent tasks, 1 for one model of all."""
+        """Return the shared fraction of each task's updates: 0 for independent tasks, 1 for one common model."""
         raise NotImplementedError
 
     def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of a record's features, and a constant.
+        """Return the linear part of margins: weighted sums of the features, and a constant.
 
         If the sums have a factor that depends on the record, use the factor of the row ``record`` of the first task.
         """
         return np.zeros(len(run.tasks)) if self.traits.beyond_features else self.predict(state, run).margins
 
     def variances(self, state: LearnerState, run: Batch) -> NDArray[np.float64]:
-        """Return the variance of each record's margin, 0 without variances."""
+        """Return the variance of each record's margin; 0 for learners without variances."""
         return np.zeros(len(run.tasks))
 
     def intervals(self, state: LearnerState, run: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
-        """Return margins and intervals of labels, shape (n, 2), if the learner supports intervals."""
+        """Return margins and prediction intervals of labels, shape (n, 2), if the learner supports intervals."""
         raise AttributeError("this learner has no intervals")
 
     def has_left(self, state: LearnerState) -> bool:
-        """Return True if the learner predicts NaN from now on because records have too many features."""
+        """Return True if the learner has stopped, and predicts NaN, because records have too many features."""
         return False
 
     def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
-        """Return the arrays that must learn each record only once in several passes."""
+        """Return the arrays, such as expert losses, that must not be updated again in later passes."""
         return ()
 
     def models(self, state: LearnerState) -> int:
-        """Return the number of binary models in a state: one per class for multiclass learners, else 1."""
+        """Return the number of binary models in a state: the number of classes, or 1."""
         return 1
 
     def walk(self, state: LearnerState) -> Iterator[tuple[BaseLearner, LearnerState]]:
-        """Yield this learner with its state, then the inner learners with theirs."""
+        """Yield (learner, state) for this learner and, recursively, for the learners that it contains."""
         yield self, state
 
     # -- files
 
     @abstractmethod
     def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
 
     @abstractmethod
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Restore the result of :meth:`dump`; raise ValueError for inconsistent data."""
+        """Restore a state from the result of :meth:`dump`; raise ValueError for inconsistent data."""
 
 
 class MetaLearner(BaseLearner):
-    """A learner with inner learners that get every call; a subclass defines :meth:`pairs`."""
+    """Base class of learners that contain others and forward every call to them; subclasses define :meth:`pairs`."""
 
     @abstractmethod
     def pairs(self, state: LearnerState) -> Iterable[tuple[BaseLearner, LearnerState]]:
-        """Return the inner learners with their states."""
+        """Return pairs of a contained learner and its state."""
 
     def walk(self, state: LearnerState) -> Iterator[tuple[BaseLearner, LearnerState]]:
-        """Yield this learner with its state, then the inner learners with theirs."""
+        """Yield (learner, state) for this learner and, recursively, for the learners that it contains."""
         yield self, state
         for learner, inner in self.pairs(state):
             yield from learner.walk(inner)
 
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError for new tasks that an inner learner does not allow."""
+        """Raise ValueError for new tasks that a contained learner does not allow."""
         for learner, inner in self.pairs(state):
             learner.refuse(inner, tasks)
 
     def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
-        """Raise ValueError for records that an inner learner cannot learn."""
+        """Raise ValueError for records that a contained learner cannot learn."""
         for learner, inner in self.pairs(state):
             learner.refuse_rows(inner, rows)
 
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize all inner learners."""
+        """Resize the states of all contained learners."""
         for learner, inner in self.pairs(state):
             learner.resize(inner, tasks, size, counted)
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks from all inner learners."""
+        """Remove tasks from all contained learners."""
         for learner, inner in self.pairs(state):
             learner.drop(inner, dropped, tasks)
 
     def skip(self, state: LearnerState, rounds: int) -> None:
-        """End rounds in all inner learners."""
+        """Count rounds without labels in all contained learners."""
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
     def predict_members(self, state: LearnerState, run: Batch) -> list[Predictions]:
-        """Return the predictions of each inner learner."""
+        """Return the predictions of each contained learner."""
         pairs, known = list(self.pairs(state)), run
         if self.traits.counts_unseen and not all(learner.traits.counts_unseen for learner, _ in pairs):
             known = run._replace(rows=split_unseen(run.rows, state.features)[0])
         return [learner.predict(inner, run if learner.traits.counts_unseen else known) for learner, inner in pairs]
 
     def learn_members(self, state: LearnerState, run: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
-        """Update each inner learner with its own labels."""
+        """Let each contained learner learn its own labels."""
         earlier = [None] * len(labels) if run.predictions is None else run.predictions.split(len(labels))
         return [
             learner.learn(inner, run._replace(predictions=predictions), y)
@@ -463,7 +463,7 @@ class MetaLearner(BaseLearner):
 
 
 class SavedMembers(msgspec.Struct):
-    """The saved data of learners with members."""
+    """The saved data of an ensemble's members."""
 
     members: list[Json]
     features: Features
@@ -472,7 +472,7 @@ class SavedMembers(msgspec.Struct):
 
 @dataclass
 class MembersState:
-    """The states of several learners of the same records; the first ``known`` tasks of the index have rows."""
+    """The states of several learners of the same records."""
 
     members: list[Any]
     tasks: Index
@@ -482,53 +482,53 @@ class MembersState:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return sum(int(member.nbytes) for member in self.members)
 
 
 class MemberLearner(MetaLearner):
-    """Base of a learner with members, which are ``learners`` of the same records."""
+    """Base class of ensembles; the members, ``learners``, all learn the same records."""
 
     learners: list[Any]
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
-        """Return the state before the first round."""
+        """Return the initial state."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
         return MembersState(members, tasks, size.features, len(tasks))
 
     def pairs(self, state: LearnerState) -> Iterable[tuple[BaseLearner, LearnerState]]:
-        """Return each learner with its state."""
+        """Return pairs of a member and its state."""
         return zip(self.learners, state.members, strict=True)
 
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
+        """Resize the state for ``tasks`` tasks and more features; on an error it is unchanged."""
         super().resize(state, tasks, size, counted)
         state.known, state.features = tasks, max(size.features, state.features)
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights."""
+        """Remove tasks with their own weights."""
         super().drop(state, dropped, tasks)
         state.known = dropped.left
 
     def skip(self, state: LearnerState, rounds: int) -> None:
-        """End rounds without labels."""
+        """Count rounds without labels in all members."""
         super().skip(state, rounds)
         state.rounds += rounds
 
     def learn_one_in_members(self, state: LearnerState, rows: AnyRows, i: int, y: float) -> None:
-        """Learn one record of the known task i in each member."""
+        """Learn one record of the known task number i in each member."""
         for learner, inner in self.pairs(state):
             learner.learn_one(inner, rows, i, y)
         state.rounds += 1
 
     def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
         data, arrays = zip(*(learner.dump(inner) for learner, inner in self.pairs(state)), strict=True)
         saved = {"members": list(data), "features": state.features, "rounds": state.rounds}
         return saved, join_numbered("members", arrays)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Restore the result of :meth:`dump`; raise ValueError for inconsistent data or members of different widths."""
+        """Restore the members from the result of :meth:`dump`; raise ValueError for inconsistent data."""
         saved = msgspec.convert(data, SavedMembers)
         n, expected = len(saved.members), len(self.learners)
         require(n == expected, f"the file has {n} members, but the parameters have {expected}")
@@ -547,7 +547,7 @@ class MemberLearner(MetaLearner):
 def score_known_and_unseen(
     run: Batch, score: Callable[[Any, Codes], Margins], score_unseen: Callable[[Any, Sequence[Hashable]], Margins]
 ) -> Margins:
-    """Return one number per record: by ``score`` for known tasks, by ``score_unseen`` for new tasks (number -1)."""
+    """Return one number per record, from ``score`` for known tasks and ``score_unseen`` for new ones (number -1)."""
     if not run.unseen:
         return score(run.rows, run.tasks)
     if len(run.unseen) == len(run.tasks):
@@ -561,7 +561,7 @@ def score_known_and_unseen(
 def learn_in_pieces(
     run: Batch, y: Any, ends: Sequence[int], learn: Callable[[Batch, Any], UpdateResult]
 ) -> UpdateResult:
-    """Learn a batch in pieces that end at these labels, passing on the predictions of unlearned records."""
+    """Learn a batch in pieces that end at the label indices ``ends``; predictions are passed on to the next piece."""
     if len(ends) == 1:
         return learn(run, y)
     delay, first, waiting, updates = len(run.tasks) - len(y), 0, None, []
@@ -577,7 +577,7 @@ def learn_in_pieces(
 
 
 def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
-    """Concatenate the updates of pieces; each piece ends with the unlearned records that start the next one."""
+    """Concatenate the results of pieces; the unlearned records at a piece's end are the first ones of the next."""
     last, predictions = updates[-1], [update.predictions.cut(0, len(update.steps)) for update in updates[:-1]]
     own = Predictions.concatenate([Predictions(update.own) for update in updates]).margins
     stored = evicted = None
@@ -589,7 +589,7 @@ def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
 
 
 def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
-    """Predict, decide and learn record by record, for learners without query strategies in ``learn``."""
+    """Predict, query and learn record by record, for learners without support for query strategies in ``learn``."""
     n, m, earlier, strategy = len(run.tasks), len(y), run.predictions, run.query_strategy
     plain = run._replace(query_strategy=QUERY_ALL, predictions=None)
     predictions = [None if earlier is None else earlier.cut(t, t + 1) for t in range(max(n - m, run.n_predicted))]
@@ -618,5 +618,5 @@ def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: A
 
 
 def count_entries(rows: AnyRows, t: int) -> int:
-    """Return the number of entries of record t."""
+    """Return the number of stored entries of record t."""
     return int(rows.starts[t + 1] - rows.starts[t]) if hasattr(rows, "starts") else int(rows.values.shape[1])

@@ -1,4 +1,4 @@
-r"""Ensembles: several learners of the same records, combined by their losses over all tasks and on each task.
+r"""Ensembles: learners of the same records, weighted by their losses on all tasks and on each task.
 
 With L_a the 0/1 loss of expert a so far and L_ia that on task i (a zero margin counts half), at task i
 
@@ -87,7 +87,7 @@ PIECE = 65_536
 
 @spec.part
 class Member:
-    """One learner of an ensemble: weights, relation and rule.
+    """One member of an ensemble: weights, relation and rule.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ class Member:
     rule: Part
 
     def learner(self) -> LinearLearner:
-        """The combined learner; TypeError for parts that cannot be combined."""
+        """The learner with these parts; TypeError for parts that cannot be combined."""
         return LinearLearner(self.hypothesis, self.relation, self.rule)
 
 
 @dataclass
 class EnsembleState(MembersState):
-    """The states of the learners, the losses of the experts, and the stacker."""
+    """The members' states, the losses of the experts, and the stacker's state."""
 
     _: KW_ONLY
     losses: Losses
@@ -122,12 +122,12 @@ class EnsembleState(MembersState):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return super().nbytes + sum(int(array.nbytes) for array in [*self.losses, *self.layer])
 
 
 class Ensemble(MemberLearner):
-    """A weighted combination of learners, with the same methods.
+    """A weighted average of learners (experts), with the interface of a learner.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Ensemble(MemberLearner):
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
-        """Return the state before the first round."""
+        """Return the initial state."""
         losses = Losses(np.zeros(len(self.experts)), np.zeros((len(tasks), len(self.experts))))
         return EnsembleState(**vars(super().init(tasks, size, length)), losses=losses, layer=self._first_layer())
 
@@ -172,23 +172,23 @@ class Ensemble(MemberLearner):
         return first_layer(len(self.experts), self.unsure)
 
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
+        """Resize the state for ``tasks`` tasks and more features; on an error it is unchanged."""
         super().resize(state, tasks, size, counted)
         state.losses = state.losses._replace(tasks=enlarged(state.losses.tasks, tasks))
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks: their losses, and their part of each learner."""
+        """Remove tasks with their losses, also from each member."""
         super().drop(state, dropped, tasks)
         dropped.move(state.losses.tasks)
 
     def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
-        """Return the losses and the stacker; they learn from out-of-sample predictions."""
+        """Return the losses and the stacker's arrays, which must see each record only once, before it is learned."""
         return *state.losses, *state.layer
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
-        """Predict with all learners and combine their margins."""
+        """Predict with all members and combine their margins."""
         members = self.predict_members(state, run)
         experts = self._combine_experts([member.margins for member in members])
         mixed = self._blend(state, run.tasks, experts)
@@ -205,7 +205,7 @@ class Ensemble(MemberLearner):
         return experts
 
     def learn(self, state: LearnerState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
-        """Update all learners on a piece of the batch, then combine.
+        """Let all members learn a batch, then update the losses and combine the margins.
 
         The loss of an expert is that of its prediction before the label, because learners may have learned similar
         records since. If all predicted 0, as before the first label, or if the predictions are unknown, the current
@@ -238,12 +238,12 @@ class Ensemble(MemberLearner):
     # -- learned parameters -------------------------------------------------------------------------------------------
 
     def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of features: the combined parts of the members."""
+        """Return the linear part of margins: the combination of the members' linear parts."""
         parts = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return self._blend(state, run.tasks, self._combine_experts(parts))
 
     def expert_weights(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the weights p_a of the experts for every known task, shape (n_tasks, S)."""
+        """Return the weight p_a of each expert for every task, shape (n_tasks, S)."""
         weights = np.zeros((state.known, len(self.experts)))
         # a member that has stopped predicts NaN, so that its experts get no weight
         left = [np.full(1, np.nan if learner.has_left(inner) else 0.0) for learner, inner in self.pairs(state)]
@@ -253,33 +253,33 @@ class Ensemble(MemberLearner):
         return weights
 
     def share(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the expected share of each task: the mean of its experts' shares by their weights."""
+        """Return the share of each task: the average of the members' shares by the weights of the experts."""
         shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
         return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), self._parts(), shares))
 
     def _parts(self) -> NDArray[np.float64]:
-        """Return the coefficient of each learner in each expert."""
+        """Return the coefficient of each learner in each expert, shape (S, n_learners)."""
         return np.asarray(np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True))
 
     def weights(self, state: LearnerState) -> Weights:
-        """Return the weights that predictions use, one row per task, dense."""
+        """Return the weights as a dense array, shape (n_tasks, n_features)."""
         factors = self._factors(state)
         members = (learner.weights(inner) for learner, inner in self.pairs(state))  # one at a time: they may be large
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, members, strict=True)))
 
     def _factors(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the learners' coefficients in the margin of each task, shape (n_tasks, n_learners)."""
+        """Return the learners' coefficients in each task's margin, shape (n_tasks, n_learners)."""
         mean = state.layer.mean
         # c p_a + u_a of the stacker, as the margin is linear in the experts for fixed weights
         return np.asarray((mean[-1] * self.expert_weights(state) + mean[:-1]) @ self._scaled)
 
     def intercepts(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the constant part of each task's margins in addition to the weights, shape (n_tasks,)."""
+        """Return the intercept of each task's margin, shape (n_tasks,)."""
         members = [np.broadcast_to(learner.intercepts(inner), state.known) for learner, inner in self.pairs(state)]
         return np.asarray(np.einsum("im,mi->i", self._factors(state), np.array(members)))
 
     def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return the mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
+        """Return the average of the learners' A⁻¹, each with unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
         chosen = list(range(state.known) if among is None else among)
         # D M D with D = diag(√p_ia) keeps each term positive semidefinite, where p_ia M_ij would not be symmetric
         roots = np.sqrt(self.expert_weights(state)[chosen] @ self._parts())
@@ -293,14 +293,14 @@ class Ensemble(MemberLearner):
     # -- files --------------------------------------------------------------------------------------------------------
 
     def dump(self, state: LearnerState) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
         data, arrays = super().dump(state)
         losses = state.losses._replace(tasks=state.losses.tasks[: state.known])
         arrays |= flatten(losses, "losses.")[1]
         return data, arrays | flatten(require_held(state.layer, "layer."), "layer.")[1]
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> LearnerState:
-        """Restore the result of :meth:`dump`.
+        """Restore the ensemble from the result of :meth:`dump`.
 
         Raises
         ------
@@ -319,7 +319,7 @@ N = TypeVar("N", bound=tuple[Any, ...])
 
 
 def _rebuild_tuple(like: N, arrays: Arrays) -> N:
-    """Return a named tuple of arrays with the types of ``like``."""
+    """Return a named tuple like ``like`` with these arrays, converted to the types of ``like``."""
     fields: Any = like
     return type(like)(*(array_of(arrays, name, array) for name, array in zip(fields._fields, fields, strict=True)))
 
@@ -330,24 +330,24 @@ _TABLES = ("groups", "tasks", "largest")
 
 @dataclass
 class CompiledEnsembleState(EnsembleState):
-    """The shared tables of a compiled ensemble, and the model that reads slices of them."""
+    """The state of a compiled ensemble: shared tables of weights, and a model with views of them."""
 
     shared: dict[str, SharedTable] = field(default_factory=dict)
     model: Any = None
     calls: Any = None
 
     def __getstate__(self) -> Json:
-        """Return the state for copies and :mod:`pickle`, without prepared calls."""
+        """Return the state for copies and :mod:`pickle`, without the cached compiled functions."""
         return self.__dict__ | {"calls": None}
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return super().nbytes + sum(int(table.nbytes) for table in self.model[:3])
 
 
 class CompiledEnsemble(CompiledLearner, Ensemble):
-    """An ensemble that learns in one compiled loop: see :mod:`coterie._compiled.primal.compiled_ensemble`.
+    """An ensemble that learns in a single compiled loop: see :mod:`coterie._compiled.primal.compiled_ensemble`.
 
     Predictions, updates and files equal those of an :class:`Ensemble` of the same learners to the last bit.
 
@@ -375,7 +375,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     @staticmethod
     def supports(learners: Sequence[Any]) -> bool:
-        """Return True if one compiled loop supports these learners.
+        """Return True if the compiled loop supports these learners.
 
         It needs two or more learners, each with adaptive gradients, coin betting or diagonal AROW under the logistic or
         AROW rule, under an exchangeable relation whose shares do not depend on the number of tasks, all with the same
@@ -389,13 +389,13 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         )
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CompiledEnsembleState:
-        """Return the state before the first round."""
+        """Return the initial state."""
         return self._share_tables(super().init(tasks, size, length))
 
     # -- tables
 
     def _share_tables(self, separate: EnsembleState) -> CompiledEnsembleState:
-        """Return a state with shared tables, filled with the weights of separate members or with zeros."""
+        """Return a state with shared tables, filled with the weights of ``separate`` members (or zeros)."""
         state = CompiledEnsembleState(**vars(separate))
         models, rows = [member.model for member in state.members], self._rows(state)
         for name, owners in self._owners.items():
@@ -416,7 +416,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return {"groups": min(1, state.known), "tasks": state.known, "largest": 1}
 
     def _resize_tables(self, state: CompiledEnsembleState) -> None:
-        """Resize the shared tables to the tasks and features of the state."""
+        """Resize the shared tables for the tasks and features of the state."""
         for name, rows in self._rows(state).items():
             if self._owners[name]:
                 shared = state.shared[name]
@@ -424,14 +424,14 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         self._join(state)
 
     def _join(self, state: CompiledEnsembleState) -> None:
-        """Combine tables, losses and the mixed-effects model into one model; cached until one of them changes."""
+        """Return one model of tables, losses and mixed-effects model; it is cached until one of them changes."""
         tables, before = [state.shared[name].table for name in _TABLES], state.model
         parts = (*tables, state.losses, self._mixed_model(state))
         if before is None or not is_same((*before[:3], before.losses, before.mixed), parts):
             state.model = self._joined(state, *tables)
 
     def _mixed_model(self, state: CompiledEnsembleState) -> MixedEffects:
-        """Return the mixed-effects model; an empty one without such a member."""
+        """Return the mixed-effects model; an empty model if the ensemble has no such member."""
         return NO_EFFECTS if len(self.learners) == len(self._kinds) else state.members[-1].model
 
     def _joined(self, state: CompiledEnsembleState, groups: Any, tasks: Any, largest: Any) -> MemberModels:
@@ -460,7 +460,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         )
 
     def make_room(self, state: CompiledEnsembleState, i: int, entries: int) -> None:
-        """Enlarge the rows that a record of task i updates, for its new weights."""
+        """Allocate the new weights that a record of task i with this many entries updates."""
         for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
             shared = state.shared[name]
             if self._owners[name]:
@@ -471,21 +471,21 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     @staticmethod
     def _set_rounds(state: CompiledEnsembleState) -> None:
-        """Set the number of rounds in the members' states; relations depend on it."""
+        """Set the number of rounds in the members' states, on which relations depend."""
         for member in state.members:
             member.rounds = state.rounds
 
     # -- tasks
 
     def resize(self, state: CompiledEnsembleState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
+        """Resize the state for ``tasks`` tasks and more features; on an error it is unchanged."""
         if tasks > state.known or size.features > state.features:
             self._set_rounds(state)
             super().resize(state, tasks, size, counted)
             self._resize_tables(state)
 
     def drop(self, state: CompiledEnsembleState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks: their losses, and their part of each member."""
+        """Remove tasks with their losses, also from each member."""
         self._set_rounds(state)
         super().drop(state, dropped, tasks)
         groups, own = state.shared["groups"], state.shared["tasks"]
@@ -514,11 +514,11 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return result_of(moves, run, m, experts if late else None)
 
     def skip(self, state: CompiledEnsembleState, rounds: int) -> None:
-        """End rounds without labels."""
+        """Count ``rounds`` rounds without labels."""
         state.rounds += rounds
 
     def predict(self, state: CompiledEnsembleState, run: Batch) -> Predictions:
-        """Predict records without changing the state."""
+        """Return the predictions of a batch without changing the state."""
         known = run._replace(rows=split_unseen(run.rows, state.features)[0])
         if known.rows is not run.rows:
             return self._predict_unseen(state, run, known)
@@ -538,7 +538,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return Predictions(margins, experts)
 
     def _predict_unseen(self, state: CompiledEnsembleState, run: Batch, known: Batch) -> Predictions:
-        """Predict records by their ``known`` features, and add the variances of the others in mixed-effects members."""
+        """Predict records by their known features; unknown ones only add to the variances of mixed-effects members."""
         experts = self.predict(state, known).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
             if isinstance(learner, MixedEffectsLearner) and not learner.has_left(inner):
@@ -547,7 +547,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return Predictions(self._blend(state, run.tasks, experts), experts)
 
     def linear_part(self, state: CompiledEnsembleState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of features: the combined parts of the members."""
+        """Return the linear part of margins: the combination of the members' linear parts."""
         experts = self.predict(state, run).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
             if isinstance(learner, MixedEffectsLearner):
@@ -555,7 +555,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return self._blend(state, run.tasks, experts)
 
     def _lend_model(self, state: CompiledEnsembleState, **changed: Any) -> MemberModels:
-        """Return the model with separate working arrays, so that several threads can predict at a time."""
+        """Context that provides the model with separate working arrays, so that threads can predict in parallel."""
         work = Workspace.allocate(len(self.learners), len(self.experts))
         model: MemberModels = state.model._replace(work=work, mixed=state.model.mixed.lent(), **changed)
         return model
@@ -563,17 +563,17 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
     # -- files
 
     def dump(self, state: CompiledEnsembleState) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, with each member saved as a separate learner."""
+        """Return the state for a file, as JSON data and named arrays; each member is saved as a separate learner."""
         self._set_rounds(state)
         return super().dump(state)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> CompiledEnsembleState:
-        """Restore the result of :meth:`dump`."""
+        """Restore the ensemble from the result of :meth:`dump`."""
         return self._share_tables(super().restore(data, arrays, tasks))
 
 
 class _Kind(NamedTuple):
-    """The kind and settings of a member for compiled code."""
+    """The kind and the parameters of a member, for compiled code."""
 
     kind: int
     settings: tuple[float, float]
@@ -606,7 +606,7 @@ def _own_and_shared(relation: Part) -> tuple[float, float]:
 
 
 def make_ensemble(learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Ensemble:
-    """Combine learners; use the compiled form if :meth:`CompiledEnsemble.supports` them.
+    """Return an ensemble of the learners, compiled if :meth:`CompiledEnsemble.supports` them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""MMPERC: tasks with separate feature spaces, each with an instance in every round."""
+"""MMPERC: a Perceptron for tasks with separate feature spaces and an instance of every task in each round."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .state import State
 
 
 class HeterogeneousLearner(BlockLearner):
-    """The Perceptron rule for tasks with separate feature spaces; records hold all instances side by side.
+    """Perceptron for tasks with separate feature spaces; a record is the concatenation of the tasks' instances.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class HeterogeneousLearner(BlockLearner):
         self._held: tuple[tuple[Hashable, ...], Coupling] | None = None
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the state before the first round of all tasks; features without a task belong to the first."""
+        """Return the initial state of all tasks; features without a task belong to the first task."""
         owner = np.zeros(size.features, np.int64) if size.owner is None else size.owner
         if len(tasks):
             self._coupling_of(tasks.labels)
@@ -83,13 +83,13 @@ class HeterogeneousLearner(BlockLearner):
         state.model.check(Bounds(state.known, 0, state.features, state.rounds))
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError, naming the first, for new tasks, which have no instances."""
+        """Raise ValueError for new tasks, because they have no instances."""
         if len(tasks):
             known = ", ".join(map(repr, state.labels[:5]))
             raise ValueError(f"task {tasks[0]!r} has no instances; the model has instances of {known}")
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to new features, each of one task; raise ValueError for wider arrays than before."""
+        """Resize the state for new features, each of one task; raise ValueError for wider arrays than before."""
         if size.features <= state.features:
             return
         # arrays of one width a task cannot grow; dictionaries bring the owner of each new feature
@@ -98,27 +98,27 @@ class HeterogeneousLearner(BlockLearner):
         state.model, state.features = state.model.with_features(size.owner), size.features
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Do nothing: each update depends on the instances of all tasks."""
+        """Do nothing: tasks cannot be dropped, because each update depends on the instances of all tasks."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Raise AttributeError: A relates features, not tasks, and changes with each mistake."""
+        """Raise AttributeError: the matrix A relates features, not tasks."""
         raise AttributeError("tasks with separate feature spaces have no relation matrix")
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """Return each task's share by M = (I + R'R/K)⁻¹, the mean over active tasks; b/(b + K) if all are alike."""
+        """Return the share of each task under M = (I + R'R/K)⁻¹, b/(b + K) if all tasks are equally related."""
         # z = Σ R_ik φ_k of CCG08 §6; a mean over active tasks stands for one round of each
         R = self._coupling(state).signed_margin
         return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))
 
     def weights(self, state: State) -> Weights:
-        """Return the weights w = A⁻¹v, one row per task with zeros outside its own features, shape (K, D)."""
+        """Return the weights w = A⁻¹v, shape (K, D); a task's row is zero outside its own features."""
         if self.hypothesis.kernels is not None:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
         w = state.model.weights(self._coupling(state))
         return np.where(np.arange(state.known)[:, None] == state.model.owner, w, 0.0)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Return the margins of the active tasks: O(D²) or O(m²) each; the state does not change."""
+        """Return the margins of the active tasks, at O(D²) (primal) or O(m²) (dual) each."""
         margins, coupling = np.zeros(len(codes)), self._coupling(state)
         for first in range(0, len(codes), BLOCK):
             part = codes[first : first + BLOCK]
@@ -142,7 +142,7 @@ class HeterogeneousLearner(BlockLearner):
         return self._coupling_of(state.labels)
 
     def _coupling_of(self, tasks: Sequence[Hashable]) -> Coupling:
-        """Return the coupling of these tasks, cached because its matrix root takes O(K³)."""
+        """Return the coupling matrix R of these tasks, cached because it takes O(K³)."""
         cached = self._held
         if cached is None or cached[0] != tuple(tasks):
             M = None if self.relation is None else self.relation.relation_matrix(tasks)

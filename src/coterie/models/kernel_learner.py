@@ -1,4 +1,4 @@
-"""Dual learning, several records at a time: kernel values first, then a loop over the records.
+"""Kernel learners with support vectors: the kernel values of a block are computed at once, then records are learned.
 
 Kernel values of the next records with the support vectors and with each other are computed at once
 (:mod:`coterie.models.kernel_values`). The loop processes the records one by one. When a support vector is added or
@@ -33,7 +33,7 @@ from .state import State
 
 
 class KernelLearner(BoundLearner):
-    """A kernel Perceptron: weights in dual form, with a relation.
+    """Kernel Perceptron on a budget, with a relation between tasks.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class KernelLearner(BoundLearner):
     # -- the state ----------------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the state before the first round."""
+        """Return the initial state."""
         state = super().init(tasks, size, length)
         self._note_top(state)
         return state
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to exactly this many tasks and features."""
+        """Resize the state for exactly this many tasks and features."""
         known = state.known
         super().resize(state, tasks, size, counted)
         if state.known > known:
@@ -86,7 +86,7 @@ class KernelLearner(BoundLearner):
         return model
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove the support vectors of tasks; the last tasks take their numbers."""
+        """Remove the support vectors of tasks; the tasks with the largest numbers get the free numbers."""
         super().drop(state, dropped, tasks)
         gram = self.hypothesis.budget.gram
         if gram is not None and state.model.support.counts[SIZE]:
@@ -108,7 +108,7 @@ class KernelLearner(BoundLearner):
         return self.hypothesis.start(sharing, paths, features, dense)
 
     def _note_top(self, state: State) -> None:
-        """Set max_i M_ii for a budget that uses it."""
+        """Store max_i M_ii in the model if its budget depends on it."""
         # ‖ψ‖² = M_ii k(x, x): budgets whose decay is derived for records of length 1 need the largest
         if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self.adapter.top(state)
@@ -116,11 +116,11 @@ class KernelLearner(BoundLearner):
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks: O(B) kernel values each; the state does not change."""
+        """Return the margins of records of known tasks, at O(B) kernel values each."""
         return self._predict(state, state.model, rows, codes)
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
+        """Return the margins of records of unseen tasks, predicted from known tasks by the relation."""
         model = state.model._replace(sharing=self.adapter.unseen_sharing(state, tasks))
         return self._predict(state, model, rows, np.arange(len(tasks)))
 
@@ -145,7 +145,7 @@ class KernelLearner(BoundLearner):
         return points
 
     def _fetched(self, state: State, model: Expansion, i: int) -> Expansion:
-        """Compute column i of M; return the model with it."""
+        """Return the model with column i of M computed."""
         state.sharing.fetch(i)
         state.model = state.model._replace(sharing=state.sharing.columns)
         return model._replace(sharing=state.sharing.columns)
@@ -163,7 +163,7 @@ class KernelLearner(BoundLearner):
             first = self._learn_span(state, run.tasks, y, span, moves, values)
 
     def _learn_span(self, state: State, codes: Codes, y: Margins, span: Span, turns: Turns, values: BlockValues) -> int:
-        """Learn the first records of a span; return the index of the first unlearned one."""
+        """Learn the records of a span until memory is full; return the index of the first unlearned record."""
         first, delay, n = span.first, span.delay, len(span)
         points, weights = values.points, values.weights
         paths, budget = self.adapter.paths(state.model.sharing), self.hypothesis.budget
@@ -183,21 +183,21 @@ class KernelLearner(BoundLearner):
         return first + int(work.cursor[AT])
 
     def _provide(self, state: State, work: KernelWork, why: int) -> None:
-        """Provide the column of M, or enlarge the arrays, as the compiled loop needs it."""
+        """Compute the missing column of M, or enlarge the arrays, according to the reason ``why`` the loop stopped."""
         if why == COLUMN:
             self._fetched(state, state.model, int(work.cursor[LACKED]))
         if why == ROOM:
             state.model = state.model._replace(memory=state.model.memory.with_more_rows())
 
     def _shares(self, state: State) -> NDArray[np.float64]:
-        """Return M for the tasks of the support vectors."""
+        """Return the matrix M for the tasks of the support vectors."""
         support = state.model.support
         tasks = support.tasks[: support.counts[SIZE]]
         return np.asarray(self.adapter.between(state, tasks, tasks))
 
 
 def _why_not_dropped(hypothesis: Dual, relation: Part) -> str:
-    """Return the reason why tasks cannot be dropped (a learned relation, the sums of a Forgetron), or ''."""
+    """Return the reason why tasks cannot be dropped (a learned relation, a Forgetron's sums); '' if they can."""
     if not isinstance(hypothesis.budget.memory(relation.form), EvictionQueue):
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Kernel values of a block of records, with the support vectors and with each other, by matrix products."""
+"""Kernel values of a block of records: with the support vectors and within the block, by matrix products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONE = np.zeros((0, 0))
 
 
 class BlockValues:
-    """Working arrays with the kernel values of a block.
+    """Kernel values of a block, in working arrays that are reused for the next block.
 
     Blocks reuse their memory, because allocating it would cost as much as the kernel values.
 
@@ -39,7 +39,7 @@ class BlockValues:
         self.memory, self.rows = np.zeros(0), NONE
 
     def work(self, model: Expansion, block: Points, pending: Points) -> KernelWork:
-        """Compute all kernel values of a block and, with delayed labels, of the records to predict."""
+        """Compute the kernel values of a block; with delayed labels also those of the records to predict."""
         size, width, n = int(model.support.counts[SIZE]), len(model.support.tasks), len(block.squares)
         support, kernel = model.points(), self.hypothesis.kernel
         own, later = self._room(n, width), _pending(pending, n, width)
@@ -55,7 +55,7 @@ class BlockValues:
         return work_with(own, later, self.rows, n)
 
     def _room(self, n: int, m: int) -> tuple[Floats, Floats]:
-        """Return uninitialised (n, m) and (n, n) arrays; every entry is written before it is read."""
+        """Return uninitialised working arrays of shapes (n, m) and (n, n)."""
         first, both = n * m, n * (m + n)
         if self.memory.size < both:
             self.memory = np.zeros(both)
@@ -63,7 +63,7 @@ class BlockValues:
 
 
 def with_block_records(model: Expansion, block: Points, work: KernelWork) -> Expansion:
-    """Store the records of a block that have become support vectors."""
+    """Add the records of a block that have become support vectors to the model."""
     if not work.cursor[CHANGES]:
         return model
     return model._replace(store=model.store.with_records(work.holder, block, work.among.diagonal()))
@@ -73,7 +73,7 @@ Values = tuple[Floats, Floats]
 
 
 def work_with(own: Values, pending: Values, rows: Floats, n: int) -> KernelWork:
-    """Make the working arrays for a loop over up to n records."""
+    """Return the working arrays for a loop over at most n records."""
     (values, among), (later, later_among), (shares, weights, along) = own, pending, rows
     holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
     cursor = np.zeros(4, np.int64)
@@ -81,13 +81,13 @@ def work_with(own: Values, pending: Values, rows: Floats, n: int) -> KernelWork:
 
 
 def _pending(records: Points, n: int, width: int) -> Values:
-    """Make arrays for the kernel values of the records to predict with delayed labels."""
+    """Return arrays for the kernel values of records that are predicted before their delayed labels."""
     rows = len(records.squares) and n
     return np.zeros((rows, width)), np.zeros((rows, n))
 
 
 def check_values(kernel: Kernel, model: Expansion, values: Floats, among: Floats, block: Points) -> None:
-    """Raise ValueError, naming two rounds, for values that violate the properties of a kernel.
+    """Raise ValueError, naming two rounds, for kernel values that no positive semidefinite kernel has.
 
     ``values`` has the kernel values of a block's records with the support vectors, ``among`` those between its records.
     """
@@ -111,5 +111,5 @@ def check_values(kernel: Kernel, model: Expansion, values: Floats, among: Floats
 
 
 def _most(own: Floats, lengths: Floats) -> Floats:
-    """Return the bound k(x, x) k(z, z) on k(x, z)²."""
+    """Return the upper bound k(x, x) k(z, z) of k(x, z)², by Cauchy-Schwarz."""
     return np.asarray(own[:, None] * lengths * (1.0 + SLACK) + SLACK**2)

@@ -1,4 +1,4 @@
-"""Linear learners: each combines weights, a relation and a rule, which do not depend on each other.
+"""Linear learners: combinations of weights, a relation between tasks, and an update rule.
 
 m   = score(state, z)              the margin, by which a query strategy may do without the label
 tau = rule(m, y, ...)              the step size; 0.0 means that nothing changes
@@ -60,7 +60,7 @@ from .state import State, holds
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`RelationLearner.dump` returns in addition to the arrays."""
+    """Saved data of :meth:`RelationLearner.dump`, without the arrays."""
 
     shape: Json
     features: Features
@@ -75,7 +75,7 @@ _MEAN_READ = (
 
 
 class RelationLearner(BaseLearner):
-    """Base of the learners with one model and one relation bound to it."""
+    """Base class of learners with one model and one relation."""
 
     relation: Part
     adapter: Any
@@ -85,28 +85,28 @@ class RelationLearner(BaseLearner):
         self.adapter.refuse(state, tasks)
 
     def predict(self, state: State, run: Batch) -> Predictions:
-        """Predict records without changing the state."""
+        """Return the predictions of a batch without changing the state."""
         return Predictions(score_known_and_unseen(run, partial(self.score, state), partial(self.score_unseen, state)))
 
     @abstractmethod
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks; change nothing."""
+        """Return the margins of records of known tasks."""
 
     @abstractmethod
     def score_unseen(self, state: State, rows: AnyRows, tasks: Sequence[Hashable]) -> Margins:
-        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
+        """Return the margins of records of unseen tasks, predicted from known tasks by the relation."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
+        """Return the relation matrix A⁻¹ in the paper's scaling, of all tasks or of the task numbers ``among``."""
         return np.asarray(self.adapter.relation_matrix(state, among))
 
     def dump(self, state: State) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
         shape, arrays = flatten(require_held(self._to_saved(state)))
         return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
-        """Restore the result of :meth:`dump`.
+        """Restore a state from the result of :meth:`dump`.
 
         Raises
         ------
@@ -122,39 +122,39 @@ class RelationLearner(BaseLearner):
 
     @abstractmethod
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
-        """Return the model before the first record in saved form, once for each form that these parameters allow."""
+        """Return empty saved models, one for each form that the parameters allow; they have the types of a file."""
 
     def _check(self, state: State) -> None:
-        """Raise ValueError for a state with indices out of range, or that learning cannot reach."""
+        """Raise ValueError for a restored state with invalid indices, or that no sequence of updates leads to."""
         state.model.check(self.adapter.bounds(state))
 
     @abstractmethod
     def _to_saved(self, state: State) -> Tree:
-        """Return the model without unused capacity and without arrays that can be recomputed."""
+        """Return the model without unused capacity, and without arrays that can be recomputed."""
 
     def _restored(self, model: Tree, tasks: Index) -> tuple[Tree, Tree]:
-        """Return the complete model for a saved one, and the part of the relation in the state."""
+        """Return the complete model for a saved model, and the relation's part of the state."""
         return model, None
 
 
 class CompiledLearner(BaseLearner):
-    """Base of learners with one compiled loop; a state caches the compiled calls for single records."""
+    """Base class of learners with a compiled loop; the state caches compiled functions for single records."""
 
     compiled_rule: Tree
     #: True if a round may have consequences to :meth:`warn` of.
     warns: bool = False
 
     def warn(self, state: LearnerState) -> None:
-        """Warn of the consequences of a round."""
+        """Emit warnings that are due after a round."""
 
     @abstractmethod
     def make_room(self, state: LearnerState, i: int, entries: int) -> None:
-        """Enlarge the tables as compiled code needs it for a record of task i with this many entries."""
+        """Allocate the weights that a record of task i with this many entries needs."""
 
     def learn_compiled(
         self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS, rule: Tree | None = None
     ) -> Moves:
-        """Predict and learn in the compiled loop, by this rule; on an error the records before it stay learned."""
+        """Predict and learn a batch in the compiled loop; if a record raises an error, those before it stay learned."""
         n, m, learned = len(run.tasks), len(y), 0
         state.calls = None  # prepared calls refer to the old tables and would keep them in memory
         moves, strategy = Moves(*np.zeros((3, n))), run.query_strategy
@@ -170,13 +170,13 @@ class CompiledLearner(BaseLearner):
         return moves
 
     def predict_one(self, state: LearnerState, rows: Csr, i: int) -> float:
-        """Return the margin of one record, in the precision of the weights, in a few microseconds."""
+        """Return the margin of one record in a few microseconds, in the precision of the weights."""
         call, n = _calls_of(state).predict, len(rows.values)
         margin: float = call(state.model, rows.values, rows.features, n, UNPREPARED, i)
         return margin
 
     def learn_one(self, state: LearnerState, rows: Csr, i: int, y: float) -> None:
-        """Learn one record as :meth:`learn` does, without a result."""
+        """Learn one record as :meth:`learn` does; nothing is returned."""
         call, entries = _calls_of(state).learn, (rows.values, rows.features)
         while call(state.model, self.compiled_rule, *entries, UNPREPARED, i, y) == UNPROVIDED:
             self.make_room(state, i, len(rows.values))
@@ -185,7 +185,7 @@ class CompiledLearner(BaseLearner):
             self.warn(state)
 
     def fast_calls(self, state: LearnerState) -> RecordCalls | None:
-        """Return the compiled calls for single records of this state."""
+        """Return the compiled functions for single records of this state."""
         return _calls_of(state)
 
 
@@ -197,12 +197,12 @@ def _calls_of(state: LearnerState) -> RecordCalls:
 
 
 def named_by(relation: Part) -> Sequence[Hashable]:
-    """Return the tasks that a relation names, which are the only possible ones; empty if it names none."""
+    """Return the tasks that a relation lists, which are then the only valid ones; empty if it lists none."""
     return tuple(relation.known_tasks) if relation.form == "columns" else ()
 
 
 class LinearLearner(CompiledLearner, RelationLearner):
-    """Weights, a relation and a rule combined into one learner.
+    """A learner that combines weights, a relation and a rule.
 
     Parameters
     ----------
@@ -253,17 +253,17 @@ class LinearLearner(CompiledLearner, RelationLearner):
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the state before the first round."""
+        """Return the initial state."""
         state: State = self.adapter.start(tasks, size, length)
         return state
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
+        """Resize the state for ``tasks`` tasks and more features; on an error it is unchanged."""
         if tasks > state.known or size.features > state.features:
             self.adapter.resize(state, tasks, max(size.features, state.features), counted)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights: O(number of these weights).
+        """Remove tasks with their own weights, in O(number of these weights).
 
         Groups keep their weights; a group without tasks is dropped, too.
         """
@@ -271,26 +271,26 @@ class LinearLearner(CompiledLearner, RelationLearner):
         state.known = dropped.left
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Enlarge the tables for a record of task i with this many entries."""
+        """Allocate the weights that a record of task i with this many entries needs."""
         self.adapter.make_room(state, i, entries)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks: O(nnz · levels) each; the state does not change."""
+        """Return the margins of records of known tasks, at O(nnz · levels) each."""
         margins = np.zeros(len(codes))
         predict(state.model, rows, codes, 0, len(codes), margins)
         return margins
 
     def score_unseen(self, state: State, rows: AnyRows, tasks: Sequence[Hashable]) -> Margins:
-        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
+        """Return the margins of records of unseen tasks, predicted from known tasks by the relation."""
         margins = np.zeros(len(tasks))
         model = self.adapter.unseen_task_model(state, tasks)
         predict(model, rows, np.arange(len(tasks)), 0, len(tasks), margins)
         return margins
 
     def learn(self, state: State, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
-        """Predict and learn in the compiled loop, with delayed labels if there are fewer labels than records.
+        """Predict and learn a batch in the compiled loop; labels are delayed if y is shorter than the batch.
 
         The result does not depend, to the last bit, on how a stream is split into batches: a new task counts from its
         first record on.
@@ -309,7 +309,7 @@ class LinearLearner(CompiledLearner, RelationLearner):
         return result_of(moves, run, m)
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds without labels: advance clocks, change nothing else."""
+        """Count ``rounds`` rounds without labels; only clocks, such as that of a decay, change."""
         skip_rounds(state.model, rounds)
         state.rounds += rounds
 
@@ -324,15 +324,15 @@ class LinearLearner(CompiledLearner, RelationLearner):
     # -- learned parameters -------------------------------------------------------------------------------------------
 
     def weights(self, state: State) -> Weights:
-        """Return the weights that predictions use, one row per task, dense."""
+        """Return the weights as a dense array, shape (n_tasks, n_features)."""
         return state.model.weights(state.known, state.features)  # type: ignore[no-any-return]
 
     def intercepts(self, state: State) -> Weights:
-        """Return the constant part of each task's margins, shape (n_tasks,)."""
+        """Return the intercept of each task's margin, shape (n_tasks,)."""
         return state.model.intercepts(state.known)  # type: ignore[no-any-return]
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """Return the shared part of each task's updates: 0 for independent tasks, 1 for one model of all."""
+        """Return the shared fraction of each task's updates: 0 for independent tasks, 1 for one common model."""
         return np.asarray(self.adapter.share(state))
 
     # -- files --------------------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ class LinearLearner(CompiledLearner, RelationLearner):
         return (self._blank_model(dense).to_saved(Extent(0, 0, 0, 1)),)
 
     def _blank_model(self, dense: bool) -> Tree:
-        """Return a model without tasks, with the named tuples of every model under these parameters."""
+        """Return a model without tasks, with the array types of every model under these parameters."""
         return self.adapter.model(self.adapter.blank(), 0, 0, 1, dense)
 
 
@@ -361,11 +361,11 @@ class ConfidenceLearner(LinearLearner):
         self.traits = replace(self.traits, has_variances=True, counts_unseen=True)
 
     def predict(self, state: State, run: Batch) -> Predictions:
-        """Predict records without changing the state."""
+        """Return the predictions of a batch without changing the state."""
         return super().predict(state, run._replace(rows=split_unseen(run.rows, state.features)[0]))
 
     def variances(self, state: State, run: Batch) -> Margins:
-        """Return the variances of the margins of records: O(nnz · levels) each."""
+        """Return the variances of the margins of records, at O(nnz · levels) each."""
         known, unseen = split_unseen(run.rows, state.features)
 
         def score_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -388,7 +388,7 @@ def _variances(model: Tree, rows: Rows, codes: Codes) -> Margins:
 
 
 def result_of(moves: Tree, run: Batch, m: int, experts: Any = None) -> UpdateResult:
-    """Return the result of a batch with m learned records, with the earlier predictions."""
+    """Return the result of a batch with m learned records; their earlier predictions replace the present ones."""
     predictions = Predictions(moves.margins, experts)
     if run.predictions is not None:
         predictions = predictions.replace_first(run.predictions)

@@ -1,4 +1,4 @@
-"""Mixed-effects models as learners: alone, as members, or until another learner replaces them."""
+"""Learners with mixed-effects models: shared weights (fixed effects) and task weights (random effects)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from .state import State, arrays_of
 
 
 class Prior(NamedTuple):
-    """Prior variances and decay of a mixed-effects model, and how fast it learns these variances.
+    """Prior variances and decay of a mixed-effects model, and the learning rate of the variances.
 
     ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
     ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
@@ -71,7 +71,7 @@ CONSTANT = {False: 10.0, True: 4.0}
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`MixedEffectsLearner.dump` returns in addition to the arrays."""
+    """Saved data of :meth:`MixedEffectsLearner.dump`, without the arrays."""
 
     parameters: dict[str, list[float]]
     features: Features
@@ -79,7 +79,7 @@ class _Saved(msgspec.Struct):
 
 
 class MixedEffectsLearner(CompiledLearner):
-    """Learn shared weights with their covariance matrix, and each task's own weights with variances.
+    """Mixed-effects model: shared weights with a covariance matrix, and task weights with variances.
 
     The equations are in :mod:`coterie._compiled.primal.kalman_filter`. A record costs O(d²), a task O(d) numbers.
 
@@ -115,7 +115,7 @@ class MixedEffectsLearner(CompiledLearner):
 
     @property
     def _parameters(self) -> dict[str, list[float]]:
-        """The numbers on which a model depends from the start."""
+        """The parameters that are stored in a new model."""
         return {"prior": [float(number) for number in self.prior], "shared": [float(number) for number in self.shared]}
 
     def _empty(self, tasks: int) -> MixedEffects:
@@ -124,15 +124,15 @@ class MixedEffectsLearner(CompiledLearner):
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the state before the first round."""
+        """Return the initial state."""
         model = self._empty(len(tasks)).with_constant(size.constant)
         return State(model, tasks, None, size.features, size.dense, len(tasks))
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Do nothing: any new task is allowed."""
+        """Do nothing: new tasks are always allowed."""
 
     def refuse_rows(self, state: State, rows: Rows) -> None:
-        """Raise ValueError if records exceed the limit of nonzero features and the model may not stop learning."""
+        """Raise ValueError for records with too many nonzero features, unless the model may stop learning instead."""
         if not self.too_wide or state.features < LIMIT:
             return
         entries = rows.to_csr().trimmed()
@@ -145,7 +145,7 @@ class MixedEffectsLearner(CompiledLearner):
             )
 
     def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to this many tasks of the index, and store the number of features."""
+        """Resize the state for this many tasks, and store the number of features."""
         model = state.model.with_constant(size.constant)
         require(
             model is state.model or len(model.columns) == 1,
@@ -155,7 +155,7 @@ class MixedEffectsLearner(CompiledLearner):
         state.known, state.features = max(tasks, state.known), max(size.features, state.features)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights; if no task remains, also drop the shared weights."""
+        """Remove tasks with their own weights; without any task left, also the shared weights."""
         state.known = dropped.left
         if state.known or state.model.has_left:
             state.model.drop_tasks(dropped)
@@ -163,17 +163,17 @@ class MixedEffectsLearner(CompiledLearner):
             state.model = self._empty(0).with_constant(int(state.model.seen.columns[0]))
 
     def mixing_arrays(self, state: State) -> Iterable[Any]:
-        """Return all arrays of the model; it is exact only if it learns each record once."""
+        """Return all arrays, because the model is exact only if it learns each record once."""
         return arrays_of(state.model)
 
     def has_left(self, state: State) -> bool:
-        """Return True if too many features were seen; the model then predicts NaN."""
+        """Return True if the model has stopped because of too many features; it then predicts NaN."""
         return bool(state.model.has_left)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def predict(self, state: State, run: Batch) -> Predictions:
-        """Predict records without changing the state. Margins are NaN once the model has stopped."""
+        """Return the margins of a batch, NaN if the model has stopped."""
         margins = np.zeros(len(run.tasks))
         predict(state.model.lent(), run.rows, run.tasks, 0, len(margins), margins)
         return Predictions(margins)
@@ -189,31 +189,31 @@ class MixedEffectsLearner(CompiledLearner):
         return learn_in_pieces(run, y, range(1, len(y) + 1), partial(self._learn_late, state))
 
     def _learn_late(self, state: State, run: Batch, y: Floats) -> UpdateResult:
-        """Learn the first record, from a label in time or late."""
+        """Learn the first record of a batch, the label of which may be delayed."""
         predicted = 0.0 if run.predictions is None else run.predictions.margins[0]
         rule = FilterStep(bool(is_in_time(predicted, self.predict(state, run.cut(0, 1)).margins[0])))
         return result_of(self.learn_compiled(state, run, y, rule=rule), run, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
-        """Enlarge the arrays to all features seen so far."""
+        """Enlarge the arrays for all features seen so far."""
         state.model = state.model.with_room()
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds without labels."""
+        """Count ``rounds`` rounds without labels."""
         state.rounds += rounds
 
     def fast_calls(self, state: State) -> RecordCalls | None:
-        """Return compiled calls for single records; None if their uncounted features could exceed the limit."""
+        """Return compiled functions for single records; None if their new features could exceed the limit."""
         return None if self.too_wide and state.features >= LIMIT else super().fast_calls(state)
 
     def variances(self, state: State, run: Batch) -> Margins:
-        """Return the variance of each record's margin before shrinkage, 0 once the model has stopped."""
+        """Return the variance of each record's margin before shrinkage; 0 if the model has stopped."""
         variances = np.zeros(len(run.tasks))
         margin_variances(state.model.lent(), run.rows, run.tasks, variances)
         return variances
 
     def intervals(self, state: State, run: Batch, level: float) -> tuple[Margins, Floats]:
-        """Return margins and Student's t intervals of labels, shape (n, 2), for labels of weight 1."""
+        """Return margins, and Student's t prediction intervals of labels of weight 1, shape (n, 2)."""
         from scipy.special import stdtrit
 
         margins, (squares, count) = self.predict(state, run).margins, state.model.noise
@@ -224,20 +224,20 @@ class MixedEffectsLearner(CompiledLearner):
     # -- the fitted model ---------------------------------------------------------------------------------------------
 
     def weights(self, state: State) -> Floats:
-        """Return m + v of each task for records with the constant 1, dense; 0 once the model has stopped."""
+        """Return the weights m + v of each task, dense; 0 if the model has stopped."""
         weights, columns = np.zeros((state.known, state.features)), state.model.columns
         if len(columns):
             weights[:, columns[1:]] = state.model.coefficients(np.arange(state.known))[:, 1:]
         return weights
 
     def intercepts(self, state: State) -> Floats:
-        """Return the constant part of each task's margins."""
+        """Return the intercept of each task's margin."""
         if state.model.has_left:
             return np.zeros(state.known)
         return np.asarray(state.model.coefficients(np.arange(state.known))[:, 0])
 
     def linear_part(self, state: State, run: Batch, record: Rows | None = None) -> Margins:
-        """Return the margins of records as weighted sums, scaled like the margin of ``record`` of the first task."""
+        """Return the margins of records as weighted sums, with the shrinkage factor of ``record``."""
         model, n = state.model, len(run.tasks)
         if model.has_left:
             return np.full(n, np.nan)
@@ -258,14 +258,14 @@ class MixedEffectsLearner(CompiledLearner):
         return np.asarray((coefficients[:, 0] + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
 
     def share(self, state: State) -> Floats:
-        """Return the part of each task's weights that is shared: 1 - E[v · v] / E[w · w] for w = m + v, at least 0.
+        """Return the shared fraction of each task's weights w = m + v: 1 - E[v · v] / E[w · w], at least 0.
 
         The constant is left out. If prior variances are not learned, it is that of the prior.
         """
         return self._share(state, np.arange(state.known))
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> Floats:
-        """Return √(s_i s_j) for tasks with the shares s_i, and 1 on the diagonal."""
+        """Return a matrix with the entries √(s_i s_j) for the tasks' shares s, and 1 on the diagonal."""
         share = self._share(state, np.arange(state.known) if among is None else np.array(among, np.int64))
         return np.asarray(np.sqrt(np.outer(share, share)) + np.diag(1.0 - share))
 
@@ -281,13 +281,13 @@ class MixedEffectsLearner(CompiledLearner):
     # -- files --------------------------------------------------------------------------------------------------------
 
     def dump(self, state: State) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
         model = require_held(state.model.to_saved(state.known))
         data = {"parameters": self._parameters, "features": state.features, "rounds": state.rounds}
         return data, _own_arrays(model)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> State:
-        """Restore the result of :meth:`dump`.
+        """Restore the model from the result of :meth:`dump`.
 
         Raises
         ------
@@ -324,7 +324,7 @@ class MixedEffectsLearner(CompiledLearner):
 
 
 def _own_arrays(model: MixedEffects) -> Arrays:
-    """Copy the arrays of a model that do not follow from its parameters and other arrays."""
+    """Copy the arrays that cannot be recomputed from parameters and other arrays."""
     arrays = {name: getattr(model, name).copy() for name in ("clock", "pulls", "precisions", "noise")}
     mean, covariance = model.shared
     columns, triangle = model.seen.columns[: model.clock[0]].copy(), covariance[np.tril_indices(len(mean))]
@@ -335,7 +335,7 @@ def _own_arrays(model: MixedEffects) -> Arrays:
 
 
 class SuccessionLearner(MemberLearner):
-    """Predict by a mixed-effects model until it stops, then by a successor, which learns from the start.
+    """Predict by a mixed-effects model until it stops, then by a successor; both learn from the start.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ class SuccessionLearner(MemberLearner):
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def predict(self, state: MembersState, run: Batch) -> Predictions:
-        """Predict records without changing the state."""
+        """Return the predictions of a batch without changing the state."""
         return self._combine(self.predict_members(state, run))
 
     @staticmethod
@@ -372,7 +372,7 @@ class SuccessionLearner(MemberLearner):
         return UpdateResult(predictions, own, np.maximum(first.steps, successor.steps))
 
     def predict_one(self, state: MembersState, rows: Csr, i: int) -> float:
-        """Return the margin of one record of the known task i."""
+        """Return the margin of one record of the known task number i."""
         first, successor = self.pairs(state)
         margin = float(first[0].predict_one(first[1], rows, i))
         return float(successor[0].predict_one(successor[1], rows, i)) if np.isnan(margin) else margin
@@ -397,21 +397,21 @@ class SuccessionLearner(MemberLearner):
         return np.asarray(getattr(learner, method)(inner, *arguments))
 
     def linear_part(self, state: MembersState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of features, from the model in use."""
+        """Return the linear part of margins of the model in use."""
         return self._ask_active("linear_part", state, run, record)
 
     def weights(self, state: MembersState) -> Floats:
-        """Return the weights that predictions use, one row per task, dense."""
+        """Return the weights of the model in use, shape (n_tasks, n_features)."""
         return self._ask_active("weights", state)
 
     def intercepts(self, state: MembersState) -> Floats:
-        """Return the constant part of each task's margins in addition to the weights."""
+        """Return the intercept of each task's margin."""
         return self._ask_active("intercepts", state)
 
     def share(self, state: MembersState) -> Floats:
-        """Return the shared part of each task's updates."""
+        """Return for each task the fraction of its updates that is shared."""
         return self._ask_active("share", state)
 
     def relation_matrix(self, state: MembersState, among: Sequence[int] | None = None) -> Floats:
-        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
+        """Return the relation matrix A⁻¹ in the paper's scaling, of all tasks or of the task numbers ``among``."""
         return self._ask_active("relation_matrix", state, among)

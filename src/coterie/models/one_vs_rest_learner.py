@@ -1,4 +1,4 @@
-"""Multiclass learning: one binary learner per class, one-vs-rest.
+"""Multiclass learning by one-vs-rest: one binary learner per class.
 
 A class may first appear during the stream. No earlier record has it as its label. Therefore a *spare* learner learns
 every record with a negative label, and a new class starts as a copy of it. The learners are the same, bit for bit, as
@@ -36,26 +36,26 @@ from .contract import (
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`OneVsRestLearner.dump` returns in addition to the arrays."""
+    """Saved data of :meth:`OneVsRestLearner.dump`, without the arrays."""
 
     classes: Annotated[list[Json], msgspec.Meta(min_length=1)]
 
 
 @dataclass
 class ClassesState:
-    """One learner state per class, in the order of appearance, and the state of the spare learner at the end."""
+    """The state of each class's binary learner, in order of appearance, followed by that of the spare learner."""
 
     all: list[Any]
     tasks: Index
 
     @property
     def members(self) -> list[Any]:
-        """The states of the classes' learners."""
+        """The states of the classes' learners, without the spare learner."""
         return self.all[:-1]
 
     @property
     def features(self) -> int:
-        """The width of the records."""
+        """The number of features."""
         return int(self.all[-1].features)
 
     @property
@@ -65,12 +65,12 @@ class ClassesState:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return sum(state.nbytes for state in self.all)
 
 
 class OneVsRestLearner(MetaLearner):
-    """Multiclass learner from a binary one, with the same methods; margins have shape (n, classes).
+    """One-vs-rest learner; margins have shape (n, classes).
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ class OneVsRestLearner(MetaLearner):
         self.traits = replace(learner.traits, asks=False, has_variances=False, has_intervals=False)
 
     def pairs(self, state: ClassesState) -> Iterable[tuple[BaseLearner, LearnerState]]:
-        """Return the learner with the state of each class and with the state of the spare learner."""
+        """Return pairs of the binary learner and the state of each class, then of the spare learner."""
         return [(self.learner, inner) for inner in state.all]
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ClassesState:
-        """Return the state before the first round."""
+        """Return the initial state."""
         return ClassesState([self.learner.init(tasks, size, length)], tasks)
 
     def predict(self, state: ClassesState, run: Batch) -> Predictions:
@@ -113,39 +113,39 @@ class OneVsRestLearner(MetaLearner):
         return UpdateResult(_combine([update.predictions for update in updates], len(run.tasks)), own, steps)
 
     def predict_one(self, state: ClassesState, rows: AnyRows, i: int) -> Margins:
-        """Return the margins of one record of the known task i, one per class."""
+        """Return the margins of one record of the known task number i, one per class."""
         return np.array([self.learner.predict_one(inner, rows, i) for inner in state.members])
 
     def learn_one(self, state: ClassesState, rows: AnyRows, i: int, y: NDArray[np.bool_]) -> None:
-        """Learn one record of the known task i with these class indicators."""
+        """Learn one record of the known task number i with class indicators as label."""
         self._add_classes(state, len(y))
         for inner, sign in zip(state.all, [*np.where(y, 1.0, -1.0), -1.0], strict=True):
             self.learner.learn_one(inner, rows, i, float(sign))
 
     @staticmethod
     def _add_classes(state: ClassesState, classes: int) -> None:
-        """Add learners of new classes as copies of the spare learner, which share its task index."""
+        """Add a learner for each new class: a copy of the spare learner, which learned all records as negative."""
         while len(state.all) <= classes:
             state.all.append(copy.deepcopy(state.all[-1], {id(state.tasks): state.tasks}))
 
     def linear_part(self, state: ClassesState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of features, class by class."""
+        """Return the linear part of margins for each class."""
         return _columns([self.learner.linear_part(inner, run, record) for inner in state.members], len(run.tasks))
 
     def weights(self, state: ClassesState) -> Weights:
-        """Return the weights that predictions use, shape (classes, tasks, features)."""
+        """Return the weights, shape (classes, tasks, features)."""
         return np.array([self.learner.weights(inner) for inner in state.members])
 
     def intercepts(self, state: ClassesState) -> Weights:
-        """Return the constant part of each task's margins, shape (classes, tasks) or (classes, 1)."""
+        """Return the intercepts, shape (classes, tasks), or (classes, 1) if all tasks have the same."""
         return np.array([np.atleast_1d(self.learner.intercepts(inner)) for inner in state.members])
 
     def share(self, state: ClassesState) -> NDArray[np.float64]:
-        """Return the shared part of each task's updates, the mean over the classes."""
+        """Return the fraction of each task's updates that is shared, averaged over the classes."""
         return np.asarray(np.mean([self.learner.share(inner) for inner in state.members], axis=0))
 
     def relation_matrix(self, state: ClassesState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return the mean of A⁻¹ over the classes; all are equal if the relation is fixed."""
+        """Return A⁻¹ averaged over the classes; for a fixed relation all are equal."""
         return np.asarray(np.mean([self.learner.relation_matrix(inner, among) for inner in state.members], axis=0))
 
     def models(self, state: ClassesState) -> int:
@@ -153,12 +153,12 @@ class OneVsRestLearner(MetaLearner):
         return len(state.members)
 
     def dump(self, state: ClassesState) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
         data, arrays = zip(*(self.learner.dump(inner) for inner in state.all), strict=True)
         return {"classes": list(data)}, join_numbered("classes", arrays)
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ClassesState:
-        """Restore the result of :meth:`dump`.
+        """Restore a state from the result of :meth:`dump`.
 
         Raises
         ------
@@ -172,10 +172,10 @@ class OneVsRestLearner(MetaLearner):
 
 
 def _combine(members: Sequence[Predictions], n: int) -> Predictions:
-    """Combine the predictions of the classes' learners and of the spare learner, which is last."""
+    """Combine the predictions of the classes' learners and of the spare learner (the last) into one object."""
     return Predictions(_columns([member.margins for member in members[:-1]], n), None, tuple(members))
 
 
 def _columns(margins: Sequence[Margins], n: int) -> Margins:
-    """Return the margins of n records, one column per class."""
+    """Stack the margins of n records, one column per class."""
     return np.array(margins).reshape(len(margins), n).T

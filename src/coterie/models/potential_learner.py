@@ -1,4 +1,4 @@
-"""Learners with weights that are the gradient of a potential at the sum of all updates, under a fixed relation."""
+"""Learners with weights w = ∇Φ*(v), the gradient of a potential at the sum v of all updates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .state import State
 
 
 class PotentialLearner(BoundLearner):
-    """Perceptron with a potential and a fixed relation; recomputes the weights ∇Φ*(v) after every mistake.
+    """Quasi-additive Perceptron with a fixed relation; recomputes the weights ∇Φ*(v) after every mistake.
 
     For the parameters see :class:`BoundLearner`.
     """
@@ -40,17 +40,17 @@ class PotentialLearner(BoundLearner):
         return self._resized(state, True)
 
     def weights(self, state: State) -> Weights:
-        """Return the weights that predictions use, one row per task, dense."""
+        """Return the weights as a dense array, shape (n_tasks, n_features)."""
         return np.array(state.model.weights)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks: O(nnz) each; the state does not change."""
+        """Return the margins of records of known tasks, at O(nnz) each."""
         margins = np.zeros(len(codes))
         self._predict(state.model, split_unseen(rows, state.features)[0], codes, margins)
         return margins
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Return the margins of records of unseen tasks, as if the tasks were known: O(K² d) per task."""
+        """Return the margins of records of unseen tasks, as if they were known tasks: O(K² d) per task."""
         margins, places = np.zeros(len(tasks)), dict.fromkeys(tasks)
         for task in places:
             rows_of_task = np.array([t for t, other in enumerate(tasks) if other == task])
@@ -84,5 +84,5 @@ class PotentialLearner(BoundLearner):
 
 
 def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:
-    """Return record t as an array of all features."""
+    """Return record t as a dense vector."""
     return np.asarray(rows.cut(t, t + 1).to_dense(features).values[0], np.float64)

@@ -1,4 +1,4 @@
-"""Stacked regression: a stacker combines several learners of numbers.
+"""Stacked regression: a linear stacker combines the predictions of several regression learners.
 
 The learners do not depend on each other, and learn a batch one after the other; then the stacker processes their
 margins in one compiled loop (:mod:`coterie._compiled.primal.stacking`).
@@ -42,26 +42,26 @@ NORMAL = 20.0
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`RegressionLearner.dump` returns in addition to the arrays."""
+    """Saved data of :meth:`RegressionLearner.dump`, without the arrays."""
 
     shape: Json
 
 
 @dataclass
 class RegressionState(MembersState):
-    """The states of the learners and of the stacker."""
+    """The states of the members and of the stacker."""
 
     _: KW_ONLY
     model: Stacking
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return super().nbytes + nbytes_of(self.model)
 
 
 class RegressionLearner(MemberLearner):
-    """Learners of numbers combined by a stacker, with the same methods.
+    """An ensemble of regression learners, combined by an online stacker.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class RegressionLearner(MemberLearner):
     # -- tasks and features ---------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> RegressionState:
-        """Return the state before the first round."""
+        """Return the initial state."""
         model = Stacking.empty(len(self.learners), len(tasks))
         return RegressionState(**vars(super().init(tasks, size, length)), model=model)
 
@@ -88,18 +88,18 @@ class RegressionLearner(MemberLearner):
         state.model = state.model.with_tasks(tasks)
 
     def drop(self, state: RegressionState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights."""
+        """Remove tasks with their own weights."""
         super().drop(state, dropped, tasks)
         state.model.drop_tasks(dropped)
 
     def mixing_arrays(self, state: RegressionState) -> Iterable[Any]:
-        """Return the arrays of the stacker, which learns from out-of-sample predictions."""
+        """Return the stacker's arrays, which must see each record only once, before it is learned."""
         return arrays_of(state.model)
 
     # -- learning -------------------------------------------------------------------------------------------------
 
     def learn(self, state: RegressionState, run: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn; the stacker and the residuals use the predictions before the labels, if known."""
+        """Predict and learn a batch; the stacker learns from members' predictions made before the label."""
         n, m = len(run.tasks), len(y)
         updates = self.learn_members(state, run, [y] * len(self.learners))
         foreseen = np.array([update.predictions.margins for update in updates])
@@ -119,27 +119,27 @@ class RegressionLearner(MemberLearner):
         return UpdateResult(predictions.replace_first(run.predictions), own, steps)
 
     def predict_one(self, state: RegressionState, rows: Csr, i: int) -> float:
-        """Return the margin of one record of the known task i."""
+        """Return the prediction for one record of the known task number i."""
         return float(stacking.predict_one(state.model, self._foresee_one(state, rows, i)))
 
     def learn_one(self, state: RegressionState, rows: Csr, i: int, y: float) -> None:
-        """Learn one record as :meth:`learn` does, without a result."""
+        """Learn one record as :meth:`learn` does; nothing is returned."""
         now = self._foresee_one(state, rows, i)
         self.learn_one_in_members(state, rows, i, y)
         stacking.learn_one(state.model, now, float(weights_of(rows)[0]), i, y)
 
     def _foresee_one(self, state: RegressionState, rows: Csr, i: int) -> Floats:
-        """Return the margins of the members, shape (S, 1)."""
+        """Return the members' predictions of one record, shape (S, 1)."""
         return np.array([[learner.predict_one(inner, rows, i)] for learner, inner in self.pairs(state)])
 
     # -- predicting -----------------------------------------------------------------------------------------------
 
     def predict(self, state: RegressionState, run: Batch) -> Predictions:
-        """Predict records without changing the state."""
+        """Return the predictions of a batch without changing the state."""
         return self._predict_with_spread(state, run)[0]
 
     def _predict_with_spread(self, state: RegressionState, run: Batch) -> tuple[Predictions, Floats]:
-        """Return predictions of records, and the standard deviations of their residuals."""
+        """Return the predictions of a batch, and the standard deviations of their residuals."""
         members = self.predict_members(state, run)
         experts, spreads = self._stack(state.model, run.tasks, [member.margins for member in members])
         return Predictions(experts[-2], experts, tuple(map(without_nan, members))), spreads
@@ -151,20 +151,20 @@ class RegressionLearner(MemberLearner):
         return experts, spreads
 
     def linear_part(self, state: RegressionState, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return margins with members' predictions not clipped to the range of the labels."""
+        """Return the linear part of predictions, with members' predictions not clipped to the range of labels."""
         # predictions are linear in features only without the limits
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return np.asarray(self._stack(free, run.tasks, margins)[0][-2])
 
     def intervals(self, state: RegressionState, run: Batch, level: float) -> tuple[Margins, Floats]:
-        """Return margins, and intervals that contain labels with probability ``level``, shape (n, 2)."""
+        """Return predictions, and prediction intervals that contain labels with probability ``level``, shape (n, 2)."""
         predictions, spreads = self._predict_with_spread(state, run)
         ends, ages = self.quantiles(state, np.array([0.5 - level / 2, 0.5 + level / 2])), predictions.experts[-1]
         return predictions.margins, predictions.margins[:, None] + spreads[:, None] * ends[ages.astype(np.int64)]
 
     def quantiles(self, state: RegressionState, levels: Floats) -> Floats:
-        """Return quantiles of standardised residuals, with a normal prior that counts as 20 residuals.
+        """Return quantiles of standardised residuals, with a normal prior worth 20 residuals.
 
         Shape (AGES, n): by the number of known labels of the task.
         """
@@ -182,32 +182,32 @@ class RegressionLearner(MemberLearner):
     # -- learned parameters ----------------------------------------------------------------------------------------
 
     def member_weights(self, state: RegressionState) -> Floats:
-        """Return the members' weights in the stacker, shape (S,); 0 for a member that has stopped."""
+        """Return the stacking weight of each member, shape (S,); 0 for a member that has stopped."""
         active = len(self.learners) - sum(learner.has_left(inner) for learner, inner in self.pairs(state))
         if state.model.clock[0] > stacking.START:
             return state.model.last.mean.copy()  # type: ignore[no-any-return]
         return np.pad(np.full(active, 1.0 / active), (0, len(self.learners) - active))
 
     def weights(self, state: RegressionState) -> Floats:
-        """Return the weights that predictions use, one row per task, dense, without intercepts."""
+        """Return the weights without intercepts, dense, shape (n_tasks, n_features)."""
         weights = np.zeros((state.known, state.features))
         for factor, (learner, inner) in zip(self.member_weights(state), self.pairs(state), strict=True):
             weights += factor * np.asarray(learner.weights(inner), np.float64)  # one at a time: they may be large
         return weights
 
     def intercepts(self, state: RegressionState) -> Floats:
-        """Return the constant part of each task's predictions in addition to its weights, shape (n_tasks,)."""
+        """Return the intercept of each task's predictions, shape (n_tasks,)."""
         factors = zip(self.member_weights(state), self.pairs(state), strict=True)
         return np.asarray(sum(factor * learner.intercepts(inner) for factor, (learner, inner) in factors))
 
     def share(self, state: RegressionState) -> Floats:
-        """Return the members' mean share by their stacking weights, the same for all tasks."""
+        """Return the members' shares averaged by their stacking weights, equal for all tasks."""
         parts = np.abs(self.member_weights(state))
         shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
         return np.asarray(parts @ shares / (parts.sum() or 1.0))
 
     def relation_matrix(self, state: RegressionState, among: Sequence[int] | None = None) -> Floats:
-        """Return the matrix (1 - s) I + s 11' for the share s."""
+        """Return the matrix (1 - s) I + s 11' with the share s."""
         n = state.known if among is None else len(among)
         shared = float(self.share(state)[0]) if state.known else 0.0
         return np.asarray((1.0 - shared) * np.eye(n) + shared)
@@ -215,13 +215,13 @@ class RegressionLearner(MemberLearner):
     # -- files ----------------------------------------------------------------------------------------------------
 
     def dump(self, state: RegressionState) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
         data, arrays = super().dump(state)
         shape, own = flatten(require_held(state.model.to_saved(state.known)), "model.")
         return data | {"shape": shape}, arrays | own
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> RegressionState:
-        """Restore the result of :meth:`dump`.
+        """Restore a state from the result of :meth:`dump`.
 
         Raises
         ------

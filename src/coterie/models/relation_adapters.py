@@ -1,4 +1,4 @@
-"""Adapters of relations to learners, by the form of M: nested groups, columns, or learned.
+"""Adapters between relations and models, one for each form of M = A⁻¹: nested groups, columns, or learned.
 
 A :class:`RelationAdapter` supplies the field ``sharing`` of a model, from which M is read. The adapter makes and
 changes models of weights; other models, such as those of support vectors, read M for pairs of tasks.
@@ -35,100 +35,100 @@ NO_GROUPS = np.zeros(0, np.int64)
 
 
 def require_fit(hypothesis: Part, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
-    """Raise TypeError, naming the supported kinds, if weights do not support a part."""
+    """Raise TypeError, listing the supported kinds, if the weights do not support another part."""
     if not fits:
         raise TypeError(f"{type(hypothesis).__name__} cannot {what}; it needs {part} by {' or '.join(kinds)}")
 
 
 class RelationAdapter(ABC):
-    """Operations that depend on the form of a relation; they change a state in place."""
+    """Base class of adapters between a relation and a model's state, which is changed in place."""
 
     def __init__(self, hypothesis: Part, relation: Part) -> None:
         self.hypothesis, self.relation = hypothesis, relation
 
     @abstractmethod
     def refuse(self, state: State, new: Sequence[Hashable]) -> None:
-        """Raise ValueError, naming the first, if the relation does not allow new tasks."""
+        """Raise ValueError, naming the first new task, if the relation does not allow new tasks."""
 
     @abstractmethod
     def relation_matrix(self, state: State, among: Sequence[int] | None) -> Matrix:
-        """Return A⁻¹ on the paper's scale, for all known tasks or for the numbers ``among``."""
+        """Return the relation matrix A⁻¹ in the paper's scaling, of all tasks or of the task numbers ``among``."""
 
     @abstractmethod
     def share(self, state: State) -> Floats:
-        """Return the shared part of each task's updates, from 0 to 1."""
+        """Return for each task the fraction of its updates that is shared, from 0 to 1."""
 
     def warn_if_frozen(self, state: State) -> None:
         """Warn once if a learned relation has exceeded its limit and is no longer updated."""
         return
 
     def bounds(self, state: State) -> Bounds:
-        """Return the numbers of tasks, groups, features and rounds, which limit the indices in a model's arrays."""
+        """Return the numbers of tasks, groups, features and rounds, to check the indices of a restored model."""
         return Bounds(state.known, 0, state.features, state.rounds)
 
     # -- the field ``sharing``
 
     @abstractmethod
     def begin(self, tasks: Index, features: int, length: int | None) -> tuple[Tree, Tree]:
-        """Return the part of the relation in a state, and ``sharing``."""
+        """Return the initial relation state, and the arrays ``sharing`` by which compiled code reads M."""
 
     @abstractmethod
     def blank(self) -> Tree:
-        """Return the ``sharing`` without tasks, in saved form."""
+        """Return ``sharing`` without tasks, to check the types of a file."""
 
     @abstractmethod
     def restore(self, sharing: Tree, tasks: Index) -> tuple[Tree, Tree]:
-        """Return the part of the relation in a state and ``sharing``, for a saved ``sharing``."""
+        """Return the relation state and ``sharing`` for a saved ``sharing``."""
 
     def extend(self, state: State, tasks: int) -> Tree:
-        """Return the ``sharing`` resized to the first ``tasks`` tasks."""
+        """Return ``sharing`` resized for the first ``tasks`` tasks."""
         return state.model.sharing
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
-        """Drop tasks from the ``sharing`` of the state; return the groups left without tasks."""
+        """Remove tasks from ``sharing``; return the numbers of groups left without tasks."""
         return NO_GROUPS
 
     def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
-        """Return the ``sharing`` of unseen tasks; ValueError if the relation allows no new tasks."""
+        """Return ``sharing`` for unseen tasks; raise ValueError if the relation allows no new tasks."""
         return state.model.sharing
 
     def paths(self, sharing: Tree) -> Codes | None:
-        """Return the groups of each task, one column per level; None without groups."""
+        """Return the group numbers of each task, one column per level; None for relations without groups."""
         return None
 
     def group_weights(self, sharing: Tree) -> Floats:
-        """Return the weight of every group that has tasks; it may change when tasks are added."""
+        """Return the weight in M of every group with tasks; it may change when tasks are added."""
         return np.zeros(0)
 
     # -- models of weights
 
     def count_rows(self, sharing: Tree, tasks: int) -> tuple[int, int]:
-        """Return the numbers of rows for groups and for tasks."""
+        """Return the numbers of table rows for groups and for tasks."""
         return 0, tasks
 
     def model(self, sharing: Tree, groups: int, tasks: int, features: int, dense: bool) -> Model:
-        """Make a model with these numbers of rows for groups and for tasks."""
+        """Create a model with this many table rows for groups and for tasks."""
         model: Model = self.hypothesis.make_model(self.relation.form, sharing, groups, tasks, features, dense)
         return model
 
     def start(self, tasks: Index, size: InputShape, length: int | None) -> State:
-        """Return the state before the first round."""
+        """Return the initial state of a linear learner."""
         own, sharing = self.begin(tasks, size.features, length)
         model = self.model(sharing, *self.count_rows(own, len(tasks)), size.features, size.dense)
         return State(model, tasks, own, size.features, size.dense, len(tasks))
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Resize the state to the first ``tasks`` tasks of the index and to this width; unchanged on an error."""
+        """Resize the state for ``tasks`` tasks and more features; on an error it is unchanged."""
         state.model = state.model.fit(self.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.features = features
 
     def drop_weights(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks' own weights, by the tasks' labels; the last tasks take their numbers."""
+        """Remove the own weights of tasks; the tasks with the largest numbers get the free numbers."""
         empty = self.drop(state, dropped, tasks)
         state.replace_model(state.model.drop_tasks(dropped, empty))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Supply the column of M, or enlarge the tables, as compiled code needs it for a record of task i."""
+        """Compute the missing column of M, or allocate weights, for a record of task i with this many entries."""
         state.model = state.model.make_room(i, entries)
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
@@ -137,12 +137,12 @@ class RelationAdapter(ABC):
         return model
 
     def extent(self, state: State) -> Extent:
-        """Return the used part of the model's arrays."""
+        """Return the used part of the model's arrays, without unused capacity."""
         return Extent(*self.count_rows(state.sharing, state.known), state.known, state.features)
 
 
 class LevelAdapter(RelationAdapter):
-    """A relation of nested groups."""
+    """Adapter of relations of nested groups."""
 
     def refuse(self, state: State, new: Sequence[Hashable]) -> None:
         for task in new[:1] if self.relation.alike else new:
@@ -166,7 +166,7 @@ class LevelAdapter(RelationAdapter):
         return GroupIndex.restored(self.relation, tasks.labels, sharing), sharing
 
     def to_saved(self, state: State) -> Levels:
-        """Return the ``sharing`` without unused capacity."""
+        """Return ``sharing`` without unused capacity."""
         levels: Levels = state.model.sharing
         return levels.to_saved(len(state.sharing), state.known)
 
@@ -188,7 +188,7 @@ class LevelAdapter(RelationAdapter):
         return len(sharing), tasks if self.relation.specific else 1
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Add new tasks to their groups; without ``counted`` compiled code counts them at their first records."""
+        """Add new tasks to their groups; unless ``counted``, compiled code counts each task at its first record."""
         model: Model = state.model
         levels, new, arrivals = model.sharing, state.tasks.sequence[state.known : tasks], state.coming
         if len(new):
@@ -215,31 +215,31 @@ class LevelAdapter(RelationAdapter):
         return np.asarray(sharing.weight[sharing.members > 0])
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
-        """Return M for pairs of known tasks: O(levels) each."""
+        """Return M for pairs of known tasks, at O(levels) each."""
         levels = state.model.sharing
         # only the diagonal of M has a task's own weight
         own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
         return own + _common_weight(levels, levels.paths[tasks], levels.paths[others])
 
     def diagonal(self, state: State, tasks: Codes) -> Floats:
-        """Return M_ii of known tasks."""
+        """Return the diagonal entries M_ii of known tasks."""
         levels = state.model.sharing
         return np.asarray(levels.own[tasks] + _group_weight(levels, levels.paths[tasks]))
 
     def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, Floats]:
-        """Return M between unseen and known tasks, and M_ii of the unseen ones."""
+        """Return M between unseen and known tasks, and the diagonal entries of the unseen ones."""
         unseen = self.unseen_sharing(state, tasks)
         own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
         rows = _common_weight(unseen, unseen.paths, state.model.sharing.paths[others])
         return rows, own + _group_weight(unseen, unseen.paths)
 
     def top(self, state: State) -> float:
-        """Return max_i M_ii."""
+        """Return max_i M_ii, the largest diagonal entry of M."""
         return float(self.diagonal(state, np.arange(state.known)).max(initial=0.0))
 
 
 class InterceptAdapter(LevelAdapter):
-    """One model for all tasks with an intercept per task: one group, and a single weight per task."""
+    """Adapter of a common model with an intercept per task: a single group, and one own weight per task."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(Pooled().relation_matrix(state.labels, among))
@@ -249,7 +249,7 @@ class InterceptAdapter(LevelAdapter):
 
 
 class ColumnAdapter(RelationAdapter):
-    """A relation that computes columns of M, one for each of the tasks that it names."""
+    """Adapter of relations that list all tasks and compute M column by column."""
 
     def refuse(self, state: State, new: Sequence[Hashable]) -> None:
         known = state.tasks
@@ -276,7 +276,7 @@ class ColumnAdapter(RelationAdapter):
         return self.begin(tasks, 0, None)
 
     def to_saved(self, state: State) -> Tree:
-        """Return no columns, because they can be recomputed."""
+        """Return ``sharing`` without columns, which can be recomputed."""
         return no_columns()
 
     def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
@@ -292,31 +292,31 @@ class ColumnAdapter(RelationAdapter):
         super().make_room(state, i, entries)
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
-        """Return M for pairs of known tasks; this computes one column of M for each of ``tasks``."""
+        """Return M for pairs of known tasks; one column of M is computed for each of ``tasks``."""
         M = np.zeros((len(tasks), len(others)))
         for i in np.unique(tasks):
             M[tasks == i] = _select_entries(state.sharing.source.column(int(i)), others)
         return M
 
     def diagonal(self, state: State, tasks: Codes) -> Floats:
-        """Return M_ii of known tasks; this computes one column of M per task."""
+        """Return the diagonal entries M_ii of known tasks; one column of M is computed per task."""
         M = np.zeros(len(tasks))
         for i in np.unique(tasks):
             M[tasks == i] = _select_entries(state.sharing.source.column(int(i)), np.array([i]))[0]
         return M
 
     def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, Floats]:
-        """Raise ValueError: a relation by columns has no unseen tasks."""
+        """Raise ValueError: these relations list all tasks, so there are no unseen ones."""
         unseen: tuple[Matrix, Floats] = self.unseen_sharing(state, tasks)
         return unseen
 
     def top(self, state: State) -> float:
-        """Return max_i M_ii."""
+        """Return max_i M_ii, the largest diagonal entry of M."""
         return float(state.sharing.source.max_diagonal())
 
 
 class LearnedAdapter(RelationAdapter):
-    """A relation learned from the weights, all of which are stored."""
+    """Adapter of relations that are learned from the weights of all tasks."""
 
     #: True if the rule goes by signs, so that a change of A_0 = I/K rescales the updates so far.
     by_sign: bool = False
@@ -348,7 +348,7 @@ class LearnedAdapter(RelationAdapter):
         return None, sharing
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Rescale the updates from the time when A_0 = I/K had fewer tasks, because their lengths depend on K.
+        """Add tasks or features; updates before the relation changed are rescaled, because A_0 = I/K depends on K.
 
         New tasks are counted one after the other, so that the result does not depend on the batches.
         """
@@ -371,7 +371,7 @@ class LearnedAdapter(RelationAdapter):
         state.model = model.with_sharing(self.relation.resize(left, state.tasks.labels, state.features))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Do nothing: all weights and all columns of M are stored."""
+        """Do nothing: all weights and all columns of M are already stored."""
 
     def share(self, state: State) -> Floats:
         return mean_share(matrix_of(state.model.sharing))
@@ -388,7 +388,7 @@ _ADAPTERS: Mapping[str, type[RelationAdapter]] = {
 
 
 def adapt_relation(hypothesis: Part, relation: Part) -> Any:
-    """Return the adapter of a relation to weights; raise TypeError naming both if they cannot be combined."""
+    """Return the adapter between weights and a relation; raise TypeError naming both if they cannot be combined."""
     spec.require_part("relation", relation, "HalfUpdate()")
     form = getattr(relation, "form", None)
     require_fit(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
@@ -396,14 +396,14 @@ def adapt_relation(hypothesis: Part, relation: Part) -> Any:
 
 
 def count_all(state: State) -> None:
-    """Count all tasks of the state, including those without records."""
+    """Count all tasks of the state in their groups, including those without records."""
     if state.coming is not NO_ARRIVALS:
         count_arrivals(state.coming._replace(rounds=state.rounds), state.known - 1, 0)
         state.coming = NO_ARRIVALS
 
 
 def arrivals_of(state: State, early: Codes) -> Arrivals:
-    """Return the tasks that compiled code must count; those of the ``early`` records are already counted."""
+    """Return the new tasks that compiled code must still count; those of the ``early`` records already are."""
     if state.coming.counted[0] >= state.known:
         state.coming = NO_ARRIVALS
     else:
@@ -414,7 +414,7 @@ def arrivals_of(state: State, early: Codes) -> Arrivals:
 
 
 def _common_weight(levels: Levels, paths: Codes, others: Codes) -> Matrix:
-    """Sum the weights of the groups that both tasks belong to."""
+    """Return for pairs of tasks the summed weights of their common groups."""
     weight = np.append(levels.weight, 0.0)
     M = np.zeros((len(paths), len(others)))
     for groups, theirs in zip(paths.T, others.T, strict=True):
@@ -423,7 +423,7 @@ def _common_weight(levels: Levels, paths: Codes, others: Codes) -> Matrix:
 
 
 def _group_weight(levels: Levels, paths: Codes) -> Floats:
-    """Sum the weights of all groups of each task."""
+    """Return for each task the summed weights of its groups."""
     weight = np.append(levels.weight, 0.0)
     return np.asarray(weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1))
 
@@ -436,7 +436,7 @@ def _select_entries(column: tuple[Codes, Floats], tasks: Codes) -> Floats:
 
 
 def mean_share(M: Matrix) -> Floats:
-    """Return the mean share of each task with the others, with M scaled to a unit diagonal."""
+    """Return the mean entry of each task's row of M without the diagonal, with M scaled to a unit diagonal."""
     own = np.diag(M)
     scale = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without updates may share nothing, not even with itself
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - (own > 0.0)) / max(len(M) - 1, 1))

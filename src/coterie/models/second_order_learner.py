@@ -1,4 +1,4 @@
-"""Second-order learners with a full covariance, one block of records at a time.
+"""Second-order learners, with the full covariance of all weights; records are processed in blocks.
 
 Means f and covariances Q of the margins of a block are computed at once, by matrix products; the loop over the block
 needs nothing else; the model is updated with the learned records at the end of the block. Margins, mistakes and weights
@@ -36,7 +36,7 @@ MOST_WEIGHTS = 1 << 15
 
 
 def _require_room(tasks: int, features: int) -> None:
-    """Raise ValueError if a covariance for each pair of weights needs too much memory."""
+    """Raise ValueError if the covariance matrix would need too much memory."""
     if tasks * features > MOST_WEIGHTS:
         raise ValueError(
             f"a covariance for each pair of the {features:,} weights of {counted(tasks, 'task')} needs "
@@ -46,7 +46,7 @@ def _require_room(tasks: int, features: int) -> None:
 
 
 class SecondOrderLearner(BoundLearner):
-    """A learner with a full covariance, a fixed relation and a rule.
+    """A learner with a full covariance of the weights, a fixed relation and a rule.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class SecondOrderLearner(BoundLearner):
         return self._resized(state, True)
 
     def weights(self, state: State) -> Weights:
-        """Return the weights that predictions use, one row per task, dense.
+        """Return the weights as a dense array, shape (n_tasks, n_features).
 
         Raises
         ------
@@ -117,13 +117,13 @@ class SecondOrderLearner(BoundLearner):
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
     def linear_part(self, state: State, run: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the means of margins, which are weighted sums of features for a linear kernel."""
+        """Return the means of the margins, which are linear in the features for a linear kernel."""
         if not self.hypothesis.linear:
             return np.zeros(len(run.tasks))
         return self.decide(state, run)
 
     def decide(self, state: State, run: Batch) -> Margins:
-        """Return the means of margins, which have the right sign but not the right size, without any covariance."""
+        """Return the means of margins, without variances: they have the correct sign, but not the correct size."""
         return score_known_and_unseen(
             run,
             lambda rows, codes: self.moments(state, rows, codes, with_variances=False)[0],
@@ -133,15 +133,15 @@ class SecondOrderLearner(BoundLearner):
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks without changing the state."""
+        """Return the margins of records of known tasks."""
         return self._margins(*self.moments(state, rows, codes, self.shrinks))
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Return the margins of records of unseen tasks, as the relation derives them from known tasks."""
+        """Return the margins of records of unseen tasks, predicted from known tasks by the relation."""
         return self._margins(*self.moments_unseen(state, rows, tasks, self.shrinks))
 
     def moments(self, state: State, rows: Rows, codes: Codes, with_variances: bool = True) -> tuple[Margins, Margins]:
-        """Return the mean and, if requested, the variance (else 0) of the margins of records of known tasks."""
+        """Return the means and, with ``with_variances``, the variances of margins of records of known tasks."""
         parts = [np.zeros((2, 0))]
         for first in range(0, len(codes), BLOCK):
             part = codes[first : first + BLOCK]
@@ -155,14 +155,14 @@ class SecondOrderLearner(BoundLearner):
     def moments_unseen(
         self, state: State, rows: Rows, tasks: Sequence[Hashable], with_variances: bool = True
     ) -> tuple[Margins, Margins]:
-        """Return mean and variance of the margins of records of unseen tasks, as :meth:`moments` does."""
+        """Return the means and variances of margins of records of unseen tasks, as :meth:`moments` does."""
         X = self._points(state, rows, state.rounds)
         pairs: Pairs = self.adapter.unseen(state, tasks, state.model.tasks_of_rows)
         f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, with_variances)
         return f, q
 
     def variances(self, state: State, run: Batch) -> Margins:
-        """Return the variances of the margins of records, clipped at 0."""
+        """Return the variances of the margins of records, at least 0."""
         variances = score_known_and_unseen(
             run,
             lambda rows, codes: self.moments(state, rows, codes)[1],

@@ -1,4 +1,4 @@
-"""The state of a learner with one model: named arrays, and the index of tasks for their rows."""
+"""The state of a learner: named arrays, and an index that assigns rows to tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.types import Array, Tree
 
 @dataclass
 class State:
-    """A model, which is a tree of named arrays, and the index of its rows.
+    """The state of a learner: a model (nested named tuples of arrays), and the index of its tasks.
 
     The first ``known`` tasks of the index have rows; ``coming`` are those that compiled code counts at their first
     records; ``calls`` are prepared compiled calls for single records.
@@ -33,28 +33,28 @@ class State:
     calls: Any = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without prepared calls, for copies and :mod:`pickle`."""
+        """Return the state for copies and :mod:`pickle`, without the cached compiled functions."""
         return self.__dict__ | {"calls": None}
 
     @property
     def labels(self) -> list[Hashable]:
-        """The labels of the tasks with rows, in row order."""
+        """The labels of the tasks with rows, in the order of rows."""
         labels = self.tasks.labels
         return labels if len(labels) == self.known else labels[: self.known]
 
     def replace_model(self, model: Tree) -> None:
-        """Replace the model unless all its arrays are identical, because compiled calls are bound to the object."""
+        """Set the model; if all its arrays are the present ones, keep the object, to which compiled calls are bound."""
         if not is_same(self.model, model):
             self.model = model
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return nbytes_of(self.model)
 
 
 def nbytes_of(model: Tree) -> int:
-    """Bytes of the arrays of a model; a piece of memory that two of them show counts once.
+    """Return the memory of a model's arrays in bytes; memory shared by several arrays counts once.
 
     For weight tables only the used part counts, because unused capacity has not been written to.
     """
@@ -65,7 +65,7 @@ def nbytes_of(model: Tree) -> int:
 
 
 def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
-    """Yield an identifier of each block of memory, and its size in bytes."""
+    """Yield an identifier and the size in bytes of each block of memory."""
     if isinstance(model, np.ndarray):
         yield id(_owner(model)), _owner(model).nbytes
     elif isinstance(model, Table):
@@ -77,17 +77,17 @@ def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
 
 
 def holds(model: Tree, kinds: tuple[type, ...]) -> bool:
-    """Return True if a model has a part of one of these kinds."""
+    """Return True if a model contains an object of one of these types."""
     return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return True if two trees consist of the same arrays and scalars, by identity."""
+    """Return True if two nested tuples contain the identical (``is``) arrays and equal scalars."""
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(is_same, one, other)))
 
 
 def arrays_of(model: Tree) -> Iterator[Array]:
-    """Yield the arrays of a model."""
+    """Yield all arrays of a nested tuple."""
     for part in model:
         if isinstance(part, tuple):
             yield from arrays_of(part)
@@ -96,7 +96,7 @@ def arrays_of(model: Tree) -> Iterator[Array]:
 
 
 def copied(model: Tree) -> Tree:
-    """Return a deep copy of a model."""
+    """Return a deep copy of a nested tuple of arrays."""
     if isinstance(model, tuple):
         return type(model)(*map(copied, model))
     return model.copy() if isinstance(model, np.ndarray) else model

@@ -1,4 +1,4 @@
-"""The tasks of a model: number them, resize the state for them, register new ones, drop them.
+"""Registry of a model's tasks: numbers new tasks, resizes the state, and drops tasks.
 
 A learner handles numbers only. The registry has the labels of tasks, ``new_task``, ``max_tasks``, and the order of
 their last records.
@@ -40,7 +40,7 @@ RECENCY = "recency"
 
 
 class Arrival(NamedTuple):
-    """A resize: before round ``round`` of a batch the state must have ``tasks`` tasks and ``width`` features."""
+    """A resize: before round ``round`` of a batch, the state needs ``tasks`` tasks and ``width`` features."""
 
     round: int
     tasks: int
@@ -48,7 +48,7 @@ class Arrival(NamedTuple):
 
 
 def find_arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> list[Arrival]:
-    """Return the arrivals of a batch: the rounds before which the state must grow for new tasks or features.
+    """Return the rounds of a batch before which the state must be resized for new tasks or features.
 
     New tasks have numbers from ``known`` on, in order of first appearance; record t has ``widths[t]`` features, if
     widths are given, and the state has ``width``. If labels are delayed by ``delay`` rounds, a record is predicted that
@@ -63,7 +63,7 @@ def find_arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = N
 
 
 class TaskRegistry:
-    """A learner, its known tasks, and its state.
+    """The known tasks of a model, with the learner and its state.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class TaskRegistry:
         self.recency: Recency | None = None
 
     def limit(self, learner: BaseLearner, max_tasks: int | None) -> None:
-        """Set the maximum number of known tasks; raise ValueError if the learner cannot drop tasks."""
+        """Set the maximum number of tasks; raise ValueError if the learner cannot drop tasks."""
         if max_tasks is not None and learner.traits.cannot_bound:
             raise ValueError(learner.traits.cannot_bound)
         self.recency = None if max_tasks is None else self.recency or Recency(range(len(self)))
@@ -101,7 +101,7 @@ class TaskRegistry:
         return len(self.tasks) if self.state is not None else 0
 
     def checkpoint(self) -> Callable[[], None]:
-        """Return a function that restores tasks and state."""
+        """Return a function that restores the current tasks and state."""
         own = [getattr(state, "sharing", None) for _, state in self.learner.walk(self.state)]
         caches = {id(sharing): sharing for sharing in own if not isinstance(sharing, GroupIndex)}
         tasks, state = copy.deepcopy((self.tasks, self.state), caches)
@@ -114,7 +114,7 @@ class TaskRegistry:
     # -- refusals -----------------------------------------------------------------------------------------------------
 
     def checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
-        """Return functions that raise ValueError for invalid tasks."""
+        """Return functions that raise ValueError for tasks that may not be added."""
         learner, state = self.learner, self.state
         index = self.tasks if state is not None else Index(learner.traits.named)
         state = learner.init(index, InputShape()) if state is None and learner.traits.has_tasks else state
@@ -132,7 +132,7 @@ class TaskRegistry:
                 raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
 
     def validate(self, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError for tasks that cannot be registered or saved."""
+        """Raise ValueError for tasks that cannot be added or saved."""
         self.require_savable(tasks)
         self.refuse_unseen(tasks)
         new = self.tasks.new_among(tasks)
@@ -140,7 +140,7 @@ class TaskRegistry:
             self.learner.refuse(self.state, new)
 
     def require_savable(self, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError for new tasks that cannot be restored from a file."""
+        """Raise ValueError for new tasks with labels that cannot be restored from a file."""
         if not isinstance(tasks, WholeNumbers):
             known = () if self.state is None else self.tasks.numbers
             spec.check_labels(task for task in tasks if task not in known)
@@ -161,7 +161,7 @@ class TaskRegistry:
         length: int | None = None,
         coming: Sequence[Hashable] = (),
     ) -> None:
-        """Create the initial state with the tasks known at the start; only check the tasks in ``coming``.
+        """Create the initial state for ``tasks``; those in ``coming`` are validated now and added later.
 
         If one is invalid, nothing changes.
         """
@@ -172,12 +172,12 @@ class TaskRegistry:
         self.tasks, self.state = index if learner.traits.has_tasks else Index([0]), state
 
     def forget_all(self) -> None:
-        """Forget all tasks and the state."""
+        """Remove all tasks and the state."""
         self.tasks, self.state = Index(), None
         self.recency = None if self.max_tasks is None else Recency([])
 
     def register(self, new: Sequence[Hashable], size: InputShape, counted: bool = True) -> None:
-        """Register tasks and resize the state to them and to this width."""
+        """Add tasks, and resize the state for them and for this width."""
         known = len(self.tasks)
         if len(new):
             self.tasks.add(new)
@@ -190,20 +190,20 @@ class TaskRegistry:
     def validate_and_register(
         self, tasks: Sequence[Hashable], size: InputShape, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Register tasks and resize the state; only check tasks in ``coming``. Raise ValueError for invalid ones."""
+        """Add tasks and resize the state; tasks in ``coming`` are only checked. Raise ValueError for invalid ones."""
         self.validate([*tasks, *coming] if len(tasks) else coming)
         new = self.tasks.new_among(tasks) if len(tasks) else ()
         if len(new) or not self.has_room(size):
             self.register(new, size)
 
     def has_room(self, size: InputShape) -> bool:
-        """Return True if the state has room for records of this size."""
+        """Return True if the state needs no resizing for records of this shape."""
         return bool(size.features <= self.state.features) and (not size.widths or size.widths == self.state.widths)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def make_batch(self, rows: AnyRows, tasks: Array) -> Batch:
-        """Return a batch to predict, with task numbers; raise ValueError for invalid tasks."""
+        """Return a batch of records to predict, with task numbers; raise ValueError for invalid tasks."""
         distinct, places = distinct_labels(tasks)
         self.refuse_unseen(distinct)
         codes = self.tasks.find(distinct)[places]
@@ -213,7 +213,7 @@ class TaskRegistry:
         return Batch(rows, codes, unseen)
 
     def learn(self, run: Batch, y: Any, new: Sequence[Hashable] = ()) -> UpdateResult:
-        """Predict and learn a batch, split before a new task or feature that changes the weights of others.
+        """Predict and learn a batch, in parts if a new task or feature changes the weights of other tasks.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class TaskRegistry:
         return learn_in_pieces(run, y, ends, learn_next)
 
     def learn_bounded(self, run: Batch, y: Any, tasks: Array, size: InputShape) -> UpdateResult:
-        """Learn as :meth:`learn` does, under ``max_tasks``; each task is known from its first record on."""
+        """Learn as :meth:`learn` does under ``max_tasks``: a new task replaces the least recently seen one."""
         recency, most = cast(Recency, self.recency), int(self.max_tasks or 0)
         distinct, places = distinct_labels(tasks)
         together = max(most // 4, 1) if self.learner.traits.tasks_independent else 1
@@ -269,7 +269,7 @@ class TaskRegistry:
         return updates[0] if len(updates) == 1 else concatenate_updates(updates)
 
     def _turn_over(self, coming: Sequence[Hashable], leaving: Sequence[int], size: InputShape) -> None:
-        """Register tasks; the last of them take the numbers of leaving tasks."""
+        """Add the tasks ``coming``, the last of which replace the task numbers ``leaving``."""
         if len(coming) or not self.has_room(size):
             self.register(coming, size)
             if self.recency is not None:
@@ -278,7 +278,7 @@ class TaskRegistry:
             self.drop(leaving)
 
     def evict_for(self, task: Hashable, size: InputShape) -> None:
-        """Apply ``max_tasks`` before a record: at the limit a new task replaces the least recent one."""
+        """Make space for a record's new task if there are ``max_tasks``: it replaces the least recently seen task."""
         known = task in self.tasks.numbers
         full = len(self.tasks) >= int(self.max_tasks or 0)
         leaving = [cast(Recency, self.recency).oldest()] if full and not known else []
@@ -292,13 +292,13 @@ class TaskRegistry:
             self.drop(self.recency.order[:excess].tolist())
 
     def skip(self, rounds: int) -> None:
-        """End rounds without labels: advance clocks, change nothing else."""
+        """Count ``rounds`` rounds without labels; only clocks, such as that of a decay, change."""
         self.learner.skip(self.state, rounds)
 
     # -- forgetting ---------------------------------------------------------------------------------------------------
 
     def forget(self, tasks: Sequence[Hashable]) -> None:
-        """Forget tasks and their own weights; raise ValueError for an unknown task, and change nothing."""
+        """Remove tasks with their own weights; raise ValueError, and remove none, if one is unknown."""
         reason = self.learner.traits.cannot_drop
         numbers = [self.number_of(task) for task in dict.fromkeys(tasks) if self.learner.traits.has_tasks]
         if reason:
@@ -306,7 +306,7 @@ class TaskRegistry:
         self.drop(numbers)
 
     def drop(self, numbers: Sequence[int]) -> None:
-        """Drop the tasks with these numbers; the last ones take their numbers."""
+        """Remove the tasks with these numbers; the tasks with the largest numbers get the free numbers."""
         fixed = self.learner.traits.fixed
         dropped = Dropped.plan(numbers, len(self.tasks), fixed)
         labels = [self.tasks.sequence[i] for i in dropped.rows.tolist()]
@@ -319,12 +319,12 @@ class TaskRegistry:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        """Return the state for a file, as JSON data and named arrays; task labels are saved elsewhere."""
         data, arrays = self.learner.dump(self.state)
         return data, arrays if self.recency is None else arrays | {RECENCY: self.recency.order}
 
     def restore(self, data: Json, arrays: Arrays, index: Index) -> None:
-        """Restore the result of :meth:`dump`; ``index`` numbers the tasks, or the view names of multi-view records.
+        """Restore the result of :meth:`dump`; ``index`` numbers the tasks (or the views of multi-view records).
 
         Raises
         ------

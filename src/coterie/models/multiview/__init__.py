@@ -1,4 +1,4 @@
-"""Multi-view records, with several vectors per record, and their learners."""
+"""Multi-view learning: records with several feature vectors (views), and their learners."""
 
 import lazy_loader
 

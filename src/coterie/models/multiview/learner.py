@@ -1,4 +1,4 @@
-"""Multi-view learners: a norm over the views, an update rule, and stored weights or support vectors.
+"""Multi-view learners, which combine a norm over the views, an update rule, and weights or support vectors.
 
 They implement :mod:`coterie.models.contract` for records that all belong to one task. An absent view adds nothing to
 the margin and is not updated.
@@ -58,7 +58,7 @@ SLACK = 1e-6
 
 @dataclass
 class ViewState:
-    """The state of a multi-view learner: a tree of named arrays, the views, and their widths."""
+    """The state of a multi-view learner: arrays, the names of the views, and their numbers of features."""
 
     model: Tree
     names: list[Hashable]
@@ -69,17 +69,17 @@ class ViewState:
 
     @property
     def features(self) -> int:
-        """The number of features, of all views together."""
+        """The total number of features of all views."""
         return sum(self.widths)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return nbytes_of(self.model)
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`_NormLearner.dump` returns in addition to the arrays."""
+    """Saved data of :meth:`_NormLearner.dump`, without the arrays."""
 
     shape: Json
     widths: list[Features]
@@ -88,7 +88,7 @@ class _Saved(msgspec.Struct):
 
 
 class ViewRound(BaseLearner):
-    """Base of multi-view learners, in which all records belong to one task.
+    """Base class of multi-view learners; all records belong to a single task.
 
     Rows are :class:`~coterie.models.multiview.ViewRecords`; in files the names of the views take the place of tasks.
     """
@@ -101,20 +101,20 @@ class ViewRound(BaseLearner):
 
     @abstractmethod
     def score(self, state: LearnerState, records: ViewRecords) -> Margins:
-        """Compute margins of records without changing the state."""
+        """Return the margins of records."""
 
     @abstractmethod
     def _learn(self, state: LearnerState, records: ViewRecords, y: Margins) -> Moves:
-        """Predict and learn records, as many as there are labels."""
+        """Predict all records and learn one for each label in y."""
 
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
-        """Do nothing: there is only one task."""
+        """Do nothing: there is a single task."""
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Do nothing: there are no tasks."""
+        """Do nothing: there is a single task, which cannot be dropped."""
 
     def predict(self, state: LearnerState, run: Batch) -> Predictions:
-        """Predict records without changing the state."""
+        """Return the predictions of a batch without changing the state."""
         return Predictions(self.score(state, run.rows))
 
     def learn(self, state: LearnerState, run: Batch, y: Margins) -> UpdateResult:
@@ -128,7 +128,7 @@ class ViewRound(BaseLearner):
         return result_of(self._learn(state, run.rows, y), run, len(y))
 
     def weights(self, state: LearnerState) -> list[NDArray[np.float64]]:
-        """Return the current weights, view by view.
+        """Return the current weights, the views' weights one after the other.
 
         Raises
         ------
@@ -138,16 +138,16 @@ class ViewRound(BaseLearner):
         raise AttributeError("a kernel model has support vectors and no weights of features")
 
     def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return A⁻¹ of the one task, 1."""
+        """Return [[1]], the matrix A⁻¹ of the single task."""
         return np.ones((1, 1))
 
     def share(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the share of the one task, 0."""
+        """Return 0, the share of the single task."""
         return np.zeros(1)
 
 
 class _NormLearner(ViewRound):
-    """Base of the learners with a norm: the rule, and saved states."""
+    """Base class of multi-view learners with a norm and a rule."""
 
     def __init__(self, norm: Norm, rule: Part, average: bool) -> None:
         self.norm = norm
@@ -157,11 +157,11 @@ class _NormLearner(ViewRound):
         self.traits = replace(self.traits, can_refuse=not norm.compiled)  # the gradient of a gauge may be refused
 
     def _rank(self, widths: Sequence[int]) -> int:
-        """Return the number of singular values of V for views of these widths."""
+        """Return the number of singular values of V for views with these numbers of features."""
         return self.norm.rank(tuple(widths))
 
     def _reshape(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Reshape the state for new features, with which V has more singular values; unchanged on an error."""
+        """Resize the state for new features, for which V has more singular values; on an error it is unchanged."""
         r, potential = self._rank(widths), state.model.potential
         if r == self._rank(state.widths):
             return
@@ -177,7 +177,7 @@ class _NormLearner(ViewRound):
         state.model = state.model._replace(potential=potential)
 
     def skip(self, state: ViewState, rounds: int) -> None:
-        """End rounds without labels, which count for the mean of the weights."""
+        """Count ``rounds`` rounds without labels, which the mean of the weights includes."""
         state.model.potential.clock[0] += rounds
         state.rounds += rounds
 
@@ -188,7 +188,7 @@ class _NormLearner(ViewRound):
         return saved | {"rounds": state.rounds}, arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ViewState:
-        """Restore the result of :meth:`dump`; ``index`` has the names of the views.
+        """Restore a state from the result of :meth:`dump`; ``index`` has the names of the views.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class _NormLearner(ViewRound):
 
 
 class ViewLearner(_NormLearner):
-    """A norm over views, weights and a rule combined into one learner.
+    """A linear multi-view learner, which combines a norm over views, weights and a rule.
 
     Parameters
     ----------
@@ -227,12 +227,12 @@ class ViewLearner(_NormLearner):
     """
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
-        """Return the state before the first round."""
+        """Return the initial state."""
         store, potential = self.norm.start(size.widths, size.dense)
         return ViewState(primal.Primal(store, potential, self._mean), list(size.names), size.widths, size.dense)
 
     def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to views of these widths."""
+        """Resize the state for views with these numbers of features."""
         if size.widths != state.widths:
             self._reshape(state, size.widths)
             state.model = state.model._replace(store=state.model.store.with_widths(size.widths))
@@ -257,18 +257,18 @@ class ViewLearner(_NormLearner):
         return moves
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
-        """Compute margins of records without changing the state."""
+        """Return the margins of records."""
         margins = np.zeros(len(records))
         primal.predict(state.model._replace(mean=self._mean), _form(state, records), margins)
         return margins
 
     def weights(self, state: ViewState) -> list[NDArray[np.float64]]:
-        """Return the current weights, view by view."""
+        """Return the current weights, the views' weights one after the other."""
         return list(state.model.store.by_view(state.model.potential, state.widths))
 
 
 class KernelViewLearner(_NormLearner):
-    """A norm over views and a rule in the dual form, with support vectors and kernels.
+    """A multi-view learner with support vectors and kernels, which combines a norm over views and a rule.
 
     Parameters
     ----------
@@ -296,17 +296,17 @@ class KernelViewLearner(_NormLearner):
         self.traits = replace(self.traits, can_refuse=True, counts_unseen=True)
 
     def _rank(self, widths: Sequence[int]) -> int:
-        """Return K, the number of singular values of V for K views in a kernel's space of any dimension."""
+        """Return K: with kernels, V has as many singular values as views."""
         linear = isinstance(self.kernels, PlainProduct) and self.kernels.plain
         return super()._rank(widths) if linear else len(widths)
 
     def _kernels_for(self, names: Sequence[Hashable]) -> list[Part]:
-        """Return the kernels for the norm: one per view, or one per pair of views of one space."""
+        """Return the kernels that the norm needs: one per view, or one per pair of views of a common space."""
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
         return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
-        """Return the state before the first round; raise ValueError for missing kernels of views or pairs."""
+        """Return the initial state; raise ValueError if a view or a pair of views has no kernel."""
         kernels, widths = self._kernels_for(size.names), size.widths
         potential = self.norm.potential(len(widths), self._rank(widths))
         require_sizes(kernels, size.names, widths)
@@ -315,7 +315,7 @@ class KernelViewLearner(_NormLearner):
         return ViewState(model, list(size.names), widths, size.dense, kernels)
 
     def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to views of these widths; unchanged on an error."""
+        """Resize the state for views with these numbers of features; on an error it is unchanged."""
         if size.widths != state.widths:
             require_sizes(state.kernels, state.names, size.widths)
             self._reshape(state, size.widths)
@@ -333,7 +333,7 @@ class KernelViewLearner(_NormLearner):
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves
     ) -> int:
-        """Learn a block's records from ``first`` on, as many as memory allows; return the first unlearned index."""
+        """Learn a block's records from ``first`` on until memory is full; return the first unlearned index."""
         supports, potential = state.model.supports, state.model.potential
         most = self._at_once(state, len(supports.coefficients) + MOST) if self.norm.compiled else 1
         n = min(last - first, most)
@@ -358,11 +358,11 @@ class KernelViewLearner(_NormLearner):
         return first + n
 
     def _at_once(self, state: ViewState, supports: int) -> int:
-        """Return the number of records in a block for this number of support vectors."""
+        """Return the number of records per block, for this number of support vectors."""
         return max(FEWEST, min(MOST, VALUES // (len(state.model.potential.factor) * supports)))
 
     def _with_all(self, state: ViewState, records: FeatureSet, block: FeatureSet) -> NDArray[np.float64]:
-        """Return products of records with the support vectors and with the block."""
+        """Return inner products of records with the support vectors, and with the block."""
         supports = state.model.supports.seen
         return np.concatenate([self._products(state, records, supports), self._products(state, records, block)], axis=1)
 
@@ -375,7 +375,7 @@ class KernelViewLearner(_NormLearner):
         return values
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
-        """Compute margins of records without changing the state."""
+        """Return the margins of records."""
         supports, margins = state.model.supports, np.zeros(len(records))
         size, rows = self._at_once(state, len(supports.births) + 1), place_unseen(records.rows, max(state.widths))
         records, widths = replace(records, rows=rows), state.widths
@@ -389,7 +389,7 @@ class KernelViewLearner(_NormLearner):
 
 
 def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
-    """Return the kernel of each view, from one kernel for all, a list in order, or a mapping by name.
+    """Return a tuple with the kernel of each view, from one kernel, a list in order, or a mapping by view name.
 
     Raises
     ------
@@ -407,7 +407,7 @@ def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
 
 
 def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[Hashable]) -> list[Part]:
-    """Return the kernel of each pair of views, (0, 0), (0, 1), ..., (1, 1), ..., from a mapping by pairs of names.
+    """Return the kernels of the pairs of views (0, 0), (0, 1), ..., (1, 1), ..., from a mapping by pairs of names.
 
     Raises
     ------
@@ -431,7 +431,7 @@ def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[H
 
 @dataclass(frozen=True)
 class Turned:
-    """The kernel of two views in reverse order: k(z, x) for k(x, z)."""
+    """The kernel of two views with exchanged arguments: k(z, x) for k(x, z)."""
 
     kernel: Part
 
@@ -441,17 +441,17 @@ class Turned:
         return bool(self.kernel.trusted)
 
     def values(self, X: Points, Z: Points, out: NDArray[np.float64]) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         self.kernel.values(Z, X, turned := np.zeros(out.shape[::-1]))
         out[:] = turned.T
 
     def diagonal(self, X: Points) -> NDArray[np.float64]:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         return np.asarray(self.kernel.diagonal(X))
 
 
 def require_sizes(kernels: Sequence[Part], names: Sequence[Hashable], widths: Sequence[int]) -> None:
-    """Raise ValueError for kernels of views of different sizes, unless they are functions of two arrays."""
+    """Raise ValueError for kernels of two views with different numbers of features, except functions of two arrays."""
     K = len(names)
     for a, b in itertools.combinations(range(K if len(kernels) > K else 0), 2):
         kernel = kernels[pair(a, b, K)]
@@ -464,7 +464,7 @@ def require_sizes(kernels: Sequence[Part], names: Sequence[Hashable], widths: Se
 
 
 def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
-    """Raise ValueError for pairwise kernels that are jointly not positive semidefinite for a record."""
+    """Raise ValueError if the pairwise kernels of a record's views are jointly not positive semidefinite."""
     K = block.present.shape[1]
     values = np.linalg.eigvalsh(own.reshape(-1, K, K))
     wrong = values[:, 0] < -SLACK * np.maximum(values[:, -1], 0.0) - SLACK**2
@@ -476,7 +476,7 @@ def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
 
 
 def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
-    """Return the compiled form of the rule: a step at a mistake, or one that reaches a margin.
+    """Return the compiled form of the rule: the Perceptron or passive-aggressive step.
 
     Raises
     ------
@@ -502,10 +502,10 @@ def _same_views(views: Sequence[Hashable], names: Sequence[Hashable]) -> None:
 
 
 def _form(state: ViewState, records: ViewRecords) -> ViewRows:
-    """Return the records in the form of the model, with absent views empty."""
+    """Convert records to the storage of the model (dense or sparse), with zeros for absent views."""
     return cut(as_form(records.rows, state.dense, state.widths), len(state.names), 0, len(records))
 
 
 def _seen(state: ViewState, records: ViewRecords, first: int) -> FeatureSet:
-    """Return records in the form that kernels need; the first comes ``first`` rounds from now."""
+    """Convert records to the form that kernels need; the first one is ``first`` rounds ahead."""
     return FeatureSet(_form(state, records), records.present, state.rounds + first + np.arange(len(records)))

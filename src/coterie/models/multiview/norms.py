@@ -1,4 +1,4 @@
-"""Norms over several views, which turn sums of updates into weights: W = ∇ ½‖V‖²."""
+"""Norms over several views, the gradients of which map sums of updates to weights: W = ∇ ½‖V‖²."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ EXPONENT = spec.Setting(at_least=1, words=("auto",))
 
 
 def exponent_of(p: float | Literal["auto"], r: int) -> float:
-    """Return p; "auto" is ln r for r singular values, at least 1, so that the 2p-norm is close to the largest one."""
+    """Return p; for "auto" it is max(1, ln r) for r singular values, so the 2p-norm is close to the maximum."""
     return max(1.0, math.log(r)) if p == "auto" else float(p)
 
 
 class _OfOneSpace(ABC):
-    """A norm of views of one space by the singular values of V = [v_1 … v_K]."""
+    """Base class of norms of the singular values of V = [v_1 … v_K], for views in one feature space."""
 
     one_space: ClassVar[bool] = True
     inner: ClassVar[float] = 2.0
 
     @abstractmethod
     def potential(self, n: int, r: int) -> Schatten:
-        """Return the initial state for n views, or for n features if those are fewer; r values."""
+        """Return the initial state for n views (or n features if those are fewer) and r singular values."""
 
     def rank(self, widths: Widths) -> int:
         """Return the number of singular values of K views with d features: min(d, K), at least 1."""
         return max(min(max(widths), len(widths)), 1)
 
     def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | SparseMatrix, Schatten]:
-        """Return weights before the first update, and the norm's state for them."""
+        """Return zero weights, and the norm's initial state for them."""
         store = empty_matrix(widths, dense)
         return store, self.potential(store.order, self.rank(widths))
 
@@ -74,7 +74,7 @@ class SchattenNorm(_OfOneSpace):
     p: float | Literal["auto"] = spec.field(EXPONENT, default=2.0)
 
     def potential(self, n: int, r: int) -> Schatten:
-        """Return the initial state for n views, or for n features if those are fewer; r values."""
+        """Return the initial state for n views (or n features if those are fewer) and r singular values."""
         return Schatten.empty(n, exponent_of(self.p, r))
 
 
@@ -121,17 +121,17 @@ class SpectralNorm(_OfOneSpace):
             )
 
     def gradient(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ∇Φ* of singular values."""
+        """Return ∇Φ* at these singular values."""
         return checked(self.gauge, sizes)
 
     def potential(self, n: int, r: int) -> Spectral:
-        """Return the initial state for n views, or for n features if those are fewer."""
+        """Return the initial state for n views (or n features if those are fewer)."""
         return Spectral.empty(n, 1.0)
 
 
 @spec.part
 class GroupNorm:
-    """(Σ_k ‖v_k‖_r^2p)^(1/2p): views of any sizes, the r-norm inside each and the 2p-norm over them.
+    """Group norm (Σ_k ‖v_k‖_r^2p)^(1/2p): the r-norm within each view, the 2p-norm over views of any sizes.
 
     W_k = ∇_k ½‖V‖² = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r) sign(v_k)|v_k|^(r - 1). With r = 2 it is the Schatten norm of views
     in orthogonal subspaces (FOR09 4.1.6); with r = 2p the norm of all features side by side, whose potential is that of
@@ -171,18 +171,18 @@ class GroupNorm:
             raise ValueError(f"beyond_span needs inner=2, got inner={self.inner!r}")
 
     def rank(self, widths: Widths) -> int:
-        """Return the number of singular values of orthogonal views, the number of views."""
+        """Return the number of views, which is the number of singular values of orthogonal views."""
         return len(widths)
 
     def potential(self, n: int, r: int) -> Group:
-        """Return the norm's state for n views before the first update."""
+        """Return the norm's initial state for n views."""
         p = exponent_of(self.p, r)
         if self.beyond_span > 0:
             return Beyond.with_part(n, p, float(self.inner), float(self.beyond_span))
         return Group.empty(n, p, float(self.inner))
 
     def start(self, widths: Widths, dense: bool) -> tuple[Flat, Group]:
-        """Return weights before the first update, and the norm's state for them."""
+        """Return zero weights, and the norm's initial state for them."""
         return Flat.empty(widths), self.potential(len(widths), self.rank(widths))
 
 

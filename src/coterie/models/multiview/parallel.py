@@ -1,4 +1,4 @@
-"""Parallel Perceptrons: one for each view, each updated by its own margin, with the sum of margins as prediction."""
+"""Parallel Perceptrons: one per view, updated by its own margin; the prediction is the sum of their margins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .view_records import ViewRecords
 
 @dataclass
 class ParallelState:
-    """One state per view."""
+    """The state of each view's Perceptron."""
 
     members: list[ViewState]
     names: list[Hashable]
@@ -32,27 +32,27 @@ class ParallelState:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The width of each view."""
+        """The number of features of each view."""
         return tuple(member.features for member in self.members)
 
     @property
     def features(self) -> int:
-        """The number of features, of all views together."""
+        """The total number of features of all views."""
         return sum(self.widths)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """The memory of the arrays in bytes."""
         return sum(member.nbytes for member in self.members)
 
     @property
     def rounds(self) -> int:
-        """The number of rounds, which all views share."""
+        """The number of rounds, equal for all views."""
         return self.members[0].rounds
 
 
 class _SavedViews(msgspec.Struct):
-    """The data that :meth:`ParallelLearner.dump` returns in addition to the arrays."""
+    """Saved data of :meth:`ParallelLearner.dump`, without the arrays."""
 
     members: list[Json]
     dense: bool
@@ -60,7 +60,7 @@ class _SavedViews(msgspec.Struct):
 
 
 class ParallelLearner(ViewRound, MetaLearner):
-    """One Perceptron per view, linear or with a kernel, with the same rule."""
+    """One Perceptron per view, linear or with a kernel, all with the same rule."""
 
     def __init__(self, kernels: Part, rule: Part, average: bool) -> None:
         compiled_rule(rule)
@@ -75,17 +75,17 @@ class ParallelLearner(ViewRound, MetaLearner):
         return [KernelViewLearner(norm, kernel, self.rule, self.average) for kernel in kernels]
 
     def pairs(self, state: ParallelState) -> list[tuple[ViewLearner | KernelViewLearner, ViewState]]:
-        """Return the learner of each view with its state."""
+        """Return pairs of a view's learner and its state."""
         return list(zip(self._learners(state.names), state.members, strict=True))
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ParallelState:
-        """Return the state before the first round; raise ValueError unless each view has a kernel."""
+        """Return the initial state; raise ValueError if a view has no kernel."""
         learners = zip(self._learners(size.names), size.names, size.widths, strict=True)
         members = [learner.init(tasks, _size_of(width, size.dense, name)) for learner, name, width in learners]
         return ParallelState(members, list(size.names), size.dense)
 
     def resize(self, state: ParallelState, tasks: int, size: InputShape, counted: bool = True) -> None:
-        """Resize the state to views of these widths."""
+        """Resize the state for views with these numbers of features."""
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.resize(member, tasks, _size_of(width, state.dense))
 
@@ -101,14 +101,14 @@ class ParallelLearner(ViewRound, MetaLearner):
         return Moves(margins, own, steps)
 
     def score(self, state: ParallelState, records: ViewRecords) -> Margins:
-        """Compute margins of records without changing the state."""
+        """Return the margins of records."""
         margins = [learner.score(member, own) for learner, member, own in self._by_view(state, records)]
         return np.asarray(np.sum(margins, axis=0))
 
     def _by_view(
         self, state: ParallelState, records: ViewRecords
     ) -> list[tuple[ViewLearner | KernelViewLearner, ViewState, ViewRecords]]:
-        """Return the learner, state and records of each view."""
+        """Return for each view its learner, its state, and its part of the records."""
         K = len(state.names)
         return [
             (learner, member, ViewRecords(alone(records.rows, K, k), records.present[:, k : k + 1]))
@@ -116,7 +116,7 @@ class ParallelLearner(ViewRound, MetaLearner):
         ]
 
     def weights(self, state: ParallelState) -> list[NDArray[np.float64]]:
-        """Return the current weights, view by view."""
+        """Return the current weights, the views' weights one after the other."""
         return [learner.weights(member)[0] for learner, member in self.pairs(state)]
 
     def dump(self, state: ParallelState) -> tuple[Json, Arrays]:
@@ -126,7 +126,7 @@ class ParallelLearner(ViewRound, MetaLearner):
         return {"members": list(data), "dense": state.dense, "rounds": state.rounds}, arrays
 
     def restore(self, data: Json, arrays: Arrays, tasks: Index) -> ParallelState:
-        """Restore the result of :meth:`dump`; ``index`` has the names of the views.
+        """Restore a state from the result of :meth:`dump`; ``index`` has the names of the views.
 
         Raises
         ------
@@ -145,5 +145,5 @@ class ParallelLearner(ViewRound, MetaLearner):
 
 
 def _size_of(width: int, dense: bool, *names: Hashable) -> InputShape:
-    """Return the shape of the records of one view."""
+    """Return the shape of one view's records."""
     return InputShape(width, dense, names, (width,))

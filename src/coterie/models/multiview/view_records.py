@@ -1,4 +1,4 @@
-"""Multi-view records, and the views by name."""
+"""Multi-view records, and the names and sizes of views."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .vocabularies import Vocabulary, concatenated
 
 @dataclass(frozen=True)
 class ViewRecords:
-    """Validated multi-view records: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``."""
+    """Validated multi-view records: row t·K + k is view k of record t, which is absent unless ``present[t, k]``."""
 
     rows: AnyRows
     present: NDArray[np.bool_]
@@ -35,14 +35,14 @@ class ViewRecords:
         return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last])
 
     def joined(self, below: ViewRecords) -> ViewRecords:
-        """Return these records followed by those of ``below``."""
+        """Concatenate these records and those of ``below``."""
         from coterie._compiled.views.forms import stack
 
         return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]))
 
 
 class Views:
-    """The views of records: their names, widths and, for dictionaries, feature names.
+    """The views of records: their names, numbers of features and, for dictionaries, feature names.
 
     Parameters
     ----------
@@ -88,25 +88,25 @@ class Views:
         return self._places[name]
 
     def sizes(self) -> list[int]:
-        """Return the number of feature names of each view, for :meth:`shorten`."""
+        """Return the number of feature names of each view; :meth:`shorten` restores them."""
         return [len(words) for words in self.words or ()]
 
     def shorten(self, sizes: Sequence[int]) -> None:
-        """Forget the feature names added after these."""
+        """Remove feature names, so that each view has as many as ``sizes`` says."""
         for words, size in zip(self.words or (), sizes, strict=True):
             words.shorten(size)
         if self.words is not None:
             self.widths = list(sizes)
 
     def records(self, records: Sequence[Record], resize: bool, unseen: bool = False) -> ViewRecords:
-        """Read dictionaries of dictionaries; new features get columns with ``resize``, else are ignored."""
+        """Encode dictionaries of dictionaries; new features get columns if ``resize``, else they are ignored."""
         view_records = self.read(records, lambda k, features: self._encode(k, features, resize, unseen))
         if resize and self.words is not None:
             self.widths = [len(words) for words in self.words]
         return view_records
 
     def read(self, records: Sequence[Record], row: Callable[[int, Any], Csr]) -> ViewRecords:
-        """Read dictionaries of dictionaries, with ``row`` for each view; a missing key or None is an absent view."""
+        """Encode dictionaries of dictionaries by ``row(view, features)``; a missing key or None is an absent view."""
         K = len(self)
         present = np.zeros((len(records), K), bool)
         parts = [_NOTHING] * (len(records) * K)
@@ -133,7 +133,7 @@ class Views:
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`Views.to_json` returns."""
+    """Saved data of :meth:`Views.to_json`."""
 
     views: list[Any]
     widths: list[int]

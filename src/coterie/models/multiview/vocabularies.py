@@ -1,4 +1,4 @@
-"""Vocabularies from feature names to columns, directly or by hashes."""
+"""Vocabularies: mappings from feature names to columns."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from coterie.types import Json, Record
 
 @dataclass(frozen=True)
 class SecondColumn:
-    """The key of a feature's second column, given by its first. It differs from every user's name."""
+    """The key of the second column of a feature, which differs from every name of a user."""
 
     feature: int
 
 
 class Vocabulary:
-    """A vocabulary of feature names: every new name gets the next column.
+    """A vocabulary of feature names; each new name gets the next column.
 
     Numbers and booleans are values of their name; a string is the feature ``name=value`` with value 1.
 
@@ -48,12 +48,12 @@ class Vocabulary:
         return len(self.numbers)
 
     def shorten(self, names: int) -> None:
-        """Forget all names after the first ones."""
+        """Remove all names except the first ``names``."""
         while len(self.numbers) > names:
             self.numbers.popitem()
 
     def record(self, features: Record, resize: bool, unseen: bool = False) -> Csr:
-        """Return one record as a block; new names are added with ``resize``, else ignored unless ``unseen``."""
+        """Encode one dictionary as a row; new names are added if ``resize``, else ignored unless ``unseen``."""
         plain = self._plain(features, resize, unseen) if type(features) is dict else None
         if plain is not None:
             return plain
@@ -67,11 +67,11 @@ class Vocabulary:
         return Csr(values[places >= 0], columns, one_record(len(columns)))
 
     def columns(self, names: Iterable[Hashable]) -> NDArray[np.int32]:
-        """Return the columns of names, -1 for unknown names."""
+        """Return the column of each name, -1 for unknown names."""
         return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
     def _plain(self, features: Json, resize: bool, unseen: bool) -> Csr | None:
-        """Return one record of plain numbers and strings as a block; None for other values."""
+        """Encode one dictionary of plain numbers and strings as a row; None if it has other values."""
         if unseen:
             read = read_with_unseen(features, self.numbers, PLAIN, False)
             return None if read is None else Csr(*read[:2], one_record(len(read[0])))
@@ -82,7 +82,7 @@ class Vocabulary:
         return None if entries is None else Csr(*entries, one_record(len(entries[0])))
 
     def add(self, names: Iterable[Hashable]) -> list[Hashable]:
-        """Add columns for unknown names, and return these names."""
+        """Add a column for each unknown name; return the new names."""
         known, new = self.numbers, []
         for name in names:
             if name not in known:
@@ -93,7 +93,7 @@ class Vocabulary:
         return new
 
     def records(self, features: Sequence[Record], resize: bool, unseen: bool = False) -> Csr:
-        """Return several records, in order."""
+        """Encode several dictionaries as rows."""
         return concatenated([self.record(record, resize, unseen) for record in features])
 
     def to_json(self) -> Json:
@@ -101,7 +101,7 @@ class Vocabulary:
         return {"names": [name for name in self.numbers if type(name) is not SecondColumn]}
 
     def with_second_columns(self, second: Mapping[int, int]) -> Vocabulary:
-        """Return a vocabulary with second columns inserted, one feature number for each.
+        """Return a copy with second columns of features inserted at the given columns.
 
         Raises
         ------
@@ -133,7 +133,7 @@ def vocabulary_from_json(data: Json) -> Vocabulary:
 
 
 def concatenated(parts: Sequence[Csr]) -> Csr:
-    """Concatenate several blocks of records."""
+    """Concatenate several blocks of rows."""
     if len(parts) == 1:
         return parts[0]
     values, features = [part.values for part in parts], [part.features for part in parts]
@@ -142,12 +142,12 @@ def concatenated(parts: Sequence[Csr]) -> Csr:
 
 @lru_cache(4096)
 def one_record(entries: int) -> NDArray[np.int64]:
-    """Return the start and the end of the only record; never written to."""
+    """Return ``indptr`` of a CSR matrix with one row of this many entries; read-only."""
     return np.array([0, entries], np.int64)
 
 
 def _numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]]:
-    """Return names and finite values of a dictionary's features."""
+    """Return the names and the finite values of a dictionary of numbers."""
     values = features.values()
     try:
         if NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST_VALUE:
@@ -166,7 +166,7 @@ def _mixed_numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]
 
 
 def usable_number(name: Hashable, value: Any) -> float:
-    """Convert a feature's value to a number; raise ValueError unless it is finite and not too large."""
+    """Convert a feature's value to a float; raise ValueError if it, or its square, is not finite."""
     if not _is_usable(value):
         raise ValueError(f"feature {name!r} must be a finite number or a string, got {value!r}")
     if not abs(value) <= LARGEST_VALUE:
@@ -175,7 +175,7 @@ def usable_number(name: Hashable, value: Any) -> float:
 
 
 def unusable(number: float) -> str:
-    """Return the reason why a number cannot be learned: it is not finite, or its square may overflow."""
+    """Return the reason why a number cannot be a feature value (not finite, or too large); '' if it can."""
     reason = f"beyond the limit of {LARGEST_VALUE:g}" if math.isfinite(number) else "not a finite number"
     return f"{number!r} is {reason}"
 
