@@ -73,7 +73,7 @@ class ColumnProfiler:
                 del self._constant[name]
 
     def hints(self, kinds: Mapping[str, str], label: str | None, chosen: Collection[str] = ()) -> list[Hint]:
-        """Return the hints on all columns except ``label`` and those whose kind the user has ``chosen``."""
+        """Return the hints on columns, except ``label`` and the ``chosen`` ones (of a kind fixed by the user)."""
         if self._rows < FEWEST:
             return []
         table, constant = _joined(self._parts), self._constant

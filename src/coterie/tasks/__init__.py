@@ -1,4 +1,4 @@
-"""Tasks: their numbers in order of first appearance, their recency, and the relations between them."""
+"""Tasks: their numbering in order of first appearance, the ``max_tasks`` limit, and relations between tasks."""
 
 import lazy_loader
 

@@ -42,7 +42,7 @@ class WholeNumbers(Sequence[int]):
 
 
 def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
-    """Return the labels as an array if there are at least this many and all are 64-bit integers, else None."""
+    """Return labels as an int64 array if there are at least ``least`` and all are 64-bit integers, else None."""
     array = labels.array if hasattr(labels, "array") else labels
     if isinstance(array, np.ndarray):
         is_whole = array.ndim == 1 and array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
@@ -56,7 +56,7 @@ def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
 
 
 class Index:
-    """Numbers labels in order of first appearance.
+    """An index that numbers labels (such as tasks) in order of first appearance.
 
     Many integers are numbered by compiled code, in a tenth of the time of dictionaries; the list and the dictionary are
     made on demand.
@@ -92,12 +92,12 @@ class Index:
 
     @property
     def sequence(self) -> Sequence[Hashable]:
-        """The labels in the order of their numbers, without making a list."""
+        """The labels in the order of their numbers, as a sequence that is not copied to a list."""
         return self.labels if self._table is None else WholeNumbers(self._table.labels)
 
     @property
     def numbers(self) -> dict[Hashable, int]:
-        """The number of each label."""
+        """A dictionary from label to number."""
         have, table = len(self._numbers), self._table
         if table is not None and have < len(table):
             fresh = table.labels[have:].tolist()
@@ -105,7 +105,7 @@ class Index:
         return self._numbers
 
     def add(self, labels: Iterable[Hashable]) -> None:
-        """Number the new labels."""
+        """Number new labels, from the number of known labels on."""
         whole = whole_numbers(labels, MANY if self._table is None else 0)
         table = None if whole is None else self._tabled()
         if whole is not None and table is not None:
@@ -119,7 +119,7 @@ class Index:
                 known.append(label)
 
     def drop(self, dropped: Dropped) -> None:
-        """Drop labels; the last ones take their numbers."""
+        """Remove labels; the labels with the largest numbers get the free numbers."""
         if self._table is None or self._labels or self._numbers:  # else the lists have not been needed yet
             labels, numbers = self.labels, self.numbers
             for number in dropped.rows.tolist():
@@ -132,7 +132,7 @@ class Index:
             self._table.drop(dropped)
 
     def _tabled(self) -> NumberTable | None:
-        """Return the table of all labels, creating it if all of them are integers."""
+        """Return a hash table of all labels, created on demand; None if one of them is no integer."""
         known = whole_numbers(self._labels, 0) if self._table is None else None
         if known is not None:
             table = NumberTable(len(known))
@@ -141,7 +141,7 @@ class Index:
         return self._table
 
     def find(self, labels: Sequence[Hashable] | Array) -> Ints:
-        """Return the number of each label, -1 for unknown ones: one lookup per label."""
+        """Return the number of each label, -1 for unknown ones; for few labels."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
@@ -151,7 +151,7 @@ class Index:
         return np.fromiter(map(numbers.get, labels, repeat(-1)), np.int64, len(labels))
 
     def new_among(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the distinct labels without a number, in order."""
+        """Return the distinct labels that have no number, in order of first appearance."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is None or whole is None:
@@ -167,7 +167,7 @@ class Index:
         return self.find(distinct)[places]
 
     def number(self, labels: Array) -> tuple[Ints, Sequence[Hashable]]:
-        """Return the number of each label, and the new labels, which get the next numbers."""
+        """Return the number of each label, and the list of new labels, which would get the next numbers."""
         if self._table is not None or len(labels) < MANY:
             with suppress(TypeError):  # of a label that is not hashable, which distinct_labels names
                 codes = self.find(labels)
@@ -188,7 +188,7 @@ _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 
 def distinct_labels(labels: Sequence[Hashable] | Array, role: str = "task") -> tuple[Sequence[Hashable], Ints]:
-    """Return the distinct labels in order of first appearance, and the index of each record's label among them.
+    """Return the distinct labels in order of first appearance, and for each record the position of its label in them.
 
     Many integers stay an array.
 
@@ -255,7 +255,7 @@ def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hasha
 
 
 def is_nothing(label: object) -> bool:
-    """Return True for a missing label: None, NaN in any form, or pandas' NA."""
+    """Return True for a missing label: None, NaN of any type, or pandas' NA."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
@@ -264,7 +264,7 @@ TYPED = "CSV has only text; in JSON a value without quotes is a number"
 
 
 def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
-    """Raise ValueError for a new task that is known with the same name in another type, number or text.
+    """Raise ValueError for a new task that equals a known one except for its type, such as 1 and "1".
 
     Raises
     ------
@@ -278,7 +278,7 @@ def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable])
 
 
 def _twin(task: Hashable) -> Hashable:
-    """Return a number as text, or text as an integer; None for others."""
+    """Return the equal label of the other type: a number as text, text as an integer; None for others."""
     if isinstance(task, str):
         return int(task) if task.isdecimal() else None
     return str(task) if isinstance(task, int) else None

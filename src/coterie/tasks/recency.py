@@ -20,7 +20,7 @@ _LEAVING = np.iinfo(np.int64).max
 
 
 class Recency:
-    """The least recently used order of tasks, by their numbers: O(1) per record, with an occasional sort.
+    """The least recently used (LRU) order of tasks, by their numbers: O(1) per record, with an occasional sort.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Recency:
 
     @classmethod
     def restored(cls, order: Codes, known: int) -> Self:
-        """Restore the order of this many tasks from a file.
+        """Restore the order of ``known`` tasks from a file.
 
         Raises
         ------
@@ -61,14 +61,14 @@ class Recency:
         return np.argsort(self._seen[: self._known], kind="stable")
 
     def join(self, tasks: int) -> None:
-        """Add this many tasks; their first records follow."""
+        """Add this many tasks, before their first records."""
         known = self._known + tasks
         self._seen = enlarged(self._seen, known)
         self._seen[self._known : known] = self._clock + np.arange(tasks)
         self._known, self._clock = known, self._clock + tasks
 
     def see(self, codes: Codes) -> None:
-        """Mark the tasks with these numbers as used, in order."""
+        """Mark tasks as used, in the order of their records."""
         self._seen[codes] = self._clock + np.arange(len(codes))  # of several times the last one stays
         self._clock += len(codes)
 
@@ -78,7 +78,7 @@ class Recency:
         self._clock += 1
 
     def oldest(self) -> int:
-        """Return the number of the least recently used task that is not leaving, -1 if there is none."""
+        """Return the number of the least recently used task that is not marked as leaving; -1 if there is none."""
         while True:
             if not self._stack:
                 order, self._sorted = self.order[::-1], self._known
@@ -97,7 +97,7 @@ class Recency:
         self._seen[number] = _LEAVING
 
     def drop(self, dropped: Dropped) -> None:
-        """Drop tasks; the last ones take their numbers."""
+        """Remove tasks; the tasks with the largest numbers get the free numbers."""
         dropped.move(self._seen)
         self._known = dropped.left
         # numbers on the stack may belong to other tasks now
@@ -106,7 +106,7 @@ class Recency:
 
 
 class Piece(NamedTuple):
-    """The records ``first`` to ``last`` (excluded) of a block, and the tasks added and dropped before them.
+    """The records ``first`` to ``last - 1`` of a block, and the tasks to add and to drop before them.
 
     ``coming`` are indices into the distinct tasks of the block, in the order of their first records; ``leaving`` are
     numbers, which the last of the added tasks take, in this order.
@@ -119,7 +119,7 @@ class Piece(NamedTuple):
 
 
 class Turnover:
-    """The pieces of a block of records, each with at most ``max_tasks`` known tasks.
+    """Splits a block of records into pieces, between which tasks are replaced so that at most ``max_tasks`` are known.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Turnover:
         heapq.heapify(self._coming)
 
     def pieces(self, known: int) -> Iterator[Piece]:
-        """Yield the pieces; ``known`` is the number of tasks before the first."""
+        """Yield the pieces; ``known`` is the number of known tasks before the block."""
         piece = Piece(0, 0, [], [])
         while piece.last < len(self._places) or not len(self._places):
             piece = self._piece(piece.last, known)
@@ -178,7 +178,7 @@ class Turnover:
         return Piece(first, last, coming, leaving)
 
     def _next_round(self, number: int, first: int) -> int:
-        """Return the next record of a task, from ``first`` on; the end of the block if there is none."""
+        """Return the next record of a task from ``first`` on; the length of the block if there is none."""
         place = self._place_of.get(number)
         rounds = () if place is None else self._rounds[place]
         at = np.searchsorted(rounds, first)
@@ -194,7 +194,7 @@ class Turnover:
                 heapq.heappush(self._coming, (again, place))
 
     def _number(self, piece: Piece, known: int) -> int:
-        """Number the added tasks; return the number of known tasks after that."""
+        """Assign numbers to the added tasks; return the new number of known tasks."""
         room = len(piece.coming) - len(piece.leaving)
         for place, number in zip(piece.coming, [*range(known, known + room), *piece.leaving], strict=True):
             self.numbers[place] = number

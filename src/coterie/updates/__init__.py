@@ -1,4 +1,4 @@
-"""The parts of an update: rules, weights, budgets of support vectors, potentials and query strategies."""
+"""The parts of an update: rules, weights, support vector budgets, potentials and query strategies."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Budgets: the choice of support vectors to remove when their number is limited.
+"""Budgets: limits on the number of support vectors, and the choice of those to remove.
 
 A budget has its own state in addition to the support vectors: the sums of a queue, an inverse Gram matrix, or
 coefficients for every task. It is a named tuple of arrays in :mod:`coterie._compiled.dual`, which is saved and copied
@@ -34,13 +34,13 @@ class _BaseBudget:
     uses_diagonal: ClassVar[bool] = False
 
     def fit(self, memory: Any, capacity: int, paths: Paths, tasks: int) -> Any:
-        """Resize the state to this many support vectors and tasks."""
+        """Resize the state for this many support vectors and tasks."""
         return memory
 
 
 @spec.part
 class Unbounded(_BaseBudget):
-    """Every mistake becomes a support vector (CCG08 §3): memory and time grow with the number of mistakes.
+    """No budget: every mistake becomes a support vector, so that memory and time grow (CCG08 §3).
 
     Examples
     --------
@@ -51,13 +51,13 @@ class Unbounded(_BaseBudget):
     size: ClassVar[int | None] = None
 
     def memory(self, form: str) -> eviction.UnboundedBudget:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         return eviction.UnboundedBudget(NO_LIMIT)
 
 
 @spec.part
 class RandomRemoval(_BaseBudget):
-    """A full budget removes a random support vector, never the new one (mtrbp; CC12 Algorithm 3).
+    """Budget with random removal: if it is full, the new support vector replaces a random one (mtrbp; CC12 Alg. 3).
 
     O(1) per mistake. An eviction depends only on the seed and the number of earlier evictions: the new vector takes
     slot floor(u · size) for one uniform number u.
@@ -84,13 +84,13 @@ class RandomRemoval(_BaseBudget):
     seed: int = spec.field(default=0, kind="whole")
 
     def memory(self, form: str) -> eviction.RandomSlots:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         return eviction.RandomSlots(int(self.size), int(self.seed) % 2**63)
 
 
 @spec.part
 class Forgetron(_BaseBudget):
-    """The oldest support vector is removed after all coefficients have shrunk enough (mtforg; CC12 §4.3).
+    """Forgetron: remove the oldest support vector after shrinking all coefficients enough (mtforg; CC12 §4.3).
 
     With sigma = |beta_r| of the oldest one r, mu = y_r f(x_r) after adding the new one, and c² = max_i M_ii max k(x,
     x),
@@ -125,17 +125,17 @@ class Forgetron(_BaseBudget):
     variant: Literal["corrected", "printed"] = spec.field(default="corrected", choices=("corrected", "printed"))
 
     def memory(self, form: str) -> eviction.EvictionQueue:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         return eviction.EvictionQueue.empty(int(self.size), int(self.variant == "printed"))
 
     def fit(self, memory: eviction.EvictionQueue, capacity: int, paths: Paths, tasks: int) -> eviction.EvictionQueue:
-        """Resize the state to this many support vectors and tasks."""
+        """Resize the state for this many support vectors and tasks."""
         return memory.with_room(capacity, paths.shape[1])
 
 
 @spec.part
 class ShiftingForgetron(_BaseBudget):
-    """The oldest support vector is removed, and coefficients shrink by a fixed factor at every mistake.
+    """Shifting Forgetron: shrink coefficients by a fixed factor at every mistake, and remove the oldest vector.
 
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that removed coefficients have shrunk to
     1 / (4 sqrt(B + 1)) for any comparator. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I.
@@ -164,17 +164,17 @@ class ShiftingForgetron(_BaseBudget):
 
     @property
     def phi(self) -> float:
-        """The factor by which all coefficients shrink at a mistake."""
+        """The factor by which all coefficients shrink at every mistake."""
         return float((16.0 * (self.size + 1)) ** (-0.5 / (self.size + 1)))
 
     def memory(self, form: str) -> eviction.DecayBudget:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         return eviction.DecayBudget.empty(int(self.size), self.phi)
 
 
 @spec.part
 class Projection(_BaseBudget):
-    """The removed support vector is projected on the others (mtbprj; CC12 Algorithm 1).
+    """Projection: a removed support vector is replaced by its projection on the others (mtbprj; CC12 Algorithm 1).
 
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them.
     Otherwise it is added; if the budget is full, the vector j with the least |beta_j| · ‖x_j - its projection on the
@@ -205,17 +205,17 @@ class Projection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> projections.Projected:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         return projections.Projected.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Resize the state to this many support vectors and tasks."""
+        """Resize the state for this many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
 @spec.part
 class Projectron(_BaseBudget):
-    """Project mistakes within eta of the span of the support vectors, and add others; none is removed.
+    """Projectron: project mistakes within eta of the span of the support vectors, and add all others.
 
     The Projectron, or with ``plus=True`` the Projectron++, which is also updated on margin errors: if 0 < y·margin < 1
     and l > d / eta, with the loss l = 1 - y·margin and the distance d from the span, by tau times the projection P,
@@ -251,17 +251,17 @@ class Projectron(_BaseBudget):
     plus: bool = spec.field(default=False)
 
     def memory(self, form: str) -> projections.Projected:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         return projections.Projected.empty(NO_LIMIT, float(self.eta) ** 2, int(self.plus))
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Resize the state to this many support vectors and tasks."""
+        """Resize the state for this many support vectors and tasks."""
         return memory.with_room(capacity)
 
 
 @spec.part
 class SharedProjection(_BaseBudget):
-    """Projections as in ``Projection``, with support vectors shared by all tasks (mtbprj-2; CC12 Algorithm 2).
+    """Projection with support vectors that all tasks share (mtbprj-2; CC12 Algorithm 2).
 
     Projections do not depend on tasks. Every task has its own coefficients, beta = M raw, and the vector j with the
     least ‖column j of beta‖ · ‖x_j - its projection on the others‖ is removed. So even independent tasks share the
@@ -290,10 +290,10 @@ class SharedProjection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> SharedMemory:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         kind = projections.SharedByTasks if form == "columns" else projections.SharedByGroups
         return kind.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: SharedMemory, capacity: int, paths: Paths, tasks: int) -> SharedMemory:
-        """Resize the state to this many support vectors and tasks."""
+        """Resize the state for this many support vectors and tasks."""
         return memory.with_room(capacity, paths, tasks)

@@ -25,7 +25,7 @@ _TRIAL = np.array([[0.0, 0.5, -1.0], [2.0, -0.25, 0.0]])
 
 @runtime_checkable
 class Potential(Protocol):
-    """A convex function Φ of all weights, given by the gradient of its conjugate Φ*.
+    """Interface of potentials: a convex function Φ of all weights, given by the gradient of its conjugate Φ*.
 
     Learning needs only ``gradient``. The others are for the bound on the number of mistakes, see
     :func:`coterie.evaluation.bounds.geometry_bounds.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and
@@ -35,13 +35,13 @@ class Potential(Protocol):
     """
 
     def gradient(self, v: Numbers) -> Numbers:
-        """Return w = ∇Φ*(v), with the shape of v; v must not be changed."""
+        """Return w = ∇Φ*(v), with the shape of v, which must not be changed."""
 
     def value(self, w: Numbers) -> float:
-        """Return Φ(w), infinite beyond the closure of the gradients ∇Φ*(v)."""
+        """Return Φ(w); infinite outside the closure of the range of ∇Φ*."""
 
     def norm(self, z: Numbers) -> float:
-        """Return ‖z‖, the norm in which Φ* is smooth."""
+        """Return the norm ‖z‖ in which Φ* is smooth."""
 
     def smoothness(self, size: int) -> float:
         """Return the smoothness constant of Φ* for this many weights."""
@@ -49,7 +49,7 @@ class Potential(Protocol):
 
 @spec.part
 class PNorm:
-    """Φ* = ½‖v‖_p²: w = sign(v) |v|^(p-1) / ‖v‖_p^(p-2), and Φ = ½‖w‖_q² with 1/p + 1/q = 1 (FOR09 2.1.11).
+    """Squared p-norm: Φ* = ½‖v‖_p², w = sign(v) |v|^(p-1) / ‖v‖_p^(p-2) (FOR09 2.1.11).
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class PNorm:
     p: float | Literal["auto"] = spec.field(default="auto", words=("auto",), at_least=2)
 
     def order(self, size: int) -> float:
-        """Return the p for this many weights."""
+        """Return the exponent p for this many weights."""
         return max(2.0, 2.0 * math.log(max(size, 1))) if self.p == "auto" else float(self.p)
 
     def gradient(self, v: Numbers) -> Numbers:
@@ -104,7 +104,7 @@ class PNorm:
 
 @spec.part
 class ExponentiatedGradient:
-    """Φ* = total · ln(Σ cosh v_i / N): w = total · sinh v / Σ cosh v, of two exponentials a weight (EG±).
+    """Exponentiated gradient (EG±): Φ* = total · ln(Σ cosh v_i / N), w = total · sinh v / Σ cosh v.
 
     The last chapter of FOR09 suggests it for problems with few relevant features. Each weight is the difference of two
     positive ones, proportional to ½e^v and ½e^-v, and all of these sum to ``total``: the algorithm of Kivinen and
@@ -134,13 +134,13 @@ class ExponentiatedGradient:
     total: float = spec.field(default=1.0, above=0)
 
     def gradient(self, v: Numbers) -> Numbers:
-        """Return total · sinh v / Σ cosh v: O(N), without overflow."""
+        """Return total · sinh v / Σ cosh v without overflow: O(N)."""
         top = np.abs(v).max(initial=0.0)
         up, down = np.exp(v - top), np.exp(-v - top)
         return np.asarray((self.total / max(float(up.sum() + down.sum()), 1e-300)) * (up - down))
 
     def value(self, w: Numbers) -> float:
-        """Return Φ(w), the root of an equation in one variable, O(N) per step."""
+        """Return Φ(w), by solving an equation in one variable: O(N) per iteration."""
         from scipy.optimize import brentq
 
         part = np.abs(w.ravel()) / self.total
@@ -154,16 +154,16 @@ class ExponentiatedGradient:
         return self.total * max(0.0, float(lengths) + (1.0 - left) * math.log(max(x, 1e-300)))
 
     def norm(self, z: Numbers) -> float:
-        """Return the largest |z_i|."""
+        """Return the maximum norm, max_i |z_i|."""
         return float(np.abs(z).max(initial=0.0))
 
     def smoothness(self, size: int) -> float:
-        """Return the total."""
+        """Return ``total``, the smoothness constant in the maximum norm."""
         return self.total
 
 
 def require_potential(potential: object, role: str = "potential") -> None:
-    """Raise TypeError for an object that is not a potential.
+    """Raise TypeError for an object that is not a potential; ``role`` is the parameter's name.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def require_potential(potential: object, role: str = "potential") -> None:
 
 
 def checked(potential: Any, v: Numbers) -> Numbers:
-    """Return ∇Φ*(v); raise ValueError unless it is one finite number per weight."""
+    """Return ∇Φ*(v); raise ValueError unless it has the shape of v and finite numbers."""
     w = np.asarray(potential.gradient(v), np.float64)
     if w.shape != v.shape or not np.isfinite(w).all():
         what = f"numbers of shape {w.shape}" if w.shape != v.shape else "numbers that are not finite"

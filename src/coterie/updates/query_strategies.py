@@ -1,4 +1,4 @@
-"""Query strategies: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
+"""Query strategies for selective sampling: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coterie._compiled.primal import query_decisions as compiled
 
 
 class _BaseProbability:
-    """A query probability that does not depend on a learned relation."""
+    """Base class of query probabilities that do not depend on a learned relation."""
 
     learned: ClassVar[bool] = False
 
 
 @spec.part
 class Always(_BaseProbability):
-    """Query every label; the results then equal those of the model alone, bit for bit.
+    """Query every label; results are equal to those of the model alone, to the last bit.
 
     Examples
     --------
@@ -27,13 +27,13 @@ class Always(_BaseProbability):
     """
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """Return the compiled probability."""
+        """Return the probability as a named tuple for compiled code."""
         return compiled.Constant(1.0)
 
 
 @spec.part
 class Randomly(_BaseProbability):
-    """Query every label with the same probability: the baseline of all other strategies.
+    """Query every label with the same probability, as a baseline.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class Randomly(_BaseProbability):
     rate: float = spec.field(qualify_name=True, above=0, at_most=1)
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """Return the compiled probability."""
+        """Return the probability as a named tuple for compiled code."""
         return compiled.Constant(float(self.rate))
 
 
 @spec.part
 class Margin(_BaseProbability):
-    """Query with probability c / (c + |margin|): always at margin zero, rarely at large margins.
+    """Query with probability c / (c + |margin|): uncertain predictions are queried more often.
 
     Parameters
     ----------
@@ -74,13 +74,13 @@ class Margin(_BaseProbability):
     c: float = spec.field(qualify_name=True, default=0.3, above=0)
 
     def compiled(self, n_tasks: int) -> compiled.Inverse:
-        """Return the compiled probability."""
+        """Return the probability as a named tuple for compiled code."""
         return compiled.Inverse(float(self.c))
 
 
 @spec.part
 class Below(_BaseProbability):
-    """Query if |margin| < threshold, and never otherwise.
+    """Query if |margin| < threshold.
 
     The model never learns labels for which it has wrong, large margins; :class:`~coterie.updates.Margin` avoids this.
 
@@ -98,7 +98,7 @@ class Below(_BaseProbability):
     threshold: float = spec.field(qualify_name=True, above=0)
 
     def compiled(self, n_tasks: int) -> compiled.Step:
-        """Return the compiled probability."""
+        """Return the probability as a named tuple for compiled code."""
         return compiled.Step(float(self.threshold))
 
 
@@ -131,6 +131,6 @@ class RelationRow:
     learned: ClassVar[bool] = True
 
     def compiled(self, n_tasks: int) -> compiled.Row:
-        """Return the compiled probability, before the sums of the relation's rows are computed."""
+        """Return the probability as a named tuple for compiled code, before row sums are computed."""
         kind = compiled.RowOfInverse if self.of == "Ainv" else compiled.Row
         return kind(np.zeros(n_tasks), np.full(2, -1), float(self.scale))

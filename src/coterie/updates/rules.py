@@ -1,4 +1,4 @@
-"""Update rules: when a margin triggers an update, and with which step size.
+"""Update rules: the margins that trigger an update, and the step size.
 
 A rule declares its kind of ``move``: a step along the ``gradient`` of a loss, the ``shortest`` step that reaches a
 margin, or a step scaled by the ``confidence`` in each weight. If its margins can be read as log-odds, ``log_odds`` is
@@ -27,7 +27,7 @@ _VARIANTS = ("0", "I", "II")
 
 @runtime_checkable
 class Rule(Protocol):
-    """A part that decides when a margin triggers an update, and with which step size."""
+    """Interface of update rules, which compute a step size from the margin and the label."""
 
     @property
     def move(self) -> str: ...
@@ -36,12 +36,12 @@ class Rule(Protocol):
     def log_odds(self) -> float | None: ...
 
     def compiled(self) -> Any:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
 
 
 @runtime_checkable
 class ConfidenceRule(Rule, Protocol):
-    """A rule for models with a full covariance.
+    """Interface of rules for models with a full covariance.
 
     It updates if y·margin is below ``threshold``, or equal to it unless ``strict`` is 1: on every record if that is
     infinite. With ``shrunk`` 1 margins are shrunk by their variance. ``noise`` is the name of the parameter that is the
@@ -70,7 +70,7 @@ class _BaseRule:
 
 @spec.part
 class Perceptron(_BaseRule):
-    """A unit step on every mistake: tau = 1 if y·margin <= 0, else 0 (CCG08 Fig. 1).
+    """Perceptron rule: a step of size one on every mistake, tau = 1 if y·margin <= 0, else 0 (CCG08 Fig. 1).
 
     A zero margin is a mistake. Multiplying every step by a constant changes no prediction, so there is no rate to tune.
 
@@ -81,13 +81,13 @@ class Perceptron(_BaseRule):
     """
 
     def compiled(self) -> MistakeStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         return MistakeStep(0.0)
 
 
 @spec.part
 class PassiveAggressive(_BaseRule):
-    """The smallest update that gives the record a margin of one (FOR09 §2.1.1; Crammer et al. 2006).
+    """Passive-aggressive rule: the smallest update that gives margin one (FOR09 §2.1.1; Crammer et al. 2006).
 
     With loss = max(0, 1 - y·margin) and the squared norm of the multitask instance, M_ii ‖x‖²:
 
@@ -123,7 +123,7 @@ class PassiveAggressive(_BaseRule):
     variant: Literal["0", "I", "II"] = spec.field(default="I", choices=_VARIANTS)
 
     def compiled(self) -> ShortestStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         bound = self.C if self.variant == "I" else math.inf
         ridge = 1.0 / (2.0 * self.C) if self.variant == "II" else 0.0
         return ShortestStep(float(bound), float(ridge))
@@ -131,7 +131,7 @@ class PassiveAggressive(_BaseRule):
 
 @spec.part
 class Logistic(_BaseRule):
-    """A gradient step of the logistic loss on every record: tau = 1 / (1 + exp(y·margin)).
+    """Logistic rule: a gradient step of the logistic loss on every record, tau = 1 / (1 + exp(y·margin)).
 
     Margins are log-odds. With :class:`coterie.updates.LinearWeights` this is gradient descent at a constant rate of
     one; :class:`coterie.updates.AdaptiveGradient` gives each weight its own rate.
@@ -145,13 +145,13 @@ class Logistic(_BaseRule):
     log_odds: ClassVar[float | None] = 1.0
 
     def compiled(self) -> GradientStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         return GradientStep(LOGISTIC)
 
 
 @spec.part
 class AROW(_BaseRule):
-    """A step if y·margin < 1, smaller for more certain weights: tau = (1 - y·margin) / (v + r).
+    """AROW rule: tau = (1 - y·margin) / (v + r) if y·margin < 1, smaller for more certain weights.
 
     Adaptive regularization of weight vectors (Crammer, Kulesza and Dredze, NIPS 2009).
     v is the variance of the margin and r that of the label, both of :class:`coterie.updates.DiagonalAROW`. Twice
@@ -173,13 +173,13 @@ class AROW(_BaseRule):
     noise: ClassVar[str] = "r"
 
     def compiled(self) -> ConfidenceStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         return ConfidenceStep(1.0)
 
 
 @spec.part
 class SecondOrder(_BaseRule):
-    """The second-order step, on every mistake, tau = (1 - y f) / (v + r) (CCG08 §4).
+    """Second-order Perceptron rule: tau = (1 - y f) / (v + r) on every mistake, with the margin f (CCG08 §4).
 
     The weights are then the ridge regression on all mistakes. It is the step of :class:`AROW`, but only on mistakes,
     y·margin <= 0. With a full covariance it is the
@@ -199,13 +199,13 @@ class SecondOrder(_BaseRule):
     noise: ClassVar[str] = "ridge"
 
     def compiled(self) -> ConfidenceStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         return ConfidenceStep(1.0, mistakes=1)
 
 
 @spec.part
 class Squared(_BaseRule):
-    """Half the squared loss, (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
+    """Squared loss (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
 
     Margins estimate the mean. Use it with :class:`coterie.updates.AdaptiveGradient`, which has a rate per weight;
     with :class:`coterie.updates.LinearWeights` the rate is 1, which diverges for records longer than
@@ -225,13 +225,13 @@ class Squared(_BaseRule):
     noise: ClassVar[str] = "ridge"
 
     def compiled(self) -> GradientStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         return GradientStep(SQUARED)
 
 
 @spec.part
 class Absolute(_BaseRule):
-    """The absolute loss, |y - margin|: tau = 1, towards y, on every record.
+    """Absolute loss |y - margin|: tau = 1, towards y, on every record.
 
     Margins estimate the median, on which outliers have little effect.
 
@@ -244,13 +244,13 @@ class Absolute(_BaseRule):
     tolerance: ClassVar[float] = 0.0
 
     def compiled(self) -> GradientStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         return GradientStep(ABSOLUTE)
 
 
 @spec.part
 class EpsilonInsensitive(_BaseRule):
-    """The smallest update that brings the margin within epsilon of the label (Crammer et al. 2006, §5).
+    """Epsilon-insensitive rule: the smallest update that brings the margin within epsilon of the label.
 
     With loss = max(0, |y - margin| - epsilon) and the squared norm of the multitask instance, M_ii ‖x‖², the step goes
     towards y by
@@ -295,10 +295,10 @@ class EpsilonInsensitive(_BaseRule):
 
     @property
     def tolerance(self) -> float:
-        """The largest error without an update."""
+        """The largest error that does not trigger an update."""
         return self.epsilon
 
     def compiled(self) -> ShortestStep:
-        """Return the rule for compiled code."""
+        """Return the rule as a named tuple for compiled code."""
         hinge = PassiveAggressive(self.C, self.variant).compiled()
         return hinge._replace(epsilon=float(self.epsilon), numbers=1)

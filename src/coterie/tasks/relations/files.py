@@ -18,7 +18,7 @@ _WEIGHTED = ("task", "task", "weight")
 
 
 class ReadFromFile:
-    """A relation that can be read from a CSV file."""
+    """Base class of relations that can be read from a CSV file."""
 
     _read_fields: staticmethod[[str | Path, TaskType | None], Json]
 
@@ -49,7 +49,7 @@ class ReadFromFile:
 
 
 def read_groups(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return the group of each task from lines ``task,group``; a first line ``task,group`` is a header.
+    """Read the group of each task from a CSV file with lines ``task,group``, and an optional header.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def read_groups(path: str | Path, task_type: TaskType | None = None) -> Json:
 
 
 def read_parents(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return the parent of each node from lines ``node,parent``; nodes other than tasks stay text."""
+    """Read the parent of each node from a CSV file with lines ``node,parent``; labels of inner nodes stay text."""
 
     def label(text: str) -> Hashable:
         try:
@@ -76,7 +76,7 @@ def read_parents(path: str | Path, task_type: TaskType | None = None) -> Json:
 
 
 def read_edges(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return the edges of a graph from lines ``task,task`` or ``task,task,weight``; see `read_groups`."""
+    """Read the edges of a graph from a CSV file with lines ``task,task`` or ``task,task,weight``; see `read_groups`."""
     lines = list(_lines(path, (("task", "task"), _WEIGHTED)))
     for line, cells in lines:
         if len(cells) not in (2, 3):
@@ -92,7 +92,7 @@ def read_edges(path: str | Path, task_type: TaskType | None = None) -> Json:
 
 
 def read_matrix(path: str | Path, task_type: TaskType | None = None) -> Json:
-    """Return a square matrix and the tasks of its rows, from a header of tasks and one line of numbers for each.
+    """Read a square matrix and the task of each row from a CSV file: a header of tasks, then one row per line.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _mapping(
 
 
 def _lines(path: str | Path, headers: tuple[tuple[str, ...], ...]) -> Iterator[Line]:
-    """Yield the non-empty lines with their numbers, without a header."""
+    """Yield the line numbers and fields of non-empty lines, without a header."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()

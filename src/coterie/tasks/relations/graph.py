@@ -33,7 +33,7 @@ ADJACENCY = "edges as an adjacency matrix"
 
 @spec.part
 class TaskGraph(ReadFromFile, ColumnRelation):
-    """Neighbours in a graph of tasks have similar weights: A = I + L (CCG08 §3.3, CC12 §3).
+    """Graph relation: tasks that share an edge have similar weights, A = I + L (CCG08 §3.3, CC12 §3).
 
     L is the Laplacian, so the penalty is Σ‖u_i‖² + Σ_(i,j) w_ij ‖u_i - u_j‖² over the edges, each once. The rows of
     A^-1 sum to 1, its entries are nonnegative, 0 between components, and the largest of a row is on the diagonal. All
@@ -97,21 +97,21 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         return tuple(dict.fromkeys(chain(*(edge[:2] for edge in self.edges))) if self.tasks is None else self.tasks)
 
     def adjacency(self) -> csr_array[np.float64]:
-        """Return the weights of the edges, sparse, shape (K, K)."""
+        """Return the weight matrix W of the edges, sparse, shape (K, K)."""
         return self._adjacency.copy()
 
     def laplacian(self) -> csr_array[np.float64]:
-        """Return L = D - W with D the weighted degrees, sparse, shape (K, K)."""
+        """Return the Laplacian L = D - W with the weighted degrees D, sparse, shape (K, K)."""
         from scipy.sparse import csr_array, diags_array
 
         return csr_array(diags_array(self._adjacency.sum(axis=1)) - self._adjacency)
 
     def source(self) -> FactorColumns:
-        """Return columns of A^-1, entries above ``error`` only; the factor is computed for the first column."""
+        """Return the columns of A^-1, computed on demand, without entries up to ``error``."""
         return FactorColumns(self._interaction(), self.error)
 
     def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> Matrix:
-        """Return A^-1, or its rows and columns for these tasks, shape (n, n); for inspection, not for learning.
+        """Return A^-1, or its submatrix for ``tasks``, shape (n, n); for inspection.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
 
     @cached_property
     def _adjacency(self) -> csr_array[np.float64]:
-        """Return the symmetric matrix of weights, indices ascending; raise ValueError for edges of unknown tasks."""
+        """Return the symmetric weight matrix in CSC form; raise ValueError for edges of unknown tasks."""
         from scipy.sparse import csr_array
 
         tasks = self.known_tasks
@@ -182,7 +182,7 @@ def _normalize_edge(place: int, edge: Any) -> Edge:
 
 
 def _check_simple(ends: Ints, tasks: tuple[Hashable, ...]) -> None:
-    """Raise ValueError for loops and duplicate edges."""
+    """Raise ValueError for loops (edges from a task to itself) and duplicate edges."""
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if len(loops):
         raise ValueError(f"edges[{loops[0]}] joins {tasks[ends[loops[0], 0]]!r} to itself")
@@ -196,7 +196,7 @@ def _check_simple(ends: Ints, tasks: tuple[Hashable, ...]) -> None:
 
 
 def _is_adjacency(edges: object) -> bool:
-    """Return True for a sparse matrix or a square array of numbers, which as a list of edges would have loops."""
+    """Return True if ``edges`` is a matrix (sparse, or a square array of numbers) rather than a list of edges."""
     from scipy.sparse import issparse
 
     if not isinstance(edges, np.ndarray):
@@ -205,7 +205,7 @@ def _is_adjacency(edges: object) -> bool:
 
 
 def _read_adjacency(W: Any, tasks: tuple[Hashable, ...] | None) -> tuple[tuple[Edge, ...], tuple[Hashable, ...]]:
-    """Convert a symmetric matrix of weights to edges and the labels of its rows."""
+    """Convert a symmetric weight matrix to a list of edges and the labels of its rows."""
     from scipy.sparse import csr_array, triu
 
     if W.ndim != 2 or W.shape[0] != W.shape[1]:

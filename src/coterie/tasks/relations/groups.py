@@ -1,4 +1,4 @@
-"""The arrays of a relation of nested groups for compiled code, updated when tasks are added and dropped."""
+"""Arrays of nested groups for compiled code, updated when tasks are added or dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .levels import Group, LevelRelation
 
 
 class GroupIndex:
-    """Numbers groups of tasks in order of first appearance, reusing the numbers of empty groups."""
+    """Numbers groups of tasks in order of first appearance; numbers of empty groups are reused."""
 
     def __init__(self, relation: LevelRelation) -> None:
         self.relation = relation
@@ -63,11 +63,11 @@ class GroupIndex:
         return copied
 
     def empty(self) -> Levels:
-        """Return levels without tasks."""
+        """Return levels (arrays of groups) without tasks."""
         return no_levels(self.relation.depth)
 
     def extend(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> Levels:
-        """Add new tasks after the ``known`` ones; return the same object if its capacity suffices.
+        """Add new tasks to their groups, and return the levels, resized if their capacity is too small.
 
         Weights change as of round ``rounds``.
         """
@@ -80,7 +80,7 @@ class GroupIndex:
         return levels
 
     def expect(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> tuple[Levels, Arrivals]:
-        """Extend the levels, but count each new task from its first record on, by the returned ``Arrivals``."""
+        """Add new tasks, which are counted as group members only from their first records on (see ``Arrivals``)."""
         if not self.relation.counts_tasks:
             return self.extend(levels, known, new, rounds), NO_ARRIVALS
         levels, _ = self._enter(levels, known, new)
@@ -94,7 +94,7 @@ class GroupIndex:
         return levels, Arrivals(levels, np.array([known]), known, weights, rounds)
 
     def _enter(self, levels: Levels, known: int, new: Sequence[Hashable]) -> tuple[Levels, Ints]:
-        """Write groups and own weights of new tasks; return the groups of tasks that differ."""
+        """Write the groups and the own weights of new tasks to the levels; return the groups."""
         routes = [self.relation.path(task) for task in self._different(new)]
         numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
         paths = numbers.reshape(len(routes), self.relation.depth)
@@ -105,7 +105,7 @@ class GroupIndex:
         return levels, paths
 
     def drop(self, levels: Levels, dropped: Dropped, tasks: Sequence[Hashable], rounds: int) -> Ints:
-        """Remove tasks as of round ``rounds``; return the numbers of groups left without tasks."""
+        """Remove tasks from their groups at round ``rounds``; return the numbers of groups left without tasks."""
         leaving: Counter[tuple[Group, ...]] = Counter()
         n_alike = len(tasks) if self.relation.alike else 1
         for route in map(self.relation.path, self._different(tasks)):
@@ -126,7 +126,7 @@ class GroupIndex:
         return np.array(empty, np.int64)
 
     def unseen_task_model(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
-        """Return levels of unseen tasks: their known groups, without own weights."""
+        """Return the levels of unseen tasks: their known groups, and no own weights."""
         paths = np.full((len(tasks), self.relation.depth), -1, np.int64)
         for row, task in zip(paths, tasks, strict=True):
             route = self.relation.path(task)
@@ -134,11 +134,11 @@ class GroupIndex:
         return levels._replace(paths=paths, own=np.zeros(len(tasks)))
 
     def _different(self, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks to look up groups for: only the first if all tasks are exchangeable."""
+        """Return the tasks to look up groups for: only the first one if all tasks have the same groups."""
         return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:
-        """Return the numbers of a task's groups, the widest first, -1 for missing levels."""
+        """Return the numbers of a task's groups, from the widest on; -1 for missing levels."""
         numbers = []
         for level in range(len(route)):
             group = route[: level + 1]
@@ -165,7 +165,7 @@ class GroupIndex:
 
 
 def _ranks(groups: Ints) -> Ints:
-    """Return, for each entry, the number of equal entries before it."""
+    """Return for each entry the number of equal entries before it."""
     order = np.argsort(groups, kind="stable")
     begins = np.flatnonzero(np.diff(groups[order], prepend=-1))
     ranks = np.empty(len(groups), np.int64)

@@ -1,4 +1,4 @@
-"""Relations by the columns of M = A⁻¹, between tasks that are all known from the start."""
+"""Relations given by the columns of M = A⁻¹, for a fixed list of tasks."""
 
 from __future__ import annotations
 
@@ -48,26 +48,26 @@ CACHE_BYTES = 2**26
 
 
 class ColumnSource(ABC):
-    """Columns of M = A^-1, one at a time; made by a relation, not saved."""
+    """Base class of sources of the columns of M = A^-1, which are computed one at a time."""
 
     dense: ClassVar[bool]
     n_tasks: int
 
     @abstractmethod
     def column(self, task: int) -> Column:
-        """Return the rows (int64, ascending) and values of one column of M; all K of them if ``dense``."""
+        """Return the row indices (ascending) and the values of column ``task`` of M; all K rows if ``dense``."""
 
     @abstractmethod
     def diagonal(self) -> Floats:
         """Return the diagonal of M, shape (K,)."""
 
     def max_diagonal(self) -> float:
-        """Return the largest entry of the diagonal, which is the largest entry of M."""
+        """Return the largest entry of M, which is on its diagonal."""
         return float(self.diagonal().max())
 
 
 class DenseColumns(ColumnSource):
-    """Columns of a matrix in memory."""
+    """Columns of a dense matrix in memory."""
 
     dense = True
 
@@ -76,7 +76,7 @@ class DenseColumns(ColumnSource):
         self._rows = np.arange(len(inverse), dtype=np.int64)
 
     def column(self, task: int) -> Column:
-        """Return all rows and their values: O(1)."""
+        """Return all row indices and the values of column ``task``: O(1)."""
         return self._rows, self.inverse[task]
 
     def diagonal(self) -> Floats:
@@ -85,7 +85,7 @@ class DenseColumns(ColumnSource):
 
 
 class FactorColumns(ColumnSource):
-    """Columns of the inverse of a sparse positive definite matrix, solved with its sparse factor.
+    """Columns of the inverse of a sparse positive definite matrix A, solved by its sparse factor.
 
     The factor is computed for the first column. Entries of at most ``error`` are left out.
     """
@@ -100,7 +100,7 @@ class FactorColumns(ColumnSource):
 
     @cached_property
     def factor(self) -> SuperLU:
-        """The factor, A = P L D L' P', without pivoting because A is positive definite."""
+        """The factor A = P L D L' P', computed without pivoting because A is positive definite."""
         from scipy.sparse.linalg import splu
 
         options = {"SymmetricMode": True}
@@ -108,7 +108,7 @@ class FactorColumns(ColumnSource):
         return splu(self.A.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
     def column(self, task: int) -> Column:
-        """Return the entries above ``error``: two triangular solves, O(nnz(L))."""
+        """Return the entries above ``error`` of column ``task`` of A^-1, by two triangular solves: O(nnz(L))."""
         unit = np.zeros(self.n_tasks)
         unit[task] = 1.0
         solved = self.factor.solve(unit)
@@ -117,7 +117,7 @@ class FactorColumns(ColumnSource):
         return rows, solved[rows]
 
     def diagonal(self) -> Floats:
-        """Return the exact diagonal of M, shape (K,), at about the cost of another factor."""
+        """Return the exact diagonal of M, shape (K,), at about the cost of another factorisation."""
         from scipy.sparse import tril
 
         from coterie._compiled.graph.selected_inverse import inverse_diagonal
@@ -132,7 +132,7 @@ class FactorColumns(ColumnSource):
 
 
 class DenseCache:
-    """A cache of complete columns in a fixed number of slots, which replaces the oldest first."""
+    """A cache of dense columns of M with a fixed number of slots; the oldest column is replaced first."""
 
     def __init__(self, source: ColumnSource) -> None:
         K = source.n_tasks
@@ -143,7 +143,7 @@ class DenseCache:
         self._next = 0
 
     def fetch(self, i: int) -> None:
-        """Compute column i and make it available to compiled code."""
+        """Compute column i and store it in the cache, for compiled code."""
         rows, values = self.source.column(i)
         slot, self._next = self._next, (self._next + 1) % len(self._owner)
         # the column in this slot is gone, and must be fetched again when its task moves
@@ -155,7 +155,7 @@ class DenseCache:
 
 
 class SparseCache:
-    """A cache of sparse columns; when it is full, all columns are dropped and computed again."""
+    """A cache of sparse columns of M; when it is full it is emptied."""
 
     def __init__(self, source: ColumnSource) -> None:
         self.source = source
@@ -167,7 +167,7 @@ class SparseCache:
         self._n_columns = 0
 
     def fetch(self, i: int) -> None:
-        """Compute column i and make it available to compiled code."""
+        """Compute column i and store it in the cache, for compiled code."""
         rows, values = self.source.column(i)
         first = int(self.columns.starts[self._n_columns])
         # 8 bytes each for a row and a value
@@ -183,7 +183,7 @@ class SparseCache:
 
 
 def column_cache(source: ColumnSource) -> DenseCache | SparseCache:
-    """Return the cache for this kind of columns."""
+    """Return a cache for dense or sparse columns, as the source has them."""
     return DenseCache(source) if source.dense else SparseCache(source)
 
 
@@ -191,7 +191,7 @@ def column_cache(source: ColumnSource) -> DenseCache | SparseCache:
 
 
 class ColumnRelation(ABC):
-    """A relation by the columns of M, one for each task; a subclass provides the columns."""
+    """Base class of relations given by the columns of M."""
 
     form: ClassVar[str] = "columns"
 
@@ -208,11 +208,11 @@ class ColumnRelation(ABC):
         """Return the columns of M."""
 
     def index(self, task: Hashable) -> int:
-        """Return the row of a task; raise ValueError for an unknown task."""
+        """Return the row index of a task; raise ValueError for an unknown task."""
         return row(self._rows, task, f"{self.kind} of {type(self).__name__}")
 
     def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> Matrix:
-        """Return M, or its rows and columns for these tasks, shape (len(tasks), len(tasks))."""
+        """Return M, or its submatrix for ``tasks``."""
         rows = [self.index(task) for task in (self.known_tasks if tasks is None else tasks)]
         source = self.source()
         M, dense = np.empty((len(rows), len(rows))), np.zeros(source.n_tasks)
@@ -225,7 +225,7 @@ class ColumnRelation(ABC):
         return half_sum(M)
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """Return M between new tasks and training tasks, shape (len(new), len(tasks))."""
+        """Return M between ``new`` and known tasks, shape (len(new), len(tasks))."""
         return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
 
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
@@ -237,7 +237,7 @@ class ColumnRelation(ABC):
         return pseudo_quadratic(M, task_vectors(U, len(M)))
 
     def max_diagonal(self) -> float:
-        """Return max_i M_ii, the factor c of the mistake bound for ‖x‖ ≤ 1, at the cost of another sparse factor."""
+        """Return max_i M_ii, the factor c of the mistake bound for ‖x‖ <= 1."""
         return self.source().max_diagonal()
 
     @cached_property
@@ -246,21 +246,21 @@ class ColumnRelation(ABC):
 
 
 class _MatrixRelation(ColumnRelation):
-    """A relation with M in memory, as ``_inverse``."""
+    """Base class of relations with the matrix M in memory."""
 
     tasks: Sequence[Hashable] | None
 
     @property
     @abstractmethod
     def _inverse(self) -> Matrix:
-        """M."""
+        """Return the matrix M."""
 
     def source(self) -> DenseColumns:
         """Return the columns of M, with all entries."""
         return DenseColumns(self._inverse)
 
     def _name_rows(self, name: str) -> None:
-        """Check the row names of the matrix in a field."""
+        """Check that ``tasks`` names each row of the matrix in the field ``name`` once."""
         n_rows = len(getattr(self, name))
         tasks = tuple(range(n_rows)) if self.tasks is None else labels_of(self.tasks)
         if len(tasks) != n_rows:
@@ -274,7 +274,7 @@ class _MatrixRelation(ColumnRelation):
 
 @spec.part
 class Interaction(ReadFromFile, _MatrixRelation):
-    """Any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
+    """Relation given by any symmetric positive definite matrix A, or by A^-1 (CCG08 §3).
 
     The penalty is u'(A ⊗ I_d)u; a mistake on task i updates task j by (A^-1)_ji. All tasks are known from the start. A
     step costs O(K · nnz), the inverse O(K³) once.
@@ -338,7 +338,7 @@ class Interaction(ReadFromFile, _MatrixRelation):
 
 @spec.part
 class GraphPenalty(_MatrixRelation):
-    """Tasks of a weighted graph: ½ Σ_st W_st ‖f_s - f_t‖² + Σ_t W_tt ‖f_t‖² (ROS11 §4.2, §5.1).
+    """Relation of a weighted graph with penalty ½ Σ_st W_st ‖f_s - f_t‖² + Σ_t W_tt ‖f_t‖² (ROS11 §4.2, §5.1).
 
     P = D - W with D_tt = Σ_s W_ts + W_tt; its pseudo-inverse is the output kernel. Unlike :class:`TaskGraph`, whose
     A = I + L penalises every task, a component without a W_tt above 0 has its mean excluded, not penalised.
@@ -384,7 +384,7 @@ class GraphPenalty(_MatrixRelation):
 
     @cached_property
     def matrix(self) -> Floats:
-        """Return P = D - W."""
+        """Return the penalty matrix P = D - W."""
         W = half_sum(np.asarray(self.weights))
         # the sum over a row has W_tt once and -W takes it away again, so W_tt is added: P_tt = Σ_(s≠t) W_ts + W_tt
         return np.diag(W.sum(axis=1) + W.diagonal()) - W

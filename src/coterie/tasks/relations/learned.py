@@ -1,4 +1,4 @@
-"""Relations learned along with the task vectors (SRDV11), as printed, or with a step that keeps its mean length.
+"""Relations that are learned along with the task vectors (SRDV11), optionally with a constant mean step size.
 
 The columns of W are the task vectors w_i (d x K). A is a precision in the penalty ½ tr(W A W'), so updates are shared
 by A⁻¹. Every relation starts at A_0 = I/K for the K tasks known at its first update (Algorithm 1), or at A_0 = I
@@ -48,7 +48,7 @@ Start = Literal["unit_trace", "identity"]
 
 
 class TooManyTasksError(ValueError):
-    """Too many tasks for the matrix of a learned relation."""
+    """Error for more tasks than the matrix of a learned relation supports."""
 
     def __init__(self, relation: object, n_tasks: int) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class TooManyTasksError(ValueError):
 
 
 class LearnedRelation(ABC):
-    """A relation with A⁻¹ as state, which a subclass computes from the Gram matrix of the task vectors.
+    """Base class of learned relations: A⁻¹ is state, and is computed from the Gram matrix of the task vectors.
 
     ``kind`` is its compiled state; ``definite`` is True if A⁻¹ always has an inverse.
     """
@@ -79,15 +79,15 @@ class LearnedRelation(ABC):
 
     @abstractmethod
     def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
-        """Return the compiled update of A⁻¹ for these numbers of tasks and features."""
+        """Return the compiled update of A⁻¹ for this many tasks and features."""
 
     def first(self, n_tasks: int) -> float:
-        """Return the diagonal entry of A_0⁻¹ for this many tasks."""
+        """Return the diagonal entry of the initial A_0⁻¹ for this many tasks."""
         # the inverse of I/K (Algorithm 1), which has unit trace
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
     def check_size(self, n_tasks: int, before: int | None = None) -> None:
-        """Raise an error for too many tasks; warn of the cost if there were few tasks ``before``."""
+        """Raise an error for too many tasks; warn of the cost when many tasks are reached (from ``before``)."""
         if n_tasks > MOST_TASKS:
             raise TooManyTasksError(self, n_tasks)
         if before is not None and before < MANY_TASKS <= n_tasks:
@@ -98,32 +98,32 @@ class LearnedRelation(ABC):
             )
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """Return the state of these tasks before the first round; ``length`` rounds are expected, None if unknown."""
+        """Return the initial state; ``length`` is the expected number of rounds, None if unknown."""
         self.check_size(len(tasks), before=0)
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
     def blank(self) -> compiled.Relation:
-        """Return the state without tasks, of the named tuples of every state under these parameters."""
+        """Return a state without tasks, which has the named-tuple types of all states under these parameters."""
         return self.begin_at((), 1, compiled.FromRound.begin(1.0))
 
     def begin_at(
         self, tasks: Sequence[Hashable], features: int, start: compiled.FromRound | compiled.WhenSettled
     ) -> compiled.Relation:
-        """Return the state before the first round; A is updated from round ``start`` on."""
+        """Return the initial state; A is updated from round ``start`` on."""
         # updates are shared by K^e A⁻¹ / tr A⁻¹, whose mean diagonal K^(e - 1) is that of A_0⁻¹: 1 or K
         mean_step = (1 if self.start == "identity" else 2) if self.step_norm else 0
         update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
         return self.kind.begin(update, int(self.weights == "new"), mean_step, start, len(tasks), first)
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """Return the state resized to all these tasks, the old ones first, and to this many features."""
+        """Return the state resized for these tasks, the old ones first, and for this many features."""
         self.check_size(len(tasks), before=len(state.inverse))
         return state.resized(len(tasks), features, self.first(len(tasks)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Rated(LearnedRelation):
-    """The parameters of relations with a rate."""
+    """Base class of relations with a learning rate."""
 
     eta: float = spec.field(_ETA)
     step_norm: bool = spec.field(default=False, qualify_name=True)
@@ -137,7 +137,7 @@ class _Rated(LearnedRelation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Ridged(LearnedRelation):
-    """Base of relations that add a ridge to the diagonal of A, with their parameters."""
+    """Base class of relations that add a ridge to the diagonal of A."""
 
     ridge: float = spec.field(_RIDGE)
     step_norm: bool = spec.field(default=False, qualify_name=True)
@@ -148,7 +148,7 @@ class _Ridged(LearnedRelation):
 
 @spec.part
 class LogDet(_Rated):
-    """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
+    """LogDet relation: A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹ (SRDV11 eq. 3.7, OMTLLOG).
 
     Tasks with similar vectors learn to share; those with opposite vectors share with the sign reversed.
     O(K·nnz + K²) per mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
@@ -201,7 +201,7 @@ class LogDet(_Rated):
 
 @spec.part
 class VonNeumann(_Rated):
-    """A_s = exp(log A_{s-1} - eta W'W), the von Neumann divergence (SRDV11 eq. 3.8, OMTLVON).
+    """Von Neumann relation: A_s = exp(log A_{s-1} - eta W'W) (SRDV11 eq. 3.8, OMTLVON).
 
     The state is log A, so no matrix logarithm is computed. A mistake needs one column of exp(-log A), computed by
     Lanczos' process in O(K²) per step; with ``step_norm`` or ``trace_norm`` all eigenvalues, O(K³).
@@ -235,12 +235,12 @@ class DivergencePart(Protocol):
     """Interface of a Bregman divergence between positive definite matrices that depends on their eigenvalues."""
 
     def compiled(self) -> updates.Divergence:
-        """Return the divergence for compiled code."""
+        """Return the divergence as a named tuple for compiled code."""
 
 
 @spec.part
 class BetaDivergence:
-    """The divergences from LogDet to von Neumann: f(a) = (a^(beta - 1) - 1) / (beta - 1) of an eigenvalue a.
+    """Beta divergence, which includes LogDet and von Neumann: f(a) = (a^(beta - 1) - 1) / (beta - 1).
 
     f is the gradient of the function that generates the divergence: 1 - 1/a for beta = 0 (LogDet), and log a in the
     limit of beta = 1 (von Neumann). With :class:`Bregman`, A⁻¹ grows as the power 1 / (1 - beta) of Σ W'W.
@@ -264,20 +264,20 @@ class BetaDivergence:
     beta: float = spec.field(at_least=0, at_most=1, qualify_name=True)
 
     def compiled(self) -> updates.Beta:
-        """Return the divergence for compiled code."""
+        """Return the divergence as a named tuple for compiled code."""
         return updates.Beta(float(self.beta))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Diverging:
-    """The first parameter of :class:`Bregman`."""
+    """Base class with the parameter ``divergence`` of :class:`Bregman`."""
 
     divergence: DivergencePart
 
 
 @spec.part
 class Bregman(_Rated, _Diverging):
-    """A_s = f⁻¹(f(A_{s-1}) - eta W'W) with the gradient f of the generator of a Bregman divergence (SRDV11 eq. 3.6).
+    """Relation by a Bregman divergence: A_s = f⁻¹(f(A_{s-1}) - eta W'W), f the generator's gradient (SRDV11 eq. 3.6).
 
     :class:`LogDet` and :class:`VonNeumann` are two of these, in forms that cost less. O(K·nnz + K³) per mistake, for
     the eigenvalues of f(A).
@@ -313,7 +313,7 @@ class Bregman(_Rated, _Diverging):
 def _by_divergence(
     relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int
 ) -> updates.RelationUpdate:
-    """Return the update by a divergence, of A or of A⁻¹."""
+    """Return the compiled update by a divergence, of A or of A⁻¹."""
     # the exponent that gives M for the updated matrix
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
@@ -324,7 +324,7 @@ def _by_divergence(
 
 @spec.part
 class Covariance(_Ridged):
-    """A_s = cov(W) + ridge I, the features being the observations (SRDV11 eq. 3.9, OMTLCOV).
+    """Covariance relation: A_s = cov(W) + ridge I, with the features as observations (SRDV11 eq. 3.9, OMTLCOV).
 
     The penalty uses A as a precision, so with the equation of the paper tasks with similar vectors push each other
     apart; ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) per mistake, by Woodbury's identity.
@@ -363,7 +363,7 @@ class Covariance(_Ridged):
 
 @spec.part
 class BatchOptimal(_Ridged):
-    """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
+    """Relation A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, the batch optimum (SRDV11 eq. 3.10, BATCHOPT).
 
     One eigendecomposition per mistake, O(K³). While W is zero A does not change.
 
@@ -393,7 +393,7 @@ class BatchOptimal(_Ridged):
 
 @spec.part
 class Spectral(LearnedRelation):
-    """W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V having the sum of each task's own updates as a column (CCG08 §7).
+    """Spectral relation: W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V the sums of each task's own updates (CCG08 §7).
 
     It is the matrix Perceptron with tasks as views, W = ∇ ½‖V‖²_S2p of the Schatten norm. A mistake updates one column
     of V; W = V M with M = Tr(G^p)^(1/p-1) G^(p-1), G = V'V, so all tasks change. Common directions of tasks have larger
@@ -437,7 +437,7 @@ class Spectral(LearnedRelation):
 
 
 def matrix_of(state: compiled.Relation) -> Matrix:
-    """Return the A⁻¹ that distributes the next update over tasks, (K, K), including ``step_norm``."""
+    """Return the matrix A⁻¹ by which the next update is shared among tasks, (K, K), scaled by ``step_norm``."""
     return np.asarray(compiled.current(state))
 
 
@@ -446,7 +446,7 @@ def matrix_of(state: compiled.Relation) -> Matrix:
 
 @runtime_checkable
 class RelationPart(Protocol):
-    """A relation in one of its forms.
+    """Interface of all relations; ``form`` names the representation of M.
 
     ``"levels"`` and ``"repelling levels"`` are those of :class:`coterie.tasks.relations.levels.LevelRelation`,
     ``"columns"`` of :class:`coterie.tasks.relations.interaction.ColumnRelation`, ``"learned"`` of
@@ -459,7 +459,7 @@ class RelationPart(Protocol):
 
 @spec.part
 class Primed:
-    """Independent tasks with A_0 = I/K until round ``epoch``, another relation afterwards (SRDV11 Algorithm 1).
+    """Independent tasks until round ``epoch``, then another relation (SRDV11 Algorithm 1).
 
     Parameters
     ----------
@@ -515,17 +515,17 @@ class Primed:
 
     @property
     def remedy(self) -> str:
-        """The advice in the error for too large A⁻¹."""
+        """The advice at the end of the error for too large A⁻¹."""
         return str(self._inner.remedy)
 
     @property
     def needs_features(self) -> bool:
-        """True if the relation is learned from features of records, which kernels do not have."""
+        """True if the relation is learned from feature weights, which kernels do not have."""
         return self._inner.needs_features
 
     @property
     def definite(self) -> bool:
-        """True if its M always has an inverse."""
+        """True if M is always invertible."""
         return self._inner.definite
 
     def check_size(self, n_tasks: int) -> None:
@@ -533,21 +533,21 @@ class Primed:
         self._inner.check_size(n_tasks)
 
     def first(self, n_tasks: int) -> float:
-        """Return the diagonal entry of A_0⁻¹ for this many tasks."""
+        """Return the diagonal entry of the initial A_0⁻¹ for this many tasks."""
         return self._inner.first(n_tasks)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """Return the state before the first round; ``length`` rounds are expected, None if unknown."""
+        """Return the initial state; ``length`` is the expected number of rounds, None if unknown."""
         self._inner.check_size(len(tasks), before=0)
         first = 1.0 if isinstance(self.epoch, str) else _epoch_rounds(self.epoch, length)
         return self._inner.begin_at(tasks, features, self._start(len(tasks), first))
 
     def blank(self) -> compiled.Relation:
-        """Return the state without tasks, of the named tuples of every state under these parameters."""
+        """Return a state without tasks, which has the named-tuple types of all states under these parameters."""
         return self._inner.begin_at((), 1, self._start(0, 1.0))
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """Return the state resized to all these tasks, the old ones first, and to this many features."""
+        """Return the state resized for these tasks, the old ones first, and for this many features."""
         larger = self._inner.resize(state, tasks, features)
         if self.epoch == "auto":
             # the first check is after 4 updates per task known at that time
@@ -567,7 +567,7 @@ class Primed:
 
 
 def _epoch_rounds(epoch: float | int, length: int | None) -> float:
-    """Convert an epoch to rounds; raise ValueError for a fraction of unknown length, or beyond the end."""
+    """Convert ``epoch`` to a number of rounds; raise ValueError for a fraction of an unknown length."""
     if isinstance(epoch, float):
         if length is None:
             raise ValueError(
@@ -582,7 +582,7 @@ def _epoch_rounds(epoch: float | int, length: int | None) -> float:
 
 
 class _FixedRelation(LearnedRelation):
-    """A fixed relation in the form of a learned one, used by :class:`Primed`."""
+    """A fixed relation with the interface of a learned one, for :class:`Primed`."""
 
     step_norm = False
     weights = "previous"

@@ -38,52 +38,52 @@ SHARE = spec.Setting(at_least=0, at_most=1, must="lie between 0 (independent) an
 
 
 class LevelRelation(ABC):
-    """A relation of nested groups, by default with one group of all tasks; a subclass defines the weights."""
+    """Base class of relations of nested groups, by default one group of all tasks; subclasses define the weights."""
 
     #: True if all tasks are in the same groups, which then need no look-up per task.
     alike: ClassVar[bool] = False
 
     @property
     def form(self) -> str:
-        """The form of the relation: "levels", or "repelling levels" if b < 0 somewhere."""
+        """The representation of M: "levels", or "repelling levels" if b < 0 for some level."""
         weights = [self.own(self.depth), *(self.shared(level, 1) for level in range(self.depth))]
         return "levels" if min(weights) >= 0.0 else "repelling levels"
 
     @property
     def depth(self) -> int:
-        """The largest number of groups that a task can be in."""
+        """The number of levels, i.e. the largest number of groups that a task can be in."""
         return 1
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
-        """Return the groups of a task, the widest first; raise ValueError for an unknown task."""
+        """Return the groups of a task, from the widest on; raise ValueError for an unknown task."""
         return ("all",)
 
     @abstractmethod
     def own(self, depth: int) -> float:
-        """Return the weight of a task's own updates, for a task in this many groups."""
+        """Return the weight in M of a task's own updates, for a task in ``depth`` groups."""
 
     @abstractmethod
     def shared(self, level: int, members: int) -> float:
-        """Return the weight of updates in a group of this level with this many known tasks."""
+        """Return the weight in M of a group at this level with ``members`` known tasks."""
 
     @property
     def counts_tasks(self) -> bool:
-        """True if M depends on the number of tasks, as for relations with ``b``."""
+        """True if M depends on the number of tasks, as with ``b``."""
         return any(
             self.shared(level, 1) != self.shared(level, members) for level in range(self.depth) for members in (2, 3)
         )
 
     @property
     def specific(self) -> bool:
-        """True if some task has its own weights."""
+        """True if tasks have weights of their own, besides those of groups."""
         return any(self.own(depth) != 0.0 for depth in range(self.depth + 1))
 
     def scale(self, members: int) -> float:
-        """Return the factor between the M used for learning and A⁻¹, for a group of this many tasks."""
+        """Return the ratio of the M used in learning and A⁻¹, for a group of this many tasks."""
         return 1.0
 
     def relation_matrix(self, tasks: Sequence[Hashable], among: Sequence[int] | None = None) -> Matrix:
-        """Return A⁻¹ on the paper's scale, shape (K, K): O(K² · levels); for inspection, not for learning.
+        """Return A⁻¹ in the paper's scaling, shape (K, K): O(K² · levels); for inspection.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class LevelRelation(ABC):
         return np.asarray(M * self._scales(paths)[chosen, None])
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """Return A⁻¹ between unseen and known tasks, by their common groups.
+        """Return A⁻¹ between new and known tasks, shape (len(new), len(tasks)), by their common groups.
 
         Shape (len(new), len(tasks)); groups count only the known tasks.
         """
@@ -125,7 +125,7 @@ class LevelRelation(ABC):
         return pseudo_quadratic(self.relation_matrix(tasks), task_vectors(U, len(tasks)))
 
     def _scales(self, paths: list[tuple[Group, ...]]) -> Floats:
-        """Return, for each task's row, the factor between the M of learning and A⁻¹."""
+        """Return for each task's row the ratio of the M used in learning and A⁻¹."""
         # one group of all tasks here; relations of several groups have scales of their own
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
         return np.full(len(paths), self.scale(max(sizes, default=1)))
@@ -141,7 +141,7 @@ def _groups_at(paths: Sequence[tuple[Group, ...]], level: int) -> dict[Group, li
 
 
 class _Grouped(LevelRelation):
-    """One level of groups, from a mapping."""
+    """Base class of relations with one level of groups, from a mapping."""
 
     groups: Mapping[Hashable, Hashable]
 
@@ -159,7 +159,7 @@ class _Grouped(LevelRelation):
 
 
 def choose_strength(relation: LevelRelation, b: object, share: object) -> None:
-    """Set share=0.5 if no strength is given; raise ValueError for both b and share."""
+    """Set share=0.5 if neither b nor share is given; raise ValueError if both are."""
     if b is not None and share is not None:
         raise ValueError(f"pass either b or share, got b={b!r} and share={share!r}")
     if b is None and share is None:
@@ -168,7 +168,7 @@ def choose_strength(relation: LevelRelation, b: object, share: object) -> None:
 
 @spec.part
 class Independent(LevelRelation):
-    """No sharing: A = I, a separate model for every task (IPL; CCG08 §3).
+    """Independent tasks: A = I, a separate model for each task (IPL; CCG08 §3).
 
     Examples
     --------
@@ -218,7 +218,7 @@ class Pooled(LevelRelation):
 
 @spec.part
 class HalfUpdate(LevelRelation):
-    """Every mistake updates its own task by a full step and all others by half a step (CCG08 §3; CMTL in SRDV11).
+    """Half updates: every mistake updates its task by a full step, and all others by half a step (CCG08 §3).
 
     A = (K + 1) I - 11', M = (I + 11') / (K + 1): the penalty Σ‖u_i‖² + Σ_{i<j} ‖u_i - u_j‖². It follows the number K
     of tasks seen so far: ``MeanRegularized(b=K)`` with a K that grows, which is ``MeanRegularized(share=0.5)``.
@@ -244,7 +244,7 @@ class HalfUpdate(LevelRelation):
 
 
 class _BOrShare(LevelRelation):
-    """Base of one level of groups, with the strength ``b`` (the paper's) or ``share`` (independent of group sizes)."""
+    """Base class of relations with one level of groups, with the strength ``b`` or ``share``."""
 
     b: float | None
     share: float | None
@@ -263,13 +263,13 @@ class _BOrShare(LevelRelation):
         return self.b / ((1.0 + self.b) * members)
 
     def scale(self, members: int) -> float:
-        """Return the factor from (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
+        """Return the ratio of (1 - s) I + s 11' and A⁻¹ = (I + (b/K) 11') / (1 + b), with b = sK / (1 - s)."""
         return 1.0 if self.share is None else 1.0 / (1.0 - self.share + self.share * members)
 
 
 @spec.part
 class MeanRegularized(_BOrShare):
-    """Tasks shrink to their mean: the penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
+    """Mean regularisation: tasks shrink to their mean, with penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
 
     A = I + b (I - 11'/K), M = (I + (b/K) 11') / (1 + b) for the K tasks known at the moment.
 
@@ -470,20 +470,20 @@ class Intercepts:
     depth: ClassVar[int] = 1
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
-        """Return the group of all tasks."""
+        """Return the single group of all tasks."""
         return ("all",)
 
     def own(self, depth: int) -> float:
-        """Return 1: a task's intercept is updated by full steps."""
+        """Return 1: intercepts are updated by full steps."""
         return 1.0
 
     def shared(self, level: int, members: int) -> float:
-        """Return 1: the shared weights are updated by full steps."""
+        """Return 1: shared weights are updated by full steps."""
         return 1.0
 
 
 def _inverse(value: float) -> float:
-    """Return 1 / value, and 0 for a penalty of zero, which excludes functions."""
+    """Return 1 / value, or 0 for a penalty of zero."""
     return 1.0 / value if value > 0 else 0.0
 
 

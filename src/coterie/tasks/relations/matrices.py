@@ -1,4 +1,4 @@
-"""Checks of matrices and task labels: symmetry, positive definiteness, one row per label."""
+"""Validation of matrices and task labels of relations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SINGULAR = 1e-13
 
 
 def label_of(value: Hashable) -> Hashable:
-    """Convert a task label to a Python type: ``numpy.int64(3)`` becomes ``3``."""
+    """Convert a task label to a Python type, such as ``numpy.int64(3)`` to ``3``."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -37,7 +37,7 @@ def labels_of(tasks: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
-    """Return the row of each label; raise ValueError for duplicate or invalid labels."""
+    """Return a dictionary from label to row index; raise ValueError for duplicate or invalid labels."""
     rows: dict[Hashable, int] = {}
     for row, label in enumerate(labels):
         check_label(label)
@@ -47,7 +47,7 @@ def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
 
 
 def check_label(label: Hashable) -> None:
-    """Raise ValueError for a label that a dictionary cannot find again or a file cannot restore."""
+    """Raise ValueError for a label that is not equal to itself (NaN), or cannot be restored from a file."""
     if not spec.is_hashable(label):
         raise ValueError(f"a task label must be hashable, got {label!r}, a {type(label).__name__}")
     if label != label:
@@ -56,7 +56,7 @@ def check_label(label: Hashable) -> None:
 
 
 def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
-    """Return the row of a task; raise ValueError, listing known tasks, for an unknown one."""
+    """Return the row index of a task; raise ValueError, listing known tasks, for an unknown one."""
     try:
         return rows[label_of(label)]
     except (KeyError, TypeError):
@@ -64,7 +64,7 @@ def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
 
 
 def shorten(labels: Iterable[Hashable]) -> str:
-    """List the first labels, and the total number."""
+    """Return the first labels and the total number, for error messages."""
     labels = list(labels)
     rest = f", … {len(labels)} in all" if len(labels) > SHOWN else ""
     return ", ".join(map(repr, labels[:SHOWN])) + rest
@@ -134,18 +134,18 @@ def check_symmetric(A: Matrix, name: str) -> None:
 
 
 def inverse_of(A: Matrix) -> Matrix:
-    """Return the exactly symmetric inverse of a symmetric positive definite matrix."""
+    """Return the inverse of a symmetric positive definite matrix, exactly symmetric."""
     return half_sum(np.linalg.inv(A))
 
 
 def pseudo_inverse_of(A: Matrix) -> Matrix:
-    """Return the exactly symmetric pseudo-inverse of a symmetric positive semidefinite matrix."""
+    """Return the pseudo-inverse of a symmetric positive semidefinite matrix, exactly symmetric."""
     # relative to the largest eigenvalue: smaller ones are zeros of A, not huge entries of its inverse
     return half_sum(np.linalg.pinv(A, rcond=SINGULAR, hermitian=True))
 
 
 def half_sum(A: Array) -> Matrix:
-    """Return the nearest symmetric matrix, (A + A') / 2."""
+    """Return the symmetric part (A + A') / 2 of a matrix."""
     return np.asarray((A + A.T) / 2, dtype=np.float64)
 
 
@@ -160,7 +160,7 @@ def _has_positive_pivots(A: Matrix) -> bool:
 
 
 def task_vectors(U: ArrayLike, n_tasks: int) -> Matrix:
-    """Return one vector per task as the rows of a matrix; raise ValueError for another shape."""
+    """Return the task vectors as rows of a matrix; raise ValueError for another shape."""
     V = np.asarray(U, dtype=np.float64)
     if V.ndim != 2 or len(V) != n_tasks:
         raise ValueError(f"U must have one row per task, shape ({n_tasks}, d), got shape {V.shape}")

@@ -1,4 +1,4 @@
-"""Weights: the storage of weights or support vectors, and the geometry of their updates."""
+"""Weights of models (primal or dual), and the way in which updates change them."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Weights with a step size for each: AdaGrad, coin betting, diagonal AROW."""
+"""Weights with a separate step size for each weight: AdaGrad, coin betting, diagonal AROW."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .storage import STORAGE, Storage
 
 @spec.part
 class AdaptiveGradient:
-    """AdaGrad: steps shrink with the squared gradients, separately for tasks and their groups.
+    """AdaGrad: the step size of each weight shrinks with the sum of its squared gradients.
 
     The margin of a record of task i is (w_i + Σ_g w_g) · x over the groups g of the task. An update c = tau·y changes
     each of these rows by its own gradients, scaled by the row's weight in M,
@@ -56,7 +56,7 @@ class AdaptiveGradient:
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> Adaptive | Intercepts:
-        """Make a model with w and Q for each weight; under "intercepts" each task has one weight, for any storage."""
+        """Return an empty model with w and Q for each weight; with task intercepts, one own weight per task."""
         shared, own = self.tables.make_pair(groups, tasks, features, dense)
         if form == "levels":
             return Adaptive(shared, own, levels, float(self.step), float(self.start))
@@ -65,7 +65,7 @@ class AdaptiveGradient:
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage that makes and enlarges the tables of weights."""
+        """The storage that creates and resizes the tables of weights."""
         return Storage(self.storage, numbers=2)
 
 
@@ -123,14 +123,14 @@ class CoinBetting:
     fades: ClassVar[bool] = True
 
     def make_model(self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin:
-        """Make the tables of coin betting, (w, θ, G, R) for each weight and L, for a relation of nested groups."""
+        """Return an empty model with (w, θ, G, R) for each weight and L for each feature, for nested groups."""
         tables = self.tables.make_pair(groups, tasks, features, dense)
         largest = Storage(self.storage).make_table(1, features, dense, shared=True)
         return Coin(*tables, levels, largest, float(self.alpha), float(self.wealth))
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage that makes and enlarges the tables of weights."""
+        """The storage that creates and resizes the tables of weights."""
         return Storage(self.storage, numbers=NUMBERS)
 
 
@@ -183,10 +183,10 @@ class DiagonalAROW:
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> ConfidenceWeights:
-        """Make a model of pairs (mean, added precision) for a relation of nested groups."""
+        """Return an empty model of pairs (mean, added precision), for nested groups."""
         return ConfidenceWeights(*self.tables.make_pair(groups, tasks, features, dense), levels, float(self.r))
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage that makes and enlarges the tables of weights."""
+        """The storage that creates and resizes the tables of weights."""
         return Storage(self.storage, numbers=2)

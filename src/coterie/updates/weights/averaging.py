@@ -17,7 +17,7 @@ from .wrapper import HypothesisWrapper
 
 @spec.part
 class Averaged(HypothesisWrapper):
-    """Predict by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}, for a low risk.
+    """Averaged weights: predict by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}.
 
     The wrapped weights learn by their own margins (FOR09 §3.1.3). The mean is exact and takes twice the memory: a
     second table sums every update times its round, so that with the sum of the updates Θ and that of the timed updates
@@ -43,7 +43,7 @@ class Averaged(HypothesisWrapper):
     def make_model(
         self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
     ) -> models.AveragedPairs | models.Averaged:
-        """Make a model and its second table under the same relation; nested groups have pairs of weights."""
+        """Return an empty model with a second table for time-weighted sums (as pairs of numbers for nested groups)."""
         if form in ("levels", "repelling levels"):
             tables = replace(self.hypothesis.tables, numbers=2).make_pair(groups, tasks, features, dense)
             return models.AveragedPairs.from_model(Grouped(*tables, sharing), np.zeros(1))

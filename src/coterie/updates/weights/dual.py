@@ -1,4 +1,4 @@
-"""The dual hypothesis: support vectors, f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x), limited by a budget."""
+"""Kernel models in dual form: f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x), with a budget of support vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_PATHS = np.zeros((0, 0), np.int64)
 
 @spec.part
 class Dual:
-    """Support vectors on a budget.
+    """Kernel model in dual form, with support vectors on a budget.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class Dual:
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
 
     def start(self, sharing: Any, paths: Codes | None, features: int, dense: bool) -> Expansion:
-        """Make a model without support vectors; ``paths`` are the groups of each task under nested groups."""
+        """Return a model without support vectors; ``paths`` are the group numbers of each task."""
         levels, form = (0, "columns") if paths is None else (paths.shape[1], "levels")
         store = empty_store(dense, features)
         return Expansion(Support.empty(levels), self.budget.memory(form), sharing, store)
 
     def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:
-        """Enlarge the model for more support vectors, up to the budget, and for more tasks."""
+        """Resize the model for ``fresh`` more support vectors, up to the budget, and for more tasks."""
         rows, need = len(model.support.tasks), int(model.support.counts[SIZE]) + fresh
         most = need if self.budget.size is None else self.budget.size
         capacity = max(rows, min(roomy(rows, need), most))

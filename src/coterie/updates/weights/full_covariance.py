@@ -1,4 +1,4 @@
-"""Second-order weights: the full covariance of the weights (primal), or of the support vectors (dual)."""
+"""Second-order weights, with the full covariance of the weights (primal) or of the support vectors (dual)."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ class FullCovariance:
 
     @property
     def linear(self) -> bool:
-        """True for the linear kernel, under which features have weights."""
+        """True for the linear kernel, for which features have weights."""
         return isinstance(self.kernel, PlainProduct) and self.kernel.plain
 
     def start(self, sharing: Any, features: int, dense: bool) -> FullPrimal | Bordered:
-        """Create a model without tasks and records."""
+        """Return a model without tasks and records."""
         if self.solver == "primal":
             return FullPrimal.empty(sharing, features)
         return Bordered.empty(sharing, empty_store(dense, features))
 
     def outgrown(self, model: FullPrimal | Bordered, tasks: int, features: int, may: bool) -> bool:
-        """Return True if the dual form has become larger than the primal one and ``may`` be replaced by it."""
+        """Return True if the primal form would be smaller than the dual form, and ``may`` allows the change."""
         if self.solver != "auto" or model.solver == "primal" or not (self.linear and may):
             return False
         return int(model.count[0]) >= tasks * features

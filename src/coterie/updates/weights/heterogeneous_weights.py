@@ -1,4 +1,4 @@
-"""Weights of tasks with separate feature spaces and similar margins in each round (MMPERC)."""
+"""Weights of tasks with separate feature spaces, which are drawn to similar margins (MMPERC)."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ class Heterogeneous:
             raise ValueError(f"solver='primal' does not support kernels, got {self.kernels!r}")
 
     def start(self, owner: Codes) -> Joined | Rounds:
-        """Make a model before the first round, with the task of each feature."""
+        """Return the initial model; ``owner`` is the task of each feature."""
         return (Joined if self.solver == "primal" else Rounds).empty(owner)
 
     def outgrown(self, model: Joined | Rounds) -> bool:
-        """Return True if the dual form has become larger than the primal one and may be replaced by it."""
+        """Return True if the primal form would be smaller than the dual form, and the change is allowed."""
         if self.solver != "auto" or model.solver == "primal" or self.kernels is not None:
             return False
         return int(model.count[0]) >= len(model.owner)
 
     def coupling(self, tasks: Sequence[Hashable], M: Matrix | None = None) -> Coupling:
-        """Return the matrix R of :func:`signed_margin`, with or without a relation, and the kernel of each task.
+        """Return the matrix R of :func:`signed_margin` for a relation M (or None), with the kernel of each task.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Heterogeneous:
 
 
 def signed_margin(b: float, K: int, M: Matrix | None = None) -> Matrix:
-    """Return the matrix R of K tasks: a round with active task i penalises (R m)_i² of the margins m = (u_k·x_k)_k.
+    """Return the K x K matrix R: a round with active task i penalises (R m)_i² of the tasks' margins m.
 
     R = sqrt(b K)(I - 11'/K), as in CCG08 §6. With M = A⁻¹ of a relation R = sqrt(b K)(A/λ - I)^½, λ being A's least
     eigenvalue: the scale of A does not change decisions, and with this one A/λ is I plus the coupling. So the mean

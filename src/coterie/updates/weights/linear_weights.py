@@ -50,7 +50,7 @@ class LinearWeights:
     def make_model(
         self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
     ) -> Grouped | Spread | LearnedModel:
-        """Make a model of raw sums for nested groups, else of the weights of all tasks.
+        """Return an empty model: sums of updates for nested groups, else the weights of all tasks.
 
         Raises
         ------
@@ -72,5 +72,5 @@ class LinearWeights:
 
     @cached_property
     def tables(self) -> Storage:
-        """The storage that makes and enlarges the tables of weights."""
+        """The storage that creates and resizes the tables of weights."""
         return Storage(self.storage)

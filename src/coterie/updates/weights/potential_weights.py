@@ -17,7 +17,7 @@ TRANSFORM = spec.Setting(kind="text", choices=("Ainv", "Ainvsqrt", "none"))
 
 @spec.part
 class PotentialWeights:
-    """Weights w = ∇Φ*(v), v = rate Σ y z the sum of all updates z = (T ⊗ I)φ (FOR09 2.1.14), T computed from M = A⁻¹.
+    """Weights w = ∇Φ*(v), with v = rate Σ y z the sum of all updates z = (T ⊗ I)φ (FOR09 2.1.14).
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ class PotentialWeights:
         return Mirrored.empty(sharing, features)
 
     def resized(self, model: Mirrored, M: Matrix, features: int) -> Mirrored:
-        """Convert the model to another M and number of features: O(K² d + K³)."""
+        """Return the model for another matrix M and another number of features: O(K² d + K³)."""
         gradient = partial(checked, self.potential)
         return model.resized(transformed(M, self.transform), float(self.rate), gradient, features)
 
     def move(self, model: Mirrored, i: int, x: Matrix) -> None:
-        """Add x to task i and compute the weights: O(K² d) and one gradient."""
+        """Add x to task i and recompute the weights: O(K² d) and one gradient."""
         model.move(i, x, float(self.rate), partial(checked, self.potential))
 
 
 def transformed(M: Matrix, transform: str) -> Matrix:
-    """Return T for M."""
+    """Return the matrix T = M, M^(1/2) or I."""
     if transform == "none":
         return np.eye(len(M))
     return np.ascontiguousarray(M) if transform == "Ainv" else root_of(M)

@@ -18,19 +18,19 @@ STORAGE = spec.Setting(kind="text", choices=("auto", "dense", "sparse"))
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage chosen by the user, and the tables it makes, with ``numbers`` values per weight."""
+    """The user's choice of storage, and the tables that it creates, with ``numbers`` values per weight."""
 
     storage: str
     numbers: int = 1
 
     def kind(self, rows: int, features: int, dense: bool) -> str:
-        """Return "dense" or "sparse"; decide "auto" by the size of the table."""
+        """Return "dense" or "sparse"; "auto" is decided by the size of the table."""
         if self.storage != "auto":
             return self.storage
         return "dense" if dense or not _too_large(rows * features * self.numbers) else "sparse"
 
     def make_table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
-        """Make an empty table; ``shared`` means that its rows belong to groups."""
+        """Return an empty table; ``shared`` is True if its rows belong to groups."""
         kind = self.kind(rows, features, dense)
         if shared and rows * features <= DENSE_GROUPS:
             kind = "dense"
@@ -40,14 +40,14 @@ class Storage:
         return dense_table.empty(rows, features, self.numbers)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
-        """Resize the table to this many rows and features; convert it to sparse if it becomes too large."""
+        """Resize a table for this many rows and features; it becomes sparse if it would be too large."""
         # the result must not depend on spare capacity of a dense table, which a loaded one does not have
         if table.dense and self.storage != "dense" and not dense and _too_large(table.numbers * rows * features):
             table = table.to_sparse()
         return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
 
     def make_pair(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
-        """Make empty tables for this many groups and tasks."""
+        """Return empty tables for this many groups and tasks."""
         return self.make_table(groups, features, dense, shared=True), self.make_table(tasks, features, dense)
 
 

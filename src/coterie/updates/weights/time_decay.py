@@ -14,7 +14,7 @@ _HALF_LIFE = spec.Setting(above=0, infinite=True, must="be a positive half-life"
 
 @spec.part
 class Forgetting(HypothesisWrapper):
-    """Decaying weights: after every round shared ones shrink by 2^(-1/``shared``), those of tasks by 2^(-1/``own``).
+    """Decay: after every round shared weights are multiplied by 2^(-1/``shared``), task weights by 2^(-1/``own``).
 
     An update counts half after this many rounds of the stream, whatever their tasks. ``AdaptiveGradient`` decays the
     sums of squared gradients with the weights, so that rates grow again; :class:`coterie.updates.DiagonalAROW` the
@@ -60,23 +60,23 @@ class Forgetting(HypothesisWrapper):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Relations supported: nested groups, task intercepts, any fixed relation if both half-lives are equal."""
+        """The supported relations: nested groups, task intercepts; if both half-lives are equal, any fixed relation."""
         known = {"levels", "repelling levels", "intercepts"} | ({"columns"} if self.shared == self.own else set())
         return tuple(form for form in self.hypothesis.forms if form in known)
 
     def make_model(self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
-        """Make the model of the wrapped weights with a scale for each table; task intercepts decay, too."""
+        """Return the wrapped weights' model with a scale for each table."""
         model = self.hypothesis.make_model(form, sharing, groups, tasks, features, dense)
         return TimeDecay.from_model(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
 
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
-    """Wrap weights in ``Forgetting`` if half-lives are set, of shared weights and of tasks' own weights."""
+    """Wrap weights in ``Forgetting`` if ``half_life`` is set; else return them unchanged."""
     return hypothesis if half_life is None else Forgetting(hypothesis, *half_lives(half_life))
 
 
 def half_lives(half_life: float | tuple[float, ...]) -> tuple[float, ...]:
-    """Return the half-lives of shared weights and of tasks' own, or raise ValueError."""
+    """Return the half-lives of shared weights and of task weights; raise ValueError for invalid ones."""
     both = tuple(half_life) if isinstance(half_life, (tuple, list)) else (half_life, half_life)
     if len(both) != 2:
         raise ValueError(f"half_life must be one number, or two for shared and own weights, got {half_life!r}")

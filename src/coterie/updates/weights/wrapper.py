@@ -1,4 +1,4 @@
-"""The base class of wrappers of weights, such as decay and averages."""
+"""The base class of weights that wrap other weights, such as decay and averages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .storage import Storage
 
 
 class HypothesisWrapper:
-    """A part that wraps other weights, its field ``hypothesis``."""
+    """Base class of weights that wrap others, their field ``hypothesis``."""
 
     fades: ClassVar[bool] = False
 
