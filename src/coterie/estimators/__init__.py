@@ -1,4 +1,4 @@
-"""The online algorithms as estimators."""
+"""Estimators with the interfaces of scikit-learn and River."""
 
 import lazy_loader
 

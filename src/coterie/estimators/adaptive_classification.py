@@ -1,4 +1,4 @@
-"""Classifier that learns how much its tasks share."""
+"""The default classifier, an ensemble that learns how much the tasks share."""
 
 from __future__ import annotations
 
@@ -130,33 +130,33 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     @property
     def members_(self) -> list[str]:
-        """The members' names."""
+        """The names of the ensemble's members."""
         return list(CHEAP if self.members == "cheap" else self._named_members())
 
     @property
     def sharing_(self) -> NDArray[np.float64]:
-        """The expected share of each task of ``tasks_``."""
+        """The share of each task of ``tasks_``: the average of the members' shares by their weights."""
         model = self._fitted_model()
         with model.lock:
             return np.asarray(model.learner.share(model.state))
 
     @property
     def sharing_weights_(self) -> NDArray[np.float64]:
-        """The weights of the members for each task of ``tasks_``, in the order of ``members_``."""
+        """The weight of each member for each task of ``tasks_``, in the order of ``members_``."""
         model = self._fitted_model()
         mixture: Part = model.learner
         with model.lock:
             return np.asarray(mixture.expert_weights(model.state))
 
     def _with_relation(self, relation: Part) -> Estimator:
-        """Return the first member with this relation, as a baseline; for named sets the logistic member."""
+        """Return the first member with this relation, as a baseline; for named sets of members the logistic one."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_relation(relation))
         return MultitaskLogistic(relation, step=self.step, **in_common(self))
 
     def _with_intercepts(self) -> Estimator:
-        """Return one model for all tasks with an intercept per task, like the first member; logistic for named sets."""
+        """Return the baseline of one model with an intercept per task, of the kind of the first member."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_intercepts())
@@ -168,7 +168,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         return first if isinstance(first, OnlineEstimator) else None
 
     def _reading_alike(self, model: Estimator) -> Estimator:
-        """Return a model with this ensemble's preprocessing."""
+        """Return a copy of ``model`` with this ensemble's preprocessing parameters."""
         own = {"fit_intercept": self.fit_intercept, "scale": self.scale, "log": self.log}
         known = () if model is None else model.get_params(False)
         return model and model.set_params(**{name: value for name, value in own.items() if name in known})
@@ -208,13 +208,13 @@ def _learner_of(member: Estimator) -> BaseLearner:
 
 
 def relation_at(share: float) -> Part:
-    """Return the relation M = (1 - s) I + s 11' for this share."""
+    """Return the relation with M = (1 - s) I + s 11', for the share s."""
     known = {0.0: Independent(), 0.5: HalfUpdate(), 1.0: Pooled()}
     return known.get(share) or MeanRegularized(share=share)
 
 
 def _members_of(name: str, gradient: AdaptiveGradient) -> Members:
-    """Return the members of a named set by name."""
+    """Return the members of a named set (``"default"``, ``"cheap"`` or ``"ensemble"``) by name."""
 
     def logistic(share: float) -> Member:
         return Member(gradient, relation_at(share), Logistic())

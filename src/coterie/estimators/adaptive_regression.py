@@ -1,4 +1,4 @@
-"""Regressor that learns how much its tasks share, with prediction intervals."""
+"""The default regressor, an ensemble that learns how much the tasks share, with prediction intervals."""
 
 from __future__ import annotations
 
@@ -132,23 +132,23 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
     @property
     def members_(self) -> list[str]:
-        """The members' names."""
+        """The names of the ensemble's members."""
         return [*GRADIENTS, *MIXED]
 
     @property
     def member_weights_(self) -> NDArray[np.float64]:
-        """The weights of the members, in the order of ``members_``."""
+        """The stacking weight of each member, in the order of ``members_``."""
         model = self._fitted_model()
         learner: Any = model.learner
         with model.lock:
             return np.asarray(learner.member_weights(model.state))
 
     def _with_relation(self, relation: Part) -> MultitaskRegressor:
-        """Return an unfitted gradient member under one relation, as a baseline."""
+        """Return an unfitted gradient member with this relation, as a baseline."""
         return MultitaskRegressor(relation, **{**self.get_params(deep=False), "max_tasks": None})
 
     def _with_intercepts(self) -> MultitaskRegressor:
-        """Return an unfitted gradient member with one model for all tasks and an intercept per task, as a baseline."""
+        """Return the baseline of one unfitted gradient model with an intercept per task."""
         return self._with_relation(Intercepts())
 
     def _label_kind(self) -> LabelKind:

@@ -1,4 +1,4 @@
-"""Multitask AROW: weights with variances or covariances."""
+"""Multitask AROW (adaptive regularisation of weights): weights with variances or a full covariance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records with delayed labels: encoded rows and their predictions."""
+"""Storage of encoded records and their predictions until their labels arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coterie.models.contract import Predictions
 
 
 class SavedPredictions(msgspec.Struct, array_like=True):
-    """The predictions of one record as bytes: its margin, those of experts and of inner learners."""
+    """The predictions of one record as bytes: its margin, and those of ensemble members."""
 
     margins: bytes
     classes: bool
@@ -23,7 +23,7 @@ class SavedPredictions(msgspec.Struct, array_like=True):
 
     @classmethod
     def from_predictions(cls, predictions: Predictions) -> SavedPredictions:
-        """Save the predictions of one record."""
+        """Convert the predictions of one record to bytes."""
         experts = None if predictions.experts is None else predictions.experts.tobytes()
         return cls(
             predictions.margins.tobytes(),
@@ -33,7 +33,7 @@ class SavedPredictions(msgspec.Struct, array_like=True):
         )
 
     def restored(self) -> Predictions:
-        """Restore the result of :meth:`from_predictions`."""
+        """Return the predictions as `Predictions` of one record."""
         margins = np.frombuffer(self.margins).copy()  # compiled code requires writable arrays
         experts = None if self.experts is None else np.frombuffer(self.experts)[:, None].copy()
         members = tuple(member.restored() for member in self.members)
@@ -41,13 +41,13 @@ class SavedPredictions(msgspec.Struct, array_like=True):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The shapes of the predictions; predictions with equal shapes can be learned together."""
+        """The shapes of the predictions; only records with equal shapes can be learned in one batch."""
         experts = None if self.experts is None else len(self.experts)
         return len(self.margins), self.classes, experts, tuple(member.shape for member in self.members)
 
 
 class WaitingRow(msgspec.Struct, array_like=True):
-    """A predicted record with a delayed label.
+    """A predicted record that waits for its delayed label.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
     @property
     def shape(self) -> tuple[Any, ...] | None:
-        """The shape of the record; records with equal shapes can be learned together. None before encoding."""
+        """The shape of the encoded record (None before encoding); only equal shapes can be learned in one batch."""
         if self.values is None:
             return None
         return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
 
     def check(self, features: int, like: Predictions | None) -> None:
-        """Raise ValueError for a saved row that does not fit this many features and these predictions."""
+        """Raise ValueError if a saved row contradicts the model's number of features or shapes of predictions."""
         require(
             self.predictions is None or is_like(self.predictions.restored(), like),
             "the predictions of a waiting record do not fit the model",
@@ -89,7 +89,7 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
 
 def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]:
-    """Save predicted records one by one."""
+    """Split a batch of rows and their predictions into waiting records."""
     saved_rows = []
     for t in range(rows.n_records):
         entries = slice(int(rows.starts[t]), int(rows.starts[t + 1]))
@@ -99,7 +99,7 @@ def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]
 
 
 def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]:
-    """Restore records of one shape as rows, with their predictions."""
+    """Combine waiting records of equal shape to a batch of rows, with their predictions."""
     values = [np.frombuffer(row.values or b"") for row in waiting]
     features = np.concatenate([np.frombuffer(row.features or b"", np.int32) for row in waiting])
     starts = np.append(0, np.cumsum([len(row) for row in values]))
@@ -108,7 +108,7 @@ def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]
 
 
 def is_like(predictions: Predictions, like: Predictions | None) -> bool:
-    """Return True if predictions are finite and have the shapes of ``like``, with as many classes or fewer."""
+    """Return True if predictions are finite and have the shapes of ``like``, with at most as many classes."""
     if like is None or predictions.margins.ndim != like.margins.ndim or len(predictions.members) > len(like.members):
         return False
     experts = () if predictions.experts is None else np.shape(predictions.experts)

@@ -1,4 +1,4 @@
-"""The methods of online estimators: scikit-learn's, River's, saving. Each makes one call of the inner model."""
+"""The base class of online estimators: the methods of scikit-learn and River, saving, and baselines."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_ta
 
 
 def in_common(model: Estimator) -> Json:
-    """Return the parameters of a model that its baselines take over."""
+    """Return the parameters of a model that its baselines also use."""
     return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
 
 
 def _are_alike(one: Any, other: Any) -> bool:
-    """Return True for estimators with equal parameters."""
+    """Return True for estimators of the same class with equal parameters."""
     return isinstance(one, Parameters) and type(one) is type(other) and spec.to_json(one) == spec.to_json(other)
 
 
@@ -74,7 +74,7 @@ _classifiers = partial(
 
 
 class OnlineEstimator(Parameters):
-    """Base of the online estimators; a subclass has a constructor and makes the learner of its parameters.
+    """Base class of online estimators; a subclass has a constructor and creates the learner for its parameters.
 
     Threads may share an estimator: a call that learns, predicts or saves blocks all others.
 
@@ -117,13 +117,13 @@ class OnlineEstimator(Parameters):
     _expects_tasks: bool = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance with an unfitted inner model."""
+        """Create an instance with an unfitted inner model."""
         estimator = super().__new__(cls)
         estimator._inner = OnlineModel(estimator._make_input())
         return estimator
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; close the fast path of the inner model."""
+        """Set an attribute; a changed parameter disables the fast path of the inner model."""
         object.__setattr__(self, name, value)
         if name != "_inner":
             self._inner.fast_path = None
@@ -132,35 +132,35 @@ class OnlineEstimator(Parameters):
 
     @abstractmethod
     def _make_learner(self) -> BaseLearner:
-        """Return the learner of these parameters."""
+        """Return the learner for the current parameters."""
 
     def _label_kind(self) -> LabelKind:
-        """Return the function that makes a label encoder from saved data, or from None; binary labels by default."""
+        """Return the class of label encoders; by default that of binary labels."""
         return BinaryLabelEncoder
 
     def _make_input(self) -> AnyInput:
-        """Return the input encoder before the first record; one vector per record by default."""
+        """Return the initial input encoder; by default that of records with one feature vector."""
         return Input()
 
     def _check_parameters(self) -> None:
-        """Check the parameters that no part checks."""
+        """Raise ValueError for invalid parameters that the learner's constructor does not check."""
         check_fields(self)
         check_class_weight(self.class_weight)
 
     def _reading(self) -> InputOptions:
-        """The parameters for reading records."""
+        """The options for reading records, from the parameters."""
         return InputOptions(type(self).__name__, self.task_column, expects_tasks=self._expects_tasks)
 
     @property
     def _relation_used(self) -> Part:
-        """The relation between tasks; by default half of every update is shared."""
+        """The relation between tasks; by default :class:`HalfUpdate`."""
         return HalfUpdate() if self.relation is None else self.relation
 
     # -- inner model ----------------------------------------------------------------------------------------------
 
     @property
     def _model(self) -> OnlineModel:
-        """The inner model with the current parameters."""
+        """The inner model, configured with the current parameters."""
         inner, parameters = self._inner, self._parameter_getter()(self)
         if inner.parameters is None or inner.parameters != parameters:
             with inner.lock:
@@ -171,7 +171,7 @@ class OnlineEstimator(Parameters):
         return inner
 
     def _changed_names(self, before: Any, after: Any) -> list[str]:
-        """Return the names of the parameters that differ; none before the first use."""
+        """Return the names of the parameters that differ; empty before the first use."""
         names = list(spec.parameters_of(type(self)))
         if before is None:
             return []
@@ -183,7 +183,7 @@ class OnlineEstimator(Parameters):
         return self._model
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Return the prediction for each record of a block read from a file, with intervals if requested."""
+        """Return the prediction of each record of a file's block, with prediction intervals if requested."""
         self._check_fitted()
         return self._model.predict(block).of_block(level, all_labels)
 
@@ -192,16 +192,16 @@ class OnlineEstimator(Parameters):
         return self._model.dump() if self._fitted else ({}, {})
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`."""
+        """Restore the learned state from the result of :meth:`__dump__`."""
         self._model.restore(data, arrays)
         return self
 
     def __getstate__(self) -> tuple[Json, Json]:
-        """Return the attributes and the inner model, which every protocol of pickle then takes."""
+        """Return the attributes and the inner model, for :mod:`pickle`."""
         return self.__dict__, {"_inner": self._inner}
 
     def __copy__(self) -> Self:
-        """Return a copy with the same parameters and its own inner model."""
+        """Return a copy with equal parameters and a copy of the inner model."""
         duplicate = type(self).__new__(type(self))
         with self._inner.lock:
             duplicate.__dict__.update(self.__dict__)
@@ -383,7 +383,7 @@ class OnlineEstimator(Parameters):
         return float(self._model.decide_one(x, task)) if self._fitted else 0.0
 
     def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
-        """Explain the margin of one record as a sum of parts, one for each feature.
+        """Explain the margin of one record as a sum of the features' contributions.
 
         ``margin = base + Σ part + rest``: a part is the task's weight for a feature, summed over the members of an
         ensemble, times the feature's value. ``rest`` is the nonlinear remainder: everything under a kernel.
@@ -429,7 +429,7 @@ class OnlineEstimator(Parameters):
     def largest_weights(
         self, task: Hashable = None, n: int = 10, *, spread: NDArray[np.float64] | None = None
     ) -> Weights | dict[Hashable, Weights]:
-        """Return the features with the largest weights: shared weights, or a task's own weights.
+        """Return the features with the largest weights, either shared weights or a task's own weights.
 
         Parameters
         ----------
@@ -473,11 +473,11 @@ class OnlineEstimator(Parameters):
     def learn_many(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, *, sample_weight: ArrayLike | None = None
     ) -> None:
-        """Update the model with a block of records in order: River's name of :meth:`partial_fit`."""
+        """Update the model with a batch of records in order (River's name of :meth:`partial_fit`)."""
         self.partial_fit(X, y, task, sample_weight=sample_weight)
 
     def predict_many(self, X: Inputs, task: Tasks | None = None) -> Any:
-        """Return :meth:`predict` under River's name: a series with the index of a pandas frame, else an array.
+        """Predict labels (River's name of :meth:`predict`); a series for a pandas frame, else an array.
 
         Before the first update it returns the value of :meth:`predict_one` for each record.
         """
@@ -487,7 +487,7 @@ class OnlineEstimator(Parameters):
 
     @_probabilities
     def predict_proba_many(self, X: Inputs, task: Tasks | None = None) -> Any:
-        """Return :meth:`predict_proba` under River's name: a pandas frame with one column per label for a frame."""
+        """Predict class probabilities (River's name of :meth:`predict_proba`); a pandas frame for a frame."""
         if self._fitted or not self._inner.input.has_tasks:
             return tabular.indexed_as(X, self.predict_proba(X, task), self.classes_)
         return tabular.indexed_as(X, np.zeros((tabular.count(X), 0)), [])
@@ -546,7 +546,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def classes_(self) -> Array:
-        """The known labels, the negative one first."""
+        """The known labels; for two classes, the negative one first."""
         model = self._fitted_model()
         if self._kind != "classifier":
             raise AttributeError(f"{type(self).__name__} predicts numbers and has no classes")
@@ -562,7 +562,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def coef_(self) -> Any:
-        """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features).
+        """The weights on the scale of the labels, shape (n_tasks, n_features).
 
         A ``csr_array`` if names of features are hashed to ``2**bits`` columns, of which most are never used; otherwise,
         and for more than two classes, an ndarray. The weights of columns come first, then those of their
@@ -578,7 +578,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def intercept_(self) -> Array:
-        """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added.
+        """The intercepts, shape (n_tasks,): the weights of the constant; for regression plus the mean of the labels.
 
         If names are hashed, the weights of the constant are a column of ``coef_``, except those of mixed effects.
         """
@@ -594,7 +594,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def relation_matrix_(self) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the known tasks, shape (n_tasks, n_tasks).
+        """The relation matrix A⁻¹ in the paper's scaling, for the known tasks, shape (n_tasks, n_tasks).
 
         :class:`HalfUpdate` and relations with ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
         """
@@ -604,7 +604,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def memory_(self) -> int:
-        """Bytes of the arrays of the state, without the unused capacity of sparse tables."""
+        """The memory of the state's arrays in bytes, without the unused capacity of sparse tables."""
         return int(self._fitted_model().state.nbytes)
 
     @property
@@ -613,14 +613,14 @@ class OnlineEstimator(Parameters):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the columns of ``coef_``, for tables and for dictionaries without hashing; else None."""
+        """The names of the columns of ``coef_`` for tables and unhashed dictionaries; else None."""
         names, constant = self._source.form.feature_names, self._source.form.constant_column
         if names is not None and constant is not None:
             del names[constant]
         return names
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Save the model to one file, completely or not at all; see :func:`coterie.load`.
+        """Save the model to one file atomically; see :func:`coterie.load`.
 
         Other threads may learn and predict after the model has been copied, while the copy is written.
         """
@@ -638,7 +638,7 @@ class OnlineEstimator(Parameters):
         return type(self)(**{**parameters, "relation": relation, **unbounded})
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return the baselines: one model per task, one for all tasks, and one for all with an intercept per task."""
+        """Return the baselines: one model per task, one for all, and one for all with an intercept per task."""
         baselines = {"independent": self._with_relation(Independent()), "pooled": self._with_relation(Pooled())}
         intercepts = self._with_intercepts()
         if intercepts is None:
@@ -646,7 +646,7 @@ class OnlineEstimator(Parameters):
         return baselines | {"intercepts": intercepts, "mixed model": self._mixed_model()}
 
     def _with_intercepts(self) -> Estimator:
-        """Return an unfitted model for all tasks with an intercept per task, by adaptive gradients, as a baseline.
+        """Return the baseline of one gradient model for all tasks with an intercept per task.
 
         It reads records as this model does. None for a kernel, and for tasks with separate features, because tasks then
         have no weights to share.
@@ -658,7 +658,7 @@ class OnlineEstimator(Parameters):
         return None if has_kernel else getattr(estimators, kind)(Intercepts(), **in_common(self))
 
     def _mixed_model(self) -> Estimator:
-        """Return an unfitted mixed model with random intercepts and the input of this model, as a baseline."""
+        """Return the baseline of an unfitted mixed-effects model with random intercepts, and this model's input."""
         from coterie import estimators
 
         kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"

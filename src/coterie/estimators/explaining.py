@@ -1,4 +1,4 @@
-"""Explanations of a model: the parts of a margin by feature, the largest weights, and the learned relation."""
+"""Explanations of a model: the features' contributions to a margin, and the largest weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOBODY, MOST_WEIGHTS = "", 20_000_000
 
 
 def weights_of(model: OnlineModel) -> Array:
-    """Return the weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
+    """Return the weights on the scale of the labels, as a dense array of shape (n_tasks, n_features)."""
     with model.lock:
         if not model.learner.traits.has_tasks:
             raise AttributeError("a model of several views has weights by view and no coef_")
@@ -32,7 +32,7 @@ def weights_of(model: OnlineModel) -> Array:
 
 
 def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
-    """Return one record's margin as a sum of parts by feature; for several classes, one sum each.
+    """Return one record's margin as a sum of features' contributions; for several classes, one sum per class.
 
     A part is the margin of a record with only this feature, minus that of a record without features.
     """
@@ -57,7 +57,7 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
 def largest_weights(
     model: OnlineModel, task: Hashable, n: int, spread: NDArray[np.float64] | None = None
 ) -> Weights | dict[Hashable, Weights]:
-    """Return the largest weights, a task's own or shared ones; for several classes, those of each."""
+    """Return the largest weights, either a task's own or shared ones; for several classes, those of each class."""
     with model.lock:
         if not model.learner.traits.has_tasks:
             raise ValueError("largest_weights does not support models of several views")
@@ -76,7 +76,7 @@ def largest_weights(
 
 
 def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
-    """Return the weights of a task, shape (d,) or (d, classes): margins of unit records minus that of an empty one."""
+    """Return a task's weights, shape (d,) or (d, classes): margins of unit vectors minus that of the zero vector."""
     d, labels = model.state.features, model.label_encoder
     units = Csr(np.ones(d), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1)))
     run = Batch(units, np.full(d + 1, number), list(unseen) * (d + 1))
@@ -85,7 +85,7 @@ def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = 
 
 
 def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
-    """Return the weights of an unseen task; the mean over tasks if a new task would change the others."""
+    """Return the weights for unseen tasks; if new tasks change the weights of others, the mean over tasks."""
     if model.learner.traits.tasks_independent:
         return _unit_margins(model, -1, [_NOBODY])
     # a new task would change M, so there are no weights of one without registering it
@@ -94,7 +94,7 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
 
 
 def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], Record]:
-    """Return one record's entries, its task, the names of the entries, and their original values."""
+    """Return one record's entries, its task, the names of the entries, and their values before scaling."""
     if not model.learner.traits.has_tasks:
         raise ValueError("explain does not support records with several views")
     source, reading = model.input, model.settings.reading

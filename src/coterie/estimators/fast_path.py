@@ -1,4 +1,4 @@
-"""Fast path: dictionaries with known names and a known task go straight to compiled code."""
+"""The fast path: single dictionaries with known names and a known task are passed directly to compiled code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.types import Record
 
 
 class FastPath:
-    """Single records with known names and tasks, with all lookups done once.
+    """Predicts and learns single dictionaries, with the look-ups that depend only on the model done in advance.
 
     Any other change of the model drops it; what may be new in a record is noticed here.
     """
@@ -30,7 +30,7 @@ class FastPath:
         self._tasks, self._calls, self._records = population.tasks.numbers, calls, records
 
     def score(self, x: Record, task: Hashable) -> float:
-        """Return the margin of a record before labels are decoded; NaN for unseen tasks and unusual values."""
+        """Return the margin of a record, before decoding of labels; NaN for unseen tasks or values of other types."""
         i, (numbers, plain, preparing, reads_unseen) = self._number(x, task), self._records
         if i is None:
             return math.nan
@@ -45,7 +45,7 @@ class FastPath:
         return margin
 
     def learn(self, x: Record, y: Hashable, task: Hashable, labels: Any) -> Any:
-        """Learn a record and return the known labels, or None, with nothing changed, if anything may be new."""
+        """Learn a record and return the label encoder; return None, and learn nothing, if anything may be new."""
         state, i, (numbers, plain, preparing, _) = self._state, self._number(x, task), self._records
         if i is None or len(numbers) > state.features:
             return None
@@ -63,7 +63,7 @@ class FastPath:
         return labels
 
     def _number(self, x: Record, task: Hashable) -> int | None:
-        """Return the number of a record's task; None if the record may have anything new."""
+        """Return the number of a record's task; None if the task or a feature may be new."""
         if type(x) is not dict or "" in x:
             return None
         try:

@@ -1,4 +1,4 @@
-"""MMPERC: tasks with separate feature spaces, each with an instance in every round."""
+"""MMPERC, a Perceptron for tasks with separate feature spaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .parameter_fields import TaskEstimator
 
 @spec.estimator
 class HeterogeneousMultitaskPerceptron(TaskEstimator):
-    """One Perceptron per task, with separate feature spaces and similar margins in each round (CCG08 §6).
+    """Perceptron for tasks with separate feature spaces and similar margins in each round (MMPERC, CCG08 §6).
 
     In each round the instances of all K tasks are seen, x_1, ..., x_K of any sizes, one task i is active, and its label
     is predicted. With φ_k the instance x_k in its own part of the joint space, of dimension D, and φ their sum,
@@ -117,12 +117,12 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     @property
     def _relation_used(self) -> Part:
-        """The relation; None if all tasks are exchangeable."""
+        """The relation; None if all tasks are equally similar."""
         return self.relation
 
     @property
     def b_weights_(self) -> NDArray[np.float64]:
-        """Return the weight of each b for each task, shape (n_tasks, number of b); ones for a single b."""
+        """The weight of each value of b for each task, shape (n_tasks, number of b); ones for a single b."""
         learner = self._fitted_model().learner
         if not isinstance(learner, Ensemble):
             return np.ones((len(self.tasks_), 1))
@@ -133,7 +133,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
         return type(self)(**{**self.get_params(deep=False), "relation": relation})
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return one independent Perceptron per task; one model for all is not possible with separate features."""
+        """Return the baseline of one independent Perceptron per task; separate features cannot be pooled."""
         return {"independent": type(self)(**{**self.get_params(deep=False), "b": 0.0, "relation": None})}
 
     @property
@@ -148,5 +148,5 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     @property
     def _states(self) -> list[Any]:
-        """The states, one for each b."""
+        """The learner's states, one for each value of b."""
         return list(self.state_.members) if isinstance(self.state_, EnsembleState) else [self.state_]

@@ -15,7 +15,7 @@ class PredictsIntervals:
     """Mixin of regressors with prediction intervals."""
 
     def predict_interval(self: Any, X: Inputs, task: Tasks | None = None, level: float = 0.9) -> NDArray[np.float64]:
-        """Return intervals that contain labels with probability ``level``, shape (n, 2); see the notes of the class.
+        """Return prediction intervals that contain labels with probability ``level``, shape (n, 2).
 
         Parameters
         ----------
@@ -39,7 +39,7 @@ class PredictsIntervals:
         return intervals
 
     def predict_interval_one(self: Any, x: Record, task: Hashable = None, level: float = 0.9) -> tuple[float, float]:
-        """Return the interval of one dictionary; see :meth:`predict_interval`."""
+        """Return the prediction interval of one dictionary; see :meth:`predict_interval`."""
         self._check_fitted()
         low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
         return low, high

@@ -22,7 +22,7 @@ from .parameter_fields import TaskEstimator
 
 
 def _count(place: int, meaning: str) -> Any:
-    """Return a property with one of the counts of support vectors."""
+    """Return a property that reads one of the counts of support vectors."""
     return property(lambda self: int(self.state_.model.support.counts[place]), doc=meaning)
 
 
@@ -91,7 +91,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
         return KernelLearner(Dual(kernel, budget), self._relation_used)
 
     def _with_intercepts(self) -> None:
-        """Return None: tasks have no weights to share."""
+        """Return None: kernel models have no weights for a baseline with intercepts."""
 
     n_support_ = _count(SIZE, "The number of support vectors.")
     evictions_ = _count(EVICTED, "The number of evicted support vectors.")
@@ -100,13 +100,13 @@ class MultitaskKernelPerceptron(TaskEstimator):
 
     @property
     def support_tasks_(self) -> list[Hashable]:
-        """The task of each support vector, the oldest first."""
+        """The task of each support vector, oldest first."""
         labels = self.tasks_
         return [labels[i] for i in self.state_.model.support.tasks[self._by_age()]]
 
     @property
     def support_rounds_(self) -> NDArray[np.int64]:
-        """The round, from 0, in which each support vector was added, the oldest first."""
+        """The round in which each support vector was added (the first round is 0), oldest first."""
         return np.asarray(self.state_.model.support.births[self._by_age()])
 
     def _by_age(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Multitask logistic regression, by adaptive gradients or by coin betting."""
+"""Multitask logistic regression with adaptive gradients or coin betting."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MultitaskLogistic(LinearEstimator):
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _with_intercepts(self) -> MultitaskLogistic:
-        """Return an unfitted copy for all tasks with an intercept per task and, for coin betting, the default step."""
+        """Return the baseline: an unfitted copy with one model for all tasks and an intercept per task."""
         model: MultitaskLogistic = self._with_relation(Intercepts())
         if model.step == "coin":
             model.step = MultitaskLogistic().step

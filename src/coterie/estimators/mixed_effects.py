@@ -32,7 +32,7 @@ STEPS = {"regressor": 0.3, "classifier": 0.7}
 
 @spec.with_constructor
 class MixedEffectsEstimator(LinearEstimator):
-    """Base of mixed models: their prior variances and their learner."""
+    """Base class of mixed-effects models: their prior variances and their learner."""
 
     random_intercept_variance: float = spec.field(default=1.0, at_least=0)
     random_slope_variance: float = spec.field(default=0.3, at_least=0)
@@ -64,11 +64,11 @@ class MixedEffectsEstimator(LinearEstimator):
     margin_variance = margin_variance
 
     def _with_intercepts(self) -> None:
-        """Return None: this model has intercepts per task itself."""
+        """Return None: a mixed-effects model has an intercept per task itself."""
 
     @classmethod
     def _as_baseline(cls, model: Estimator) -> Self:
-        """Return an unfitted mixed model with random intercepts that reads records as ``model`` does.
+        """Return an unfitted mixed-effects model with random intercepts that reads records as ``model`` does.
 
         Beyond the limit of features it continues with gradients.
         """
@@ -80,7 +80,7 @@ class MixedEffectsEstimator(LinearEstimator):
 
 @spec.estimator
 class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
-    r"""Linear mixed model of numbers, learned in one pass: fixed effects of all tasks, random effects of each.
+    r"""Linear mixed model for regression, learned online: fixed effects of all tasks, random effects of each task.
 
     It is the online counterpart of a mixed model ``y ~ x + (x | task)``. With z the label less the mean of all labels
     so far, in their standard deviations, and x a record with a constant,
@@ -172,14 +172,14 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
 
     @property
     def noise_variance_(self) -> float:
-        """The estimate of the variance of a label's noise, in squared units of the labels."""
+        """The estimated noise variance of a label, in squared units of the labels."""
         model = self._fitted_model()
         with model.lock:
             squares, count = model.state.model.noise
             return float(model.label_encoder.factor**2 * squares / count)
 
     def _with_relation(self, relation: Part) -> MultitaskRegressor:
-        """Return an unfitted gradient learner with this relation, as a baseline."""
+        """Return an unfitted gradient model with this relation, as a baseline."""
         return MultitaskRegressor(relation, **in_common(self))
 
     def _label_kind(self) -> LabelKind:
@@ -188,7 +188,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
 
 @spec.estimator
 class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
-    r"""Logistic mixed model of two classes, learned in one pass: fixed effects of all tasks, random effects of each.
+    r"""Logistic mixed model for two classes, learned online: fixed effects of all tasks, random effects of each task.
 
     It is the online counterpart of a mixed model ``logit(p) ~ x + (x | task)``. The log-odds of a record x of task i
     with a constant have the mean f and, under the posterior of the weights, the variance s²,

@@ -39,7 +39,7 @@ IN_PARALLEL = "in parallel"
 
 @spec.with_constructor
 class _OfViews(OnlineEstimator):
-    """Base of the multi-view estimators, without tasks."""
+    """Base class of multi-view estimators, which have no tasks."""
 
     task_column = None
     new_task = "grow"
@@ -59,11 +59,11 @@ class _OfViews(OnlineEstimator):
 
 
 class _PerceptronsOfViews(_OfViews):
-    """Base of multi-view estimators with weights, or support vectors, for every view."""
+    """Base class of multi-view estimators with weights or support vectors for each view."""
 
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """The current weights of every view by name, on the scale of the labels, not averaged."""
+        """The current weights of each view by name, on the scale of the labels, not averaged."""
         model = self._fitted_model()
         with model.lock:
             factor, lengths = model.label_encoder.factor, model.learner.weights(model.state)
@@ -71,11 +71,11 @@ class _PerceptronsOfViews(_OfViews):
 
 
 class _WithExponent(_PerceptronsOfViews):
-    """Base of the multi-view Perceptrons with an exponent p."""
+    """Base class of multi-view Perceptrons with an exponent p."""
 
     @property
     def p_(self) -> float:
-        """The exponent in use; ``p="auto"`` depends on the views. Raises AttributeError for a gauge."""
+        """The exponent in use; for ``p="auto"`` it depends on the views. Raises AttributeError with a ``gauge``."""
         gauge = getattr(self, "gauge", None)
         if gauge is not None:
             raise AttributeError(f"the gauge {gauge!r} replaces p")
@@ -92,7 +92,7 @@ class _WithExponent(_PerceptronsOfViews):
 
 @spec.estimator
 class MultiviewPerceptron(_WithExponent):
-    """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
+    """Matrix Perceptron for K views in one feature space, with the Schatten 2p-norm (CCG08 §7, FOR09 ch. 3).
 
     V is the sum of the mistakes, V += y X if y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
 
@@ -181,7 +181,7 @@ class MultiviewPerceptron(_WithExponent):
         return KernelViewLearner(norm, kernel, rule, self.average)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernel and rule."""
+        """Return the baselines: a Perceptron on each view alone, and one on the concatenated views."""
         kernels = self.kernel
         if isinstance(kernels, Mapping):  # select the kernel of each view with itself from those of pairs
             kernels = {key[0]: kernel for key, kernel in kernels.items() if key[0] == key[-1]}
@@ -190,7 +190,7 @@ class MultiviewPerceptron(_WithExponent):
 
 @spec.estimator
 class OrthogonalMultiviewPerceptron(_WithExponent):
-    """The Perceptron of views that lie in spaces of their own (FOR09 ch. 4, Figure 4.1).
+    """Perceptron for views with separate feature spaces, with a norm over views (FOR09 ch. 4, Figure 4.1).
 
     v_k is the sum of view k of the mistakes, v_k += y x_k for all k together if y·margin <= 0, and
 
@@ -265,13 +265,13 @@ class OrthogonalMultiviewPerceptron(_WithExponent):
         return KernelViewLearner(norm, kernels_of(self.kernels), rule, self.average)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernels and rule."""
+        """Return the baselines: a Perceptron on each view alone, and one on the concatenated views."""
         return _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
 
 @spec.estimator
 class ParallelPerceptrons(_PerceptronsOfViews):
-    """One Perceptron per view, each updated on its own mistakes; their margins are added (CCG08 §8).
+    """Parallel Perceptrons: one per view, updated on its own mistakes; the prediction is the sum of margins (CCG08 §8).
 
     v_k += y x_k if y v_k · x_k <= 0, and margin = Σ_k v_k · x_k. The paper calls it the "trivial baseline" and reports
     no method with a significant advantage over it if all views share a label. In contrast, a Perceptron on the
@@ -318,13 +318,13 @@ class ParallelPerceptrons(_PerceptronsOfViews):
         return ParallelLearner(kernels, Perceptron() if self.rule is None else self.rule, self.average)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return a Perceptron on each view alone, and one on the concatenated views, with the same kernels and rule."""
+        """Return the baselines: a Perceptron on each view alone, and one on the concatenated views."""
         models = _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
         return {name: model for name, model in models.items() if name != IN_PARALLEL}
 
 
 def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **options: Any) -> dict[str, Any]:
-    """Return the baselines of multi-view models: ``"NAME alone"`` for each view, ``"in parallel"``, ``"side by side"``.
+    """Return the baselines of multi-view models: ``"NAME alone"`` per view, ``"in parallel"``, ``"side by side"``.
 
     A view that is absent from all of the records ``seen`` has no baseline.
     """
@@ -342,7 +342,7 @@ def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **
 
 
 class OneView(ViewInput):
-    """The input of a baseline that reads one view of each record.
+    """The input of a baseline model that reads a single view of each record.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ class OneView(ViewInput):
         self._name, self._names = name, names
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read the view of records of any form."""
+        """Read the single view of records of any form."""
         if is_records(X):
             X = [{self._name: record.get(self._name)} for record in X]
         elif not isinstance(X, Block):

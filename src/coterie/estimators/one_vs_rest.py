@@ -1,4 +1,4 @@
-"""Multiclass classifiers, from binary classifiers."""
+"""Multiclass classification by one-vs-rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .sample_weights import check_class_weight
 
 
 def _of_model(name: str) -> Any:
-    """Make a property that reads a parameter of the wrapped model."""
+    """Return a property that reads a parameter of the wrapped model."""
     return property(lambda self: getattr(self._within, name, None), doc=f"``{name}`` of the model.")
 
 
@@ -70,14 +70,14 @@ class OneVsRest(OnlineEstimator):
 
     @property
     def _within(self) -> Estimator:
-        """The wrapped model."""
+        """The wrapped binary model."""
         return MultitaskLogistic() if self.model is None else self.model
 
     def _nested(self, name: str, value: Any) -> Any:
         return self._within if name == "model" and value is None else super()._nested(name, value)
 
     def _check_parameters(self) -> None:
-        """Raise TypeError unless the model is a binary classifier."""
+        """Raise TypeError unless the wrapped model is a binary classifier."""
         spec.require_instance("model", self.model)
         binary = self._within
         if not isinstance(binary, OnlineEstimator) or binary._kind != "classifier" or binary._many_classes:
@@ -95,7 +95,7 @@ class OneVsRest(OnlineEstimator):
         return replace(reading, owner=type(self).__name__)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return the baselines of the binary model, for any number of classes."""
+        """Return the baselines of the binary model, wrapped for any number of classes."""
         return {name: self._with_model(model) for name, model in self._within.__baselines__(seen).items()}
 
     def _with_model(self, model: Estimator) -> Self:

@@ -1,4 +1,4 @@
-"""The inner model of an online estimator: tasks and learner, labels, input encoding, and one lock for all.
+"""The inner model of an online estimator: learner, tasks, label encoder and input encoder, with a lock.
 
 An estimator has the parameters; each of its methods makes one call of an :class:`OnlineModel`: ``learn``, or
 ``predict``, whose result has margins, labels, probabilities and intervals. Progressive validation, comparisons,
@@ -52,7 +52,7 @@ _UNWEIGHED = "{} does not support {}; leave it out"
 
 
 def _locking(changes: bool) -> Callable[[F], F]:
-    """Return a decorator that holds the model's lock, and drops its fast path if the method changes the model.
+    """Return a decorator for methods that hold the model's lock; those that change the model disable the fast path.
 
     Compiled code releases the interpreter lock, and learning replaces tables when they grow; without the lock a
     concurrent call could read and write released memory. Each model has its own lock, so that several learn in
@@ -78,7 +78,7 @@ exclusive, changing = _locking(False), _locking(True)
 
 @contextmanager
 def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
-    """Lock the model, and restore it on an error; yield a function that discards the encoding of unlearned records.
+    """Context that locks the model and restores it on an error; yields a function to discard unlearned encodings.
 
     If records were already learned, as when a warning is raised as an error, their encoding is kept.
     """
@@ -106,7 +106,7 @@ def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of an estimator, checked for the inner model.
+    """The validated parameters of an estimator, for the inner model.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Settings:
 
 
 class LearnSettings(NamedTuple):
-    """The options of learning records, see :meth:`OnlineModel.learn`."""
+    """The options of learning a batch; see :meth:`OnlineModel.learn`."""
 
     tasks: Sequence[Hashable] = ()
     late: int = 0
@@ -143,7 +143,7 @@ class LearnSettings(NamedTuple):
 
 
 class OnlineModel:
-    """A learner with its tasks, label encoder and input encoder; threads share it, one call at a time.
+    """A learner with its tasks, label encoder and input encoder, locked so that threads can share it.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class OnlineModel:
         self.weighing = Weighing()
 
     def configure(self, parameters: tuple[Any, ...], settings: Settings, names: Sequence[str] = ()) -> None:
-        """Set the parameters, ``names`` of which changed; raise ValueError if they cannot change any more."""
+        """Set new parameters; raise ValueError if one of the changed ``names`` is fixed after the first update."""
         learner = settings.learner
         if settings.class_weight is not None and not learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
@@ -210,7 +210,7 @@ class OnlineModel:
 
     @changing
     def replace(self, other: OnlineModel, parameters: tuple[Any, ...] | None) -> None:
-        """Replace the state by that of another model with these parameters."""
+        """Replace the state by that of ``other``, a model with these parameters."""
         self.parameters, self.settings = parameters, other.settings
         self.population, self.input, self.label_encoder = other.population, other.input, other.label_encoder
         self.weighing = other.weighing
@@ -233,7 +233,7 @@ class OnlineModel:
 
     @changing
     def restore(self, data: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`dump`; raise ValueError if no model of these parameters can have learned it."""
+        """Restore the state from the result of :meth:`dump`; raise ValueError if it contradicts the parameters."""
         if not data:
             return
         of_records = ("encoder.", "preparation.")
@@ -261,7 +261,7 @@ class OnlineModel:
 
     @property
     def learner(self) -> BaseLearner:
-        """The learner."""
+        """The learner, which has the algorithm and its parameters but no state."""
         return self.population.learner
 
     @property
@@ -347,7 +347,7 @@ class OnlineModel:
         weights: ArrayLike | None,
         whole: bool,
     ) -> Records:
-        """Read records to learn; raise ValueError for invalid ones."""
+        """Validate and encode the records to learn."""
         labels, population = copy.copy(self.label_encoder), self.population
         if classes is not None:
             labels.values(classes)
@@ -376,7 +376,7 @@ class OnlineModel:
     def _mark_learned(
         self, records: Records, labels: LabelEncoder, learned: NDArray[np.bool_], is_validated: bool
     ) -> Records:
-        """Flag the records to learn; drop the others unless the records are validated, so that all are predicted."""
+        """Set the mask of records to learn, from weights and known labels; drop other records unless validated."""
         if learned.all():
             return records
         places = np.flatnonzero(learned)
@@ -390,7 +390,7 @@ class OnlineModel:
         return records.with_labels(records.y, labels)
 
     def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
-        """Flag the records to learn: both their own weight and their label's weight are above 0."""
+        """Return the mask of records to learn: those with a positive sample weight and class weight."""
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
             learned = np.array([class_weight.get(label, 1.0) > 0.0 for label in np.asarray(y, object).tolist()], bool)
@@ -398,13 +398,13 @@ class OnlineModel:
         return learned if own is None else learned & (own > 0.0)
 
     def know_labels(self, y: types.Labels | None) -> None:
-        """Register labels, queried or not; raise ValueError for a third label of a binary classifier."""
+        """Add labels to the label encoder; raise ValueError for a third label of a binary classifier."""
         labels = copy.copy(self.label_encoder)
         labels.values(y)
         self.label_encoder = labels
 
     def _learn(self, records: Records, options: LearnSettings) -> BatchResult:
-        """Learn all records of a batch: number the tasks, weight the records, encode the labels, update."""
+        """Learn all records of a batch: number the tasks, compute weights, encode labels, update."""
         tasks, late, length, asking, predictions = options
         if records.labels is None:
             records = records.with_labels(records.y, copy.copy(self.label_encoder))
@@ -445,7 +445,7 @@ class OnlineModel:
         )
 
     def _learn_some(self, records: Records, options: LearnSettings) -> BatchResult:
-        """Learn some of the records and only predict the others, in order."""
+        """Learn the records in the mask, and only predict the others, in order."""
         pieces, predictions = [], options.predictions
         for first, last, learning in runs_of(cast("NDArray[np.bool_]", records.learned), len(records.task)):
             piece = records.select(slice(first, last))
@@ -458,7 +458,7 @@ class OnlineModel:
         return concatenate_results(pieces)
 
     def _learn_some_late(self, records: Records, options: LearnSettings) -> BatchResult:
-        """Learn as :meth:`_learn_some` does, with labels delayed by ``late`` rounds."""
+        """Learn as :meth:`_learn_some` does, with labels that are delayed by ``late`` rounds."""
         tasks, late, length, _, predictions = options
         n, learned = len(records.task), cast("NDArray[np.bool_]", records.learned)
         if learned.any():
@@ -483,7 +483,7 @@ class OnlineModel:
         return replace(concatenate_results(predicted), **changes, own=None)
 
     def _predict_unlearned(self, records: Records, earlier: Predictions | None) -> BatchResult:
-        """Predict records that are not learned, without changing the model; keep earlier predictions."""
+        """Predict records that are not learned, without changing the model; earlier predictions are kept."""
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
             population, size = self.population, self.input.size(records)
@@ -506,7 +506,7 @@ class OnlineModel:
     def _number(
         self, tasks: Sequence[Hashable], records: Records, length: int | None
     ) -> tuple[NDArray[np.int64], Sequence[Hashable]]:
-        """Return the numbers of the records' tasks, and the new tasks, after resizing the state.
+        """Return the task number of each record and the new tasks, after resizing the state.
 
         New tasks of the records are only checked, because they are registered at their first record. Under
         ``max_tasks`` no task is numbered.
@@ -528,7 +528,7 @@ class OnlineModel:
     def _make_room(
         self, tasks: Sequence[Hashable], size: InputShape, length: int | None = None, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Create or resize the state for tasks; only check tasks in ``coming``. Raise ValueError for invalid ones."""
+        """Create or resize the state for tasks; tasks in ``coming`` are only checked (ValueError if invalid)."""
         population = self.population
         if self.state is None:
             population.require_savable([*tasks, *coming] if len(tasks) else coming)
@@ -549,7 +549,7 @@ class OnlineModel:
         weights: ArrayLike | None = None,
         whole: bool = False,
     ) -> Block:
-        """Validate records of any form for :meth:`learn`; ``whole`` as there."""
+        """Validate records of any form, and return them as a block for :meth:`learn`."""
         with transaction(self):
             labels = copy.copy(self.label_encoder)
             learned = self.learned_records(X, y, weights)
@@ -563,25 +563,25 @@ class OnlineModel:
 
     @changing
     def skip_unlabelled(self, rounds: int = 1) -> None:
-        """End rounds without labels: advance means and clocks, learn nothing."""
+        """Count ``rounds`` rounds without labels; nothing is learned."""
         if self.fitted:
             self.population.skip(rounds)
 
     @changing
     def forget_tasks(self, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights; raise ValueError for an unknown task, and change nothing."""
+        """Remove tasks with their own weights; raise ValueError, and change nothing, if one is unknown."""
         self.population.forget(tasks)
 
     # -- predicting -----------------------------------------------------------------------------------------------
 
     @exclusive
     def predict(self, X: Inputs | Block, task: Tasks | None = None) -> ModelPredictions:
-        """Return predictions of records or of a validated block, from which margins, labels and so on are computed."""
+        """Return the predictions of records, from which margins, labels, probabilities and intervals are computed."""
         return ModelPredictions(self, self.input.read(X, None, task, Purpose(self.population.tasks)))
 
     @exclusive
     def predict_pending(self, block: Block) -> BatchResult:
-        """Predict a validated block with delayed labels; margins are 0 before the first update."""
+        """Predict a validated block, the labels of which are delayed; margins are 0 before the first update."""
         n = len(block)
         moved, asked = np.zeros(n, bool), np.ones(n, bool)
         if not self.fitted:
@@ -594,14 +594,14 @@ class OnlineModel:
 
     @exclusive
     def require_labels(self, y: Sequence[Hashable]) -> None:
-        """Raise ValueError for labels that cannot be learned."""
+        """Raise ValueError for labels that the model cannot learn."""
         copy.copy(self.label_encoder).values(y)
 
     @changing
     def read_waiting(
         self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True, predicted: bool = False
     ) -> list[WaitingRow]:
-        """Read dictionaries with delayed labels; if ``learning``, features and scales are updated.
+        """Encode dictionaries with delayed labels; if ``learning``, features and scales are updated now.
 
         Before the first update, and for multi-view records, there are no encoded rows: such records are encoded when
         their labels arrive. Under ``max_tasks`` a task is registered when its label arrives. Predictions are stored if
@@ -627,7 +627,7 @@ class OnlineModel:
         return waiting_rows(records.rows, predictions)
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
-        """Read dictionaries with delayed labels, with their predictions if members' losses depend on them."""
+        """Encode dictionaries with delayed labels as waiting rows, with their predictions if these are needed later."""
         return self.read_waiting(xs, tasks, predicted=self.learner.traits.mixes)
 
     def learn_waiting(
@@ -636,7 +636,7 @@ class OnlineModel:
         y: Sequence[Hashable],
         tasks: Sequence[Hashable] | None,
     ) -> Margins:
-        """Learn records that :meth:`predict_waiting` encoded, with their earlier predictions.
+        """Learn the labels of records that :meth:`predict_waiting` encoded.
 
         Returns the margins right before each label was learned.
         """
@@ -654,14 +654,14 @@ class OnlineModel:
 
     @exclusive
     def margins_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable] | None) -> Margins:
-        """Return the margins of delayed rows of one shape under the current model."""
+        """Return the margins of waiting rows (of equal shape) under the current model."""
         rows, _ = joined_rows(waiting)
         whose = tabular.task_labels(tasks, len(waiting), self.population.tasks)
         return ModelPredictions(self, Records(rows, rows.width, whose)).margins
 
     @exclusive
     def check_waiting(self, waiting: Sequence[WaitingRow]) -> None:
-        """Raise ValueError for saved rows that this model cannot have made."""
+        """Raise ValueError for waiting rows from a file that contradict this model."""
         if all(row.values is None and row.predictions is None for row in waiting):
             return
         require(self.fitted, "records wait that nothing can have predicted")
@@ -671,14 +671,14 @@ class OnlineModel:
 
     @exclusive
     def predict_nothing(self) -> Predictions | None:
-        """Predict a record without features, as an example of the predictions' shapes; None if no task is known."""
+        """Return the predictions for an empty record, as an example of their shapes; None without tasks."""
         empty = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
         return self.learner.predict(self.state, Batch(empty, np.zeros(1, np.int64))) if len(self.population) else None
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
     def learn_one(self, x: Record, y: Hashable, task: Hashable = None, weight: float | None = None) -> None:
-        """Learn one dictionary of features; register new features and a new task."""
+        """Learn one dictionary of features; new features and a new task are added."""
         lock = self.lock
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
         try:
@@ -704,7 +704,7 @@ class OnlineModel:
     def _encode_one(
         self, y: Hashable, weight: float | None = None
     ) -> tuple[LabelEncoder, Weighing, Any, NDArray[np.float64] | None]:
-        """Return label encoder and weighting after one more label, the encoded label, and the record's weight."""
+        """Return the label encoder and weighting after this label, the encoded label, and the record's weight."""
         class_weight = self.settings.class_weight
         if weight is None and class_weight is None:
             known = self.label_encoder.with_one(y)
@@ -735,7 +735,7 @@ class OnlineModel:
             population.recency.see_one(number)
 
     def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
-        """Return the row of a record to learn, after resizing the state to it, and the number of its task."""
+        """Return the row of a record to learn and the number of its task, after resizing the state."""
         row, width, task = self.input.read_one(x, task, self.population.tasks, learning=True)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
@@ -748,7 +748,7 @@ class OnlineModel:
         return row, population.tasks.numbers[task]
 
     def _open_fast_path(self) -> None:
-        """Open the fast path if the model has not changed for some rounds."""
+        """Create the fast path if the model has not been changed for some rounds."""
         records, population = self.input.plain_records, self.population
         self.fast_path = None
         if records is not None and self.settings.class_weight is None:
@@ -758,7 +758,7 @@ class OnlineModel:
 
     @changing
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
-        """Predict and then learn one dictionary; return the predicted margin, an array of one entry or row.
+        """Predict and then learn one dictionary; return the predicted margin.
 
         The result equals that of a block of one record, in a tenth of the time.
         """
@@ -774,7 +774,7 @@ class OnlineModel:
         return np.asarray(margin)[None]
 
     def predict_one(self, x: Record, task: Hashable = None) -> Any:
-        """Return the label of one dictionary; before the first update None, or 0.0 for numbers."""
+        """Return the predicted label of one dictionary; before the first update None, or 0.0 for regression."""
         lock = self.lock
         lock.acquire()
         try:
@@ -791,7 +791,7 @@ class OnlineModel:
 
     @exclusive
     def decide_one(self, x: Record, task: Hashable = None) -> Any:
-        """Return the margin of one dictionary on the scale of the labels; the model is fitted.
+        """Return the margin of one dictionary on the scale of the labels; the model must be fitted.
 
         The record's task and features may be new.
         """
@@ -813,13 +813,13 @@ class OnlineModel:
 
     @exclusive
     def read_one(self, x: Record, task: Hashable) -> ModelPredictions:
-        """Return the predictions of one dictionary, with one entry per view."""
+        """Return the predictions of one dictionary, as a batch of one record."""
         row, width, task = self.input.read_one(x, task, self.population.tasks, learning=False)
         return ModelPredictions(self, Records(row, width, tabular.objects([task])))
 
 
 def _unpack_block(block: Block, *others: object) -> tuple[Array, Floats | None]:
-    """Return the labels and weights of a block: ValueError without labels, or with other arguments."""
+    """Return the labels and weights of a block; raise ValueError without labels, or with other arguments."""
     if block.y is None:
         raise ValueError("records without labels can only be predicted")
     if any(argument is not None for argument in others):

@@ -70,5 +70,5 @@ class PNormMultitaskPerceptron(TaskEstimator):
 
     @property
     def p_(self) -> float:
-        """The current p; ``"auto"`` depends on the numbers of tasks and features."""
+        """The current exponent p; ``"auto"`` depends on the numbers of tasks and features."""
         return PNorm(self.p).order(self.state_.model.values.size)

@@ -1,4 +1,4 @@
-"""The parameters shared by many online estimators, each declared once."""
+"""Parameters shared by many estimators, declared once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCALE = spec.Setting(kind="text", choices=(*SCALES, None), must=f"be one of {', 
 
 @spec.with_constructor
 class TaskEstimator(OnlineEstimator):
-    """Base of multitask estimators: the task column, and the treatment of new tasks."""
+    """Base class of multitask estimators: the task column, and the treatment of new tasks."""
 
     _: KW_ONLY
     task_column: Hashable | None = None
@@ -27,7 +27,7 @@ class TaskEstimator(OnlineEstimator):
 
 @spec.with_constructor
 class LinearEstimator(OnlineEstimator):
-    """Base of estimators with a weight for each feature: preprocessing and storage of weights."""
+    """Base class of estimators with feature weights: parameters of preprocessing and of the storage of weights."""
 
     _: KW_ONLY
     fit_intercept: bool = True
@@ -54,7 +54,7 @@ class LinearEstimator(OnlineEstimator):
 
 
 def _as_names(log: Any) -> tuple[Hashable, ...]:
-    """Return the distinct columns of a parameter ``log``, which is a column or a list."""
+    """Return the parameter ``log`` (a column or a list of columns) as a tuple of distinct columns."""
     if log is None or isinstance(log, str):
         return () if log is None else (log,)
     if not isinstance(log, (list, tuple)) or not all(isinstance(name, Hashable) for name in log):

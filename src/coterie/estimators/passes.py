@@ -1,4 +1,4 @@
-"""Several passes over a data set, stopped early by the loss on its last tenth."""
+"""Training with several passes over a data set, and early stopping by the loss on its last tenth."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTO = "auto"
 
 
 def most_passes(n_passes: Any) -> int:
-    """Return the maximum number of passes, the limit for "auto"; raise ValueError for invalid numbers."""
+    """Return the maximum number of passes (a constant for "auto"); raise ValueError for invalid numbers."""
     if isinstance(n_passes, str) and n_passes == AUTO:
         return MOST
     spec.Setting(kind="whole", at_least=1, must="be a whole number of 1 or more or 'auto'").check("n_passes", n_passes)
@@ -33,7 +33,7 @@ def most_passes(n_passes: Any) -> int:
 
 
 class Tried(NamedTuple):
-    """A copy of the model after some passes and the last tenth, and its mean progressive loss on that tenth."""
+    """A copy of the model after some passes and the last tenth, and its mean loss on that tenth."""
 
     loss: float
     model: OnlineModel
@@ -42,7 +42,7 @@ class Tried(NamedTuple):
 def learn_passes(
     model: OnlineModel, X: Inputs, y: types.Labels, task: Tasks | None, weights: ArrayLike | None, most: int
 ) -> OnlineModel:
-    """Learn all records in several passes; return the model after the best number of passes.
+    """Learn records in several passes; return the model after the best number of passes.
 
     The model learns the first nine tenths in each pass. After each pass a copy learns the last tenth. The first pass
     after which the loss there does not fall ends the search, and the copy before it is the result.
@@ -96,7 +96,7 @@ def learn_passes(
 
 
 def _mixing_arrays(model: OnlineModel) -> list[Array]:
-    """Return the arrays of the model that must learn each record only once."""
+    """Return the arrays of the model, such as expert losses, that must not be updated in later passes."""
     return [array for learner, state in model.learner.walk(model.state) for array in learner.mixing_arrays(state)]
 
 

@@ -1,4 +1,4 @@
-"""Predictions of records: margins, labels, probabilities, variances and intervals, each computed on demand."""
+"""Predictions of records, computed on demand: margins, labels, probabilities, variances and intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABELS_VARIANCE = 0.25
 
 
 class ModelPredictions:
-    """Predictions of encoded records, without learning.
+    """Predictions of encoded records, computed without learning.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ModelPredictions:
         self._model, self._records = model, records
 
     def decode(self, margins: Margins) -> Margins:
-        """Return margins on the scale of the labels, in the shape of the records' margins."""
+        """Convert learners' margins to the scale of the labels."""
         labels = self._model.label_encoder
         margins = np.asarray(labels.shift + labels.factor * margins)
         shape = self._records.shape
@@ -47,7 +47,7 @@ class ModelPredictions:
 
     @property
     def predictions(self) -> Predictions:
-        """The learner's predictions, from which losses are computed when labels arrive."""
+        """The learner's raw predictions, from which losses are computed when labels arrive."""
         with self._model.lock:
             predictions: Predictions = self._model.learner.predict(self._model.state, self._batch())
             return predictions
@@ -60,13 +60,13 @@ class ModelPredictions:
 
     @property
     def decision(self) -> Margins:
-        """The margin of each record; for several classes, columns as in ``classes_``."""
+        """The result of ``decision_function``; for several classes, columns as in ``classes_``."""
         with self._model.lock:
             return np.asarray(self._model.label_encoder.decision(self.margins))
 
     @property
     def labels(self) -> Array:
-        """The predicted label of each record; only the signs of margins are computed if possible."""
+        """The predicted label of each record."""
         with self._model.lock:
             margins = self.decode(self._model.learner.decide(self._model.state, self._batch()))
             return np.asarray(self._model.label_encoder.labels(margins))
@@ -88,12 +88,12 @@ class ModelPredictions:
             return np.asarray(labels.columns(_normal(-z), _normal(z)))
 
     def _standardised(self) -> Margins:
-        """Return margins divided by the joint standard deviation of margin and label."""
+        """Return margins divided by the standard deviation of margin plus label noise."""
         # probit with the weights integrated out: P(y = 1) = Φ(m / √(label variance + margin variance))
         return self.margins / np.sqrt(LABELS_VARIANCE + self.variances)
 
     def intervals(self, level: float) -> tuple[Margins, NDArray[np.float64]]:
-        """Return margins, and intervals of numeric labels with this level, shape (n, 2)."""
+        """Return predicted numbers, and prediction intervals of this level, shape (n, 2)."""
         spec.Setting(above=0, below=1, must="lie between 0 and 1").check("level", level)
         with self._model.lock:
             labels = self._model.label_encoder
@@ -117,7 +117,7 @@ class ModelPredictions:
 
 
 def _normal(z: Margins) -> Margins:
-    """Return the standard normal distribution function."""
+    """Return the standard normal distribution function Φ(z)."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(z))

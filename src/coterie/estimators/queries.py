@@ -1,4 +1,4 @@
-"""The queries made so far, and their limits."""
+"""Limits on the number of label queries, and the counts of queries."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 class LabelBudget(NamedTuple):
-    """Limits of queries: ``labels`` per ``window`` rounds, ``per_task`` of them for each task; None for no limit."""
+    """Limits on queries: ``labels`` per ``window`` rounds, ``per_task`` of them per task; None is no limit."""
 
     labels: int | None
     window: int | None
     per_task: int | float | None
 
     def check(self) -> None:
-        """Raise ValueError for limits that are out of range or have no effect.
+        """Raise ValueError for limits that are out of range, or have no effect.
 
         Raises
         ------
@@ -44,7 +44,7 @@ class LabelBudget(NamedTuple):
 
     @property
     def labels_per_task(self) -> int:
-        """Return the maximum number of labels per task."""
+        """Return the maximum number of queries per task."""
         if self.per_task is None:
             return _NO_LIMIT
         if isinstance(self.per_task, float):
@@ -53,7 +53,7 @@ class LabelBudget(NamedTuple):
         return int(self.per_task)
 
     def limits(self) -> Tree:
-        """Return the compiled query counts before the first query."""
+        """Return the limits for compiled code, with zero counts."""
         total, no_tasks = _NO_LIMIT if self.labels is None else int(self.labels), np.zeros(0, np.int64)
         if self.labels is None and self.per_task is None:
             return Unlimited(_NO_LIMIT)
@@ -66,7 +66,7 @@ class LabelBudget(NamedTuple):
 
 
 class Questions:
-    """The state of queries: the round, and the number of queries per task if there are limits.
+    """The state of selective sampling: the round, and the counts of queries if there are limits.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ class Questions:
 
     @property
     def spent(self) -> bool:
-        """True if a budget without a window is used up, so that no label will be queried."""
+        """True if all queries of a budget without a window have been used."""
         return isinstance(self.limits, Ever) and bool(self.limits.count[0] >= self.limits.total)
 
     def query_strategy(
         self, query_probability: Tree, tasks: Sequence[Hashable] | Array, asked: Any = None
     ) -> QueryStrategy:
-        """Return the query strategy for a batch of these tasks; the first queries may already be decided."""
+        """Return the query strategy for a batch; queries in ``asked`` have already been decided."""
         distinct, places = distinct_labels(tasks)
         spec.check_labels(self.tasks.new_among(distinct))
         self.tasks.add(distinct)
@@ -102,7 +102,7 @@ class Questions:
         return QueryStrategy(query_probability, self.limits, self.seed, self.clock, owner, answer)
 
     def forget(self, task: Hashable) -> None:
-        """Forget a task and its number of queries; the total number stays."""
+        """Remove a task and its count of queries; the total count remains."""
         if task not in self.tasks.numbers:
             return
         dropped = Dropped.plan([self.tasks.numbers[task]], len(self.tasks))
@@ -122,7 +122,7 @@ class Questions:
         return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **saved}
 
     def restore(self, data: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`dump`.
+        """Restore the state from the result of :meth:`dump`.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Questions:
 
 
 def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
-    """Return the limits resized to this many tasks, and to the queries of this many more rounds."""
+    """Return the limits with capacity for this many tasks, and for the queries of this many more rounds."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=enlarged(limits.held, tasks))
@@ -153,7 +153,7 @@ def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
 
 
 def _without_room(limits: Tree, tasks: int) -> Tree:
-    """Return the limits in saved form: for this many tasks, and the queries in the window, the oldest first."""
+    """Return the limits in saved form: this many tasks, and the queries in the window, oldest first."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=limits.held[:tasks])

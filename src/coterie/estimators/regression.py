@@ -100,7 +100,7 @@ class MultitaskRegressor(LinearEstimator):
         return partial(NumberLabelEncoder, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
 
     def _with_intercepts(self) -> MultitaskRegressor:
-        """Return an unfitted gradient learner for all tasks with an intercept per task, as a baseline."""
+        """Return the baseline of an unfitted gradient model for all tasks with an intercept per task."""
         gradient = getattr(self.loss, "move", None) == "gradient"
         own = {"relation": Intercepts(), "loss": self.loss if gradient else None, "average": False, "max_tasks": None}
         return type(self)(**{**self.get_params(deep=False), **own})

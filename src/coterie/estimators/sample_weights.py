@@ -1,4 +1,4 @@
-"""The weights of records: sample weights times class weights.
+"""Sample weights and class weights.
 
 A record of weight w has w times the loss: the step of Perceptrons, of passive-aggressive learners and of gradients is
 multiplied by w, AROW divides the label's variance r by w, a support vector starts with the coefficient w y, and least
@@ -32,7 +32,7 @@ ClassWeight: TypeAlias = Mapping[Hashable, float] | str | None
 
 
 def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False) -> Floats | None:
-    """Check the weights of n records, one each or one for all; None without weights.
+    """Validate ``sample_weight`` for n records; return an array, or None for weight 1.
 
     ``whole`` means that these are all records.
 
@@ -65,7 +65,7 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Raise ValueError for a ``class_weight`` other than "balanced", None or a dictionary of valid weights."""
+    """Raise ValueError for a ``class_weight`` other than "balanced", None or a mapping to valid weights."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return
     if not isinstance(class_weight, Mapping):
@@ -81,7 +81,7 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def check_class_weight_names(class_weight: ClassWeight, labels: LabelEncoder, complete: bool) -> None:
-    """Raise ValueError for a ``class_weight`` of unknown labels.
+    """Raise ValueError for a ``class_weight`` with labels that do not occur in the data.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def check_class_weight_names(class_weight: ClassWeight, labels: LabelEncoder, co
 
 
 class Weighing:
-    """Record weights by label, and the total weight of each label so far.
+    """Class weights, and the total weight of each label so far, on which "balanced" weights depend.
 
     Parameters
     ----------
@@ -132,11 +132,11 @@ class Weighing:
         self.class_weight, self.counts = class_weight, dict(counts or {})
 
     def under(self, class_weight: ClassWeight) -> Weighing:
-        """Return a copy with these class weights; it keeps the label counts for "balanced"."""
+        """Return a copy with other class weights; the counts of labels are kept."""
         return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
 
     def weigh(self, y: Sequence[Hashable] | Array, own: Floats | None, last: int) -> Floats | None:
-        """Return the weights of records with labels y, counting the first ``last``; None if all are 1."""
+        """Return sample weight times class weight of each record; the first ``last`` labels are counted."""
         if self.class_weight is None:
             return own
         labels, places = distinct_labels(y, "label")
@@ -164,7 +164,7 @@ class Weighing:
 
     @classmethod
     def restored(cls, class_weight: ClassWeight, data: Any) -> Weighing:
-        """Restore label counts; raise ValueError if they are inconsistent."""
+        """Restore the counts of labels; raise ValueError if they are invalid."""
         require(isinstance(data, list) and len(data) == 2, "the weights of labels so far are invalid")
         labels, counts = spec.labels_of(data[0]), data[1]
         fits = isinstance(counts, list) and len(counts) == len(labels) == len(set(labels))

@@ -1,4 +1,4 @@
-"""The second-order multitask Perceptron, and multitask ridge regression."""
+"""Second-order multitask Perceptron, and multitask ridge regression."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .parameter_fields import TaskEstimator
 
 
 def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
-    """Return the variance q = φ'Pφ of each record's margin; P is the covariance of the weights.
+    """Return the variance q = φ'Pφ of each record's margin, with P the covariance of the weights.
 
     It is the prior variance M_ii ‖x‖² for features without updates, and shrinks with updates. New features of
     dictionaries count with the prior variance.
@@ -40,7 +40,7 @@ def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[
 
 @spec.with_constructor
 class SecondOrderEstimator(TaskEstimator):
-    """Base of estimators with a full covariance of weights."""
+    """Base class of estimators with a full covariance of the weights."""
 
     _rule: ClassVar[Part]
 
@@ -65,7 +65,7 @@ class SecondOrderEstimator(TaskEstimator):
 
 @spec.estimator
 class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
-    """The Perceptron with the covariance of all weights, for many tasks (CCG08 Fig. 2, §4.1).
+    """Second-order Perceptron for many tasks, with the full covariance of the weights (CCG08 Fig. 2, §4.1).
 
     With φ the record x in the block of its task i, and sums over the mistakes so far, the margin of a record is
 
@@ -124,13 +124,13 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
 
     @property
     def n_mistakes_(self) -> int:
-        """The number of mistakes."""
+        """The number of mistakes, i.e. of updates."""
         return int(self.state_.model.count[0])
 
 
 @spec.estimator
 class SecondOrderMultitaskRegressor(SecondOrderEstimator):
-    """Ridge regression for many tasks, exact after each record, with the variances of its predictions.
+    """Multitask ridge regression, exact after each record, with variances of predictions.
 
     With φ the record x in the block of its task i and sums over all records so far, a prediction and its variance are
 

@@ -1,4 +1,4 @@
-"""Selective sampling: a classifier that queries labels."""
+"""Selective sampling: a classifier that queries some of the labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Flags = NDArray[np.bool_]
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`SelectiveSampling.__dump__` returns."""
+    """The saved data of :meth:`SelectiveSampling.__dump__`."""
 
     model: Json
     questions: Json
@@ -49,7 +49,7 @@ class _Saved(msgspec.Struct):
 
 @spec.estimator
 class SelectiveSampling(Parameters):
-    """An online classifier that queries labels and learns only from these.
+    """Selective sampling: an online classifier that decides which labels to query, and learns from these only.
 
     In round t the model predicts; the label is queried if u_t < p(margin) and the budget permits it, where u_t is
     uniform in [0, 1), a hash of the seed and t. A record without a query changes nothing: no weights, no learned
@@ -127,7 +127,7 @@ class SelectiveSampling(Parameters):
     # -- questions ------------------------------------------------------------------------------------------------
 
     def wants_label(self, x: Record, task: Hashable = None) -> bool:
-        """Return True if the label of a record is queried; each call is a round, except for repeated queries.
+        """Return True if the label of a record is to be queried; each call is a round, unless it repeats the last one.
 
         A query stays open until :meth:`learn_one` learns its label, :meth:`skip_unlabelled` closes it, labels are
         learned by ``fit`` or ``partial_fit``, or another record is queried. While it is open, a call with an equal
@@ -142,7 +142,7 @@ class SelectiveSampling(Parameters):
             return bool(question[1])
 
     def wants_labels(self, X: Inputs, task: Tasks | None = None) -> Flags:
-        """Flag the records to label before any of their labels is known; every record is a round."""
+        """Return a mask of the records to label, before any of their labels is known; every record is a round."""
         with self._lock:
             model = self._model
             if model.fitted:
@@ -153,7 +153,7 @@ class SelectiveSampling(Parameters):
             return self._ended(self._decided(tasks, np.zeros(len(tasks))))
 
     def skip_unlabelled(self) -> None:
-        """Close the open query, because its label will not arrive."""
+        """Cancel the open query, because its label will not arrive."""
         with self._lock:
             self.__dict__.pop("_open", None)
 
@@ -171,7 +171,7 @@ class SelectiveSampling(Parameters):
         return self._model.input.split_one(x, task, self._model.population.tasks)[1]
 
     def _key(self, x: Record, task: Hashable) -> str:
-        """Return an equal value for equal records of the same task, in any order of features."""
+        """Return an equal key for equal records of one task, independent of the order of features."""
         whose = spec.to_json(self._task_of(x, task))
         features = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
         return hashlib.blake2b(msgspec.json.encode([features, whose]), digest_size=16).hexdigest()
@@ -182,7 +182,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(query_strategy.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
-        """Finish the rounds without a query, and return ``asked``; rounds with one finish when their labels arrive."""
+        """Count the rounds without a query, and return ``asked``; other rounds are counted when their labels arrive."""
         self._model.skip_unlabelled(int(len(asked) - asked.sum()))
         return asked
 
@@ -191,7 +191,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(model.population.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
     def _chance(self, n_tasks: int | None = None) -> Tree:
-        """Return the query probability for the known tasks, or for this many, updated from a learned relation."""
+        """Return the query probability for n tasks, updated from a learned relation."""
         ask, model = self._ask, self._model
         known = len(model.population)
         query_probability = ask.compiled(known if n_tasks is None else n_tasks)
@@ -215,7 +215,7 @@ class SelectiveSampling(Parameters):
         sample_weight: ArrayLike | None = None,
         n_passes: int | Literal["auto"] = 1,
     ) -> Self:
-        """Fit the model to X, y with every label, and reset the queries."""
+        """Fit the model to X, y with all labels, and reset the counts of queries."""
         with self._lock:
             self.model.fit(X, y, task, sample_weight=sample_weight, n_passes=n_passes)
             self.skip_unlabelled()
@@ -223,14 +223,14 @@ class SelectiveSampling(Parameters):
             return self
 
     def partial_fit(self, X: Inputs, y: types.Labels, task: Tasks | None = None, *args: Any, **kwargs: Any) -> Self:
-        """Update the model with X, y; every label is learned, and none is queried."""
+        """Update the model with X, y; all labels are learned, without queries."""
         with self._lock:
             self.model.partial_fit(X, y, task, *args, **kwargs)
             self.skip_unlabelled()
             return self
 
     def learn_one(self, x: Record, y: Hashable, task: Hashable = None, *, sample_weight: float | None = None) -> None:
-        """Learn one record, queried or not; this answers an open query about it."""
+        """Learn one record, queried or not; an open query for it is closed."""
         with self._lock:
             self.model.learn_one(x, y, task, sample_weight=sample_weight)
             question = self.__dict__.get("_open")
@@ -238,7 +238,7 @@ class SelectiveSampling(Parameters):
                 self.skip_unlabelled()
 
     def forget_task(self, task: Hashable) -> Self:
-        """Forget a task in the model and its queries; an open query is closed.
+        """Forget a task in the model and in the counts of queries; an open query is cancelled.
 
         Earlier queries still count for the budget.
         """
@@ -256,11 +256,11 @@ class SelectiveSampling(Parameters):
     # -- the model's ----------------------------------------------------------------------------------------------
 
     def predict(self, X: Inputs, task: Tasks | None = None) -> Array:
-        """Return the model's predicted labels."""
+        """Predict labels with the wrapped model."""
         return np.asarray(self.model.predict(X, task))
 
     def predict_one(self, x: Record, task: Hashable = None) -> Any:
-        """Return the model's label of one record."""
+        """Predict the label of one record with the wrapped model."""
         return self.model.predict_one(x, task)
 
     def __getattr__(self, name: str) -> Any:
@@ -287,25 +287,25 @@ class SelectiveSampling(Parameters):
 
     @property
     def _lock(self) -> Any:
-        """The lock of the wrapped model, after the parameters have been checked."""
+        """The lock of the wrapped model; parameters are checked first."""
         self._check()
         return self._model.lock
 
     def __stream_model__(self) -> _AskingModel:
-        """Return a stream model that hides labels that are not queried."""
+        """Return a stream model that ignores labels that are not queried."""
         self._check()
         return _AskingModel(self)
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return the baselines of the wrapped model; they learn from all labels."""
+        """Return the baselines of the wrapped model, which learn from all labels."""
         return self.model.__baselines__(seen)  # type: ignore[no-any-return]
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Return the prediction for each record of a block read from a file."""
+        """Return the prediction of each record of a file's block."""
         return self.model.__predict_block__(block, level, all_labels)  # type: ignore[no-any-return]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Save model and queries to one file, completely or not at all; see :func:`coterie.load`."""
+        """Save the model and the counts of queries to one file atomically; see :func:`coterie.load`."""
         persistence.save(self, path, self._lock)
 
     def __dump__(self) -> tuple[Json, Arrays]:
@@ -317,7 +317,7 @@ class SelectiveSampling(Parameters):
         return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, saved
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`.
+        """Restore the learned state from the result of :meth:`__dump__`.
 
         Raises
         ------
@@ -371,14 +371,14 @@ class SelectiveSampling(Parameters):
 
 
 class _Waiting(NamedTuple):
-    """A record that is predicted and not learned: its block if it was queried, and its predictions."""
+    """A predicted record with a delayed label: its block if the label was queried, and its predictions."""
 
     block: Block | None
     predictions: Predictions | None
 
 
 class _AskingModel:
-    """The stream model of selective sampling: the wrapped model without the labels that are not queried.
+    """The stream model of selective sampling: the wrapped model learns only from queried labels.
 
     If encoding depends on earlier records (scales, indicators of missing values, names of features), records are
     encoded one by one: once for the prediction without updating the encoder, and with an update if the label is
@@ -408,7 +408,7 @@ class _AskingModel:
     def as_block(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, weights: ArrayLike | None = None
     ) -> Block:
-        """Validate records of any form for :meth:`learn`, without learning from them."""
+        """Validate records of any form, and return them as a block for :meth:`learn`."""
         taught = self._taught
         with taught.lock:
             own = taught.input
@@ -424,7 +424,7 @@ class _AskingModel:
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> BatchResult:
-        """Predict the records of a block, and learn the queried ones.
+        """Predict the records of a block, and learn those that are queried.
 
         Raises
         ------
@@ -445,7 +445,7 @@ class _AskingModel:
             return update
 
     def _reads_raw(self, block: Block) -> bool:
-        """True if records are encoded one by one; a model without an encoder uses that of the files."""
+        """True if records are encoded one by one; without an encoder of its own, the model uses that of the files."""
         taught, raw = self._taught, block.raw
         if raw is None or (raw.encoder is not None and taught.fitted and taught.encoder is None):
             return False
@@ -461,7 +461,7 @@ class _AskingModel:
         length: int | None = None,
         predictions: Predictions | None = None,
     ) -> BatchResult:
-        """Predict records without delayed ones, and learn each after ``late`` more records."""
+        """Predict and learn a block record by record, because scales are updated from queried records only."""
         taught, n, t = self._taught, len(block), len(self._waiting)
         waited, raw = t, iter(() if block.raw is None else block.raw[t:])
         margin, asked = np.zeros(n), np.zeros(n, bool)
@@ -487,14 +487,14 @@ class _AskingModel:
         return BatchResult(margin, moved, asked, *support)
 
     def _check(self, block: Block) -> None:
-        """Raise ValueError for invalid tasks and labels before any record is read; register the labels."""
+        """Raise ValueError for invalid tasks and labels of a block; add new labels."""
         tasks, _ = distinct_labels(block.tasks)
         for check in self._taught.population.checks():
             check(tasks)
         self._taught.know_labels(block.y)
 
     def _decide(self, block: Block, t: int, raw: Any, decided: Flags | None = None) -> tuple[float, bool]:
-        """Predict record t and decide its query, unless decided; scales are updated from queried records only."""
+        """Predict record t and decide on its query; scales are updated if it is queried."""
         taught, task = self._taught, block.tasks[t : t + 1]
         population, source = taught.population, taught.input
         # a prediction changes no encoder, because the label may never be queried
@@ -518,16 +518,16 @@ class _AskingModel:
         return float(margin[0]), asked
 
     def predict_and_learn_one(self, x: Record, y: Hashable, task: Hashable) -> Margins:
-        """Learn a block of one record; return its margin before the update."""
+        """Predict and learn one record; return its predicted margin."""
         return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
-        """Predict dictionaries with delayed labels, and decide their queries."""
+        """Predict dictionaries with delayed labels, and decide on their queries."""
         with self._taught.lock:
             return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
 
     def _predict_one_waiting(self, x: Record, task: Sequence[Hashable] | None) -> WaitingRow:
-        """Predict a record with a delayed label; its encoding is learned if it is queried."""
+        """Predict one record with a delayed label; scales are updated if it is queried."""
         taught = self._taught
         (row,) = taught.read_waiting([x], task, learning=False, predicted=True)
         labels, predictions = taught.label_encoder, row.predictions
@@ -542,7 +542,7 @@ class _AskingModel:
     def learn_waiting(
         self, waiting: Sequence[WaitingRow], y: Sequence[Hashable], tasks: Sequence[Hashable] | None
     ) -> Margins:
-        """Learn records that :meth:`predict_waiting` predicted, if they were queried."""
+        """Learn the labels of records that :meth:`predict_waiting` predicted and queried."""
         taught, margins = self._taught, []
         with taught.lock:
             taught.know_labels(y)
@@ -556,7 +556,7 @@ class _AskingModel:
         return np.concatenate(margins)
 
     def predict_pending(self, block: Block) -> BatchResult:
-        """Predict a block with delayed labels, and decide its queries."""
+        """Predict a block with delayed labels, and decide on their queries."""
         with self._taught.lock:
             if block.y is not None and self._reads_raw(block):
                 self._check(block)
@@ -569,22 +569,22 @@ class _AskingModel:
             return replace(met, queried=self._sampler._decided(block.tasks, met.margin))
 
     def wants_block(self, block: Block) -> Flags:
-        """Flag the records of a validated block to label, as ``wants_labels`` does."""
+        """Return a mask of the records of a block to label, as ``wants_labels`` does."""
         with self._taught.lock:
             return self._sampler._ended(self.predict_pending(block).queried)
 
     @property
     def spent(self) -> bool:
-        """True if a budget without a window is used up."""
+        """True if all queries of a budget without a window have been used."""
         return self._sampler._questions().spent
 
 
 def is_askable(model: Estimator) -> bool:
-    """Return True for an online binary classifier with one view per record."""
+    """Return True for an online binary classifier with one feature vector per record."""
     two = isinstance(model, OnlineEstimator) and model._kind == "classifier" and not model._many_classes
     return two and model._inner.input.has_tasks
 
 
 def base_model(model: Estimator) -> Estimator:
-    """Return the model that learns all labels: the wrapped model of selective sampling, else the model itself."""
+    """Return the wrapped model of selective sampling; other models unchanged."""
     return model.model if isinstance(model, SelectiveSampling) else model
