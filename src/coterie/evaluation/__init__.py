@@ -1,4 +1,4 @@
-"""Evaluation of predictions made before their labels: progressive validation, metrics, verdict."""
+"""Evaluation of online learners: progressive validation, metrics, and the verdict on multitask learning."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Baselines from labels only, part of every comparison: the constant and the running mean.
+"""Baselines computed from the labels only: the constant, and the running mean of each task.
 
 **The constant** predicts the label that was most frequent until then, or the mean of numbers. A learner that is no
 better has learned nothing useful. If a learner's margin is exactly zero, as it is for a task of which nothing was
@@ -40,14 +40,14 @@ _CHUNK = 1 << 17
 
 @dataclass(slots=True)
 class LabelCounts:
-    """The number of labels, the count of each, and the most frequent one; for numbers the sum, under None."""
+    """Running counts of labels, and the most frequent label; for regression the sum of the labels, under None."""
 
     n: int = 0
     sums: dict[Label, float] = field(default_factory=dict)
     leader: Label = None
 
     def add(self, label: Label) -> None:
-        """Count a label; ties for the most frequent one go to the first to reach the count."""
+        """Count a label; if counts are equal, the label that reached the count first is the most frequent."""
         self.n += 1
         self.sums[label] = self.sums.get(label, 0.0) + 1.0
         # strictly more: a tie leaves the earlier leader, so that predictions do not flip on ties
@@ -55,13 +55,13 @@ class LabelCounts:
             self.leader = label
 
     def add_later(self, counts: LabelCounts, before: LabelCounts) -> None:
-        """Add the labels counted since the counts ``before``."""
+        """Add the labels that another counter has counted since its earlier state ``before``."""
         self.n += counts.n - before.n
         for label, count in counts.sums.items():
             self.sums[label] = self.sums.get(label, 0.0) + count - before.sums.get(label, 0.0)
 
     def base_rate(self, positive: Label = None) -> BaseRate:
-        """Return the mean of numbers, or the share of a label: the positive one of two, else the most frequent one."""
+        """Return the mean of numeric labels, or the frequency of the positive (or most frequent) label."""
         if not self.n:
             return BaseRate(None, float("nan"))
         if None in self.sums:
@@ -75,12 +75,12 @@ class LabelCounts:
 
     @classmethod
     def from_saved(cls, n: int, sums: Iterable[Sequence[Label]], leader: Label) -> LabelCounts:
-        """Restore the result of :meth:`to_saved`."""
+        """Restore the counts from the result of :meth:`to_saved`."""
         return cls(n, dict(map(tuple, sums)), leader)
 
 
 class RoundCounts(NamedTuple):
-    """Counts before each of R rounds: of all labels, of the true label and, for many classes, of the two most frequent.
+    """Counts before each of R rounds: of all labels, the true label, and (multiclass) the two most frequent labels.
 
     ``leaders`` are these two, of the task and of all tasks; ``known`` is the number of labels.
     """
@@ -94,7 +94,7 @@ class RoundCounts(NamedTuple):
 
 
 class LabelBaselines:
-    """Predict the constant and the running mean or rate of each task along a stream; O(1) time per record.
+    """Baselines of a stream: the constant, and the running mean (or label frequency) of each task.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class LabelBaselines:
         self._late, self._late_losses = deque[tuple[Hashable, Label]](), np.zeros((0, len(STRENGTHS)))
 
     def predict_next(self, trace: Trace) -> dict[str, Trace]:
-        """Predict the next rounds, those of a learner's trace, and then count their labels.
+        """Predict the rounds of a learner's trace, and then count their labels.
 
         The constant for two labels: with p of n labels positive so far, the probability is (p + ½) / (n + 1) and the
         margin its log-odds; ties go to the positive label. For many classes ties go to the first label to reach the
@@ -162,7 +162,7 @@ class LabelBaselines:
     def _predict_chunk(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, prior: LabelPrior
     ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
-        """Predict rounds and count the labels that arrive before each: counts in a loop, the rest by columns.
+        """Predict rounds, each from the labels that arrived before it, and count these labels.
 
         ``task`` numbers the task of each round among ``tasks``.
         """
@@ -191,7 +191,7 @@ class LabelBaselines:
     def _count_two(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
-        """Update the counts of two labels, or the sums of numbers; this is much faster than counts of many labels."""
+        """Count the labels of a two-class stream, or sum numeric labels, with arrays."""
         total, late, first = self.total, len(self._late), int(come[-1])
         present, codes = np.unique(task, return_inverse=True)
         names = list(dict.fromkeys([*(tasks[k] for k in present.tolist()), *(name for name, _ in self._late)]))
@@ -227,7 +227,7 @@ class LabelBaselines:
     def _count_many(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
-        """Count any number of labels: the true one, the most frequent one of the task, and that of all tasks."""
+        """Count the labels of a multiclass stream one by one."""
         rows, new, total = [], LabelCounts(), self.total
         leaders = np.empty((2, len(labels)), object)
         for t, (name, label) in enumerate(zip([tasks[k] for k in task.tolist()], labels.tolist(), strict=True)):
@@ -245,13 +245,13 @@ class LabelBaselines:
         return RoundCounts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
 
     def to_saved(self) -> Json:
-        """Return the counts and losses as JSON data, without delayed labels."""
+        """Return the counts and losses as JSON data; delayed labels are not included."""
         tasks = [[task, *counts.to_saved()] for task, counts in self.tasks.items()]
         return {"tasks": tasks, "total": self.total.to_saved(), "losses": self.losses.tolist()}
 
     @classmethod
     def from_saved(cls, saved: Json) -> LabelBaselines:
-        """Restore the result of :meth:`to_saved`."""
+        """Restore the baselines from the result of :meth:`to_saved`."""
         result = cls()
         result.tasks = {task: LabelCounts.from_saved(*counts) for task, *counts in saved["tasks"]}
         result.total, result.losses = LabelCounts.from_saved(*saved["total"]), np.array(saved["losses"], np.float64)
@@ -259,13 +259,13 @@ class LabelBaselines:
         return result
 
     def forget(self, tasks: Iterable[Hashable]) -> None:
-        """Forget the labels of tasks, but keep the totals."""
+        """Remove the label counts of tasks; the totals are unchanged."""
         for task in tasks:
             self.tasks.pop(task, None)
 
 
 def _losses(rates: Floats, labels: Array, prior: LabelPrior) -> Floats:
-    """Compute the losses of predicted means of numbers, or of predicted rates of the true labels."""
+    """Return the loss of each round for predicted means (regression) or predicted frequencies of the true labels."""
     if prior.half:
         return log_losses(rates)
     return np.clip(labels.astype(np.float64)[:, None] - rates, -LARGEST_RESIDUAL, LARGEST_RESIDUAL) ** 2

@@ -1,4 +1,4 @@
-"""Comparison of several learners in one pass over the same stream."""
+"""Comparison of several learners in one pass over a stream."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BEST = "best"
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The traces of several learners over the same rounds.
+    """The result of :func:`compare`: the traces of several learners over the same rounds.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def best(self) -> str:
-        """Return the learner with the least error; ties go to the first."""
+        """Return the name of the learner with the smallest error; the first one in case of ties."""
         return min(self.models, key=lambda name: self.traces[name].error)
 
     def verdict(self, learner: str | None = None, against: str | None = None, confidence: float = 0.95) -> Verdict:
@@ -132,7 +132,7 @@ class Comparison:
                 raise ValueError(f"there is no learner {name!r} among {sorted(self.traces)}")
 
     def __repr__(self) -> str:
-        """Return the table of learners."""
+        """Return the table of learners and their errors."""
         metrics = {name: evaluate(trace) for name, trace in self.traces.items()}
         words = next(iter(self.traces.values())).words
         measures = measures_with_values(words, metrics.values())
@@ -145,7 +145,7 @@ class Comparison:
 
 
 def asked_for(comparison: Comparison, against: str | None = None) -> str:
-    """Return the default learner of the verdict: the requested one with the least error.
+    """Return the default learner of the verdict: the requested one with the smallest error.
 
     These are the learners passed to :func:`compare`, without baselines. If there are none, a baseline is chosen.
 
@@ -164,7 +164,7 @@ def asked_for(comparison: Comparison, against: str | None = None) -> str:
 
 
 def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> str:
-    """Return the best baseline: the one over which the mean gain per task is least.
+    """Return the name of the best baseline: that with the smallest mean gain of the learner over it.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def side_by_side(
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
     label_baselines: LabelBaselines | None = None,
 ) -> Comparison:
-    """Evaluate learners on the same blocks, one each per round; :func:`compare` adds the baselines.
+    """Evaluate learners on the same blocks: ``rounds`` has one block per learner in each item.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def side_by_side(
 
 
 def _named(models: Estimator | Sequence[Estimator] | Mapping[str, Estimator]) -> Mapping[str, Estimator]:
-    """Name models: by the keys of a dictionary, else by class, and by parameters if classes repeat.
+    """Return a mapping from name to model: by the keys of a dictionary, or by class (and parameters).
 
     Raises
     ------
@@ -340,7 +340,7 @@ def _named(models: Estimator | Sequence[Estimator] | Mapping[str, Estimator]) ->
 
 
 def _first_of(models: Mapping[str, Estimator], X: AnyRecords, y: AnyLabels) -> tuple[AnyRecords, AnyRecords]:
-    """Return the records, or those of the first block of a stream, and X including that block."""
+    """Return the first records, and X with those records put back if it is an iterator."""
     if y is not None or not models:
         return X, X
     numbers = any(stream_model_of(model).label_encoder.numeric for model in models.values())
@@ -357,7 +357,7 @@ def _rounds(
     tasks: Sequence[Hashable] | None,
     sample_weight: ArrayLike | None,
 ) -> tuple[Iterable[Sequence[Block]], Sequence[Hashable]]:
-    """Return the blocks of the stream, one for each learner, and the tasks known from its start.
+    """Return an iterator over tuples of blocks, one block per learner, and the initially known tasks.
 
     All learners share the blocks of a reader. Arrays are encoded by each learner, which registers names and types.
     """
@@ -374,7 +374,7 @@ def _rounds(
 
 
 class FeatureSpread:
-    """The standard deviation of each feature over the first 10,000 records of a stream, as encoded.
+    """The standard deviation of each encoded feature over the first 10,000 records of a stream.
 
     Examples
     --------
@@ -388,7 +388,7 @@ class FeatureSpread:
         self._rows, self._sums = 0, np.zeros((2, 0))
 
     def add(self, X: AnyRecords) -> None:
-        """Add a block, dense or sparse, if it is among the first records; skip multi-view records."""
+        """Add the records of a block, if they are among the first; multi-view records are ignored."""
         if self._rows >= _SPREAD_ROWS or getattr(X, "ndim", 0) != 2 or not hasattr(X, "T"):
             return
         values: AnyRecords = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
@@ -400,7 +400,7 @@ class FeatureSpread:
 
     @property
     def deviations(self) -> Floats | None:
-        """Return the deviations by column; None without records."""
+        """Return the standard deviation of each column; None without records."""
         if not self._rows:
             return None
         means, squares = self._sums / self._rows
@@ -414,7 +414,7 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 def with_baselines(models: Mapping[str, Estimator], seen: AnyRecords = None) -> dict[str, Estimator]:
-    """Add the missing baselines of the first learner.
+    """Return the models, extended by the missing baselines of the first model.
 
     ``seen`` are the first records, on which the baselines may depend.
 

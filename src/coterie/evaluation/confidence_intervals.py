@@ -1,4 +1,4 @@
-"""Sums of values by group, and intervals for means and for the difference of two learners over the same rounds.
+"""Sums by group, and confidence intervals for means and for differences of two error rates.
 
 Two learners' errors differ only on rounds on which exactly one of them was wrong. Of n rounds let b (``won``) be those
 on which only the other was wrong, and c (``lost``) those on which only the learner was wrong. The difference of the two
@@ -26,7 +26,7 @@ FEW = 10
 
 
 class Tally(NamedTuple):
-    """The number of values in each group, their sum and their sum of squares.
+    """The number of values in each group, their sums and their sums of squares.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def from_values(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Tally:
-        """Sum up values without nan; without ``group`` they form one group; O(n + groups) time."""
+        """Return the sums of ``values`` by ``group`` (or in one group), without nan values."""
         group = np.zeros(len(values), np.int64) if group is None else group
         defined = ~np.isnan(values)
         values, group = values[defined], group[defined]
@@ -56,23 +56,23 @@ class Tally(NamedTuple):
 
     @property
     def whole(self) -> tuple[int, float, float]:
-        """Return the sums of all groups together, as one group."""
+        """Return the sums over all groups, as one group."""
         return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
 
     @property
     def mean(self) -> float:
-        """The mean of all values; nan without any."""
+        """The mean of all values; nan if there are none."""
         n, total, _ = self.whole
         return total / n if n else float("nan")
 
     @property
     def means(self) -> Floats:
-        """The mean of each group's values; nan without any."""
+        """The mean of each group's values; nan for empty groups."""
         return np.where(self.n > 0, self.total / np.maximum(self.n, 1), np.nan)
 
 
 def add_groups(one: Arrays, other: Arrays, places: Ints) -> Arrays:
-    """Add up sums by group; ``places`` maps the second's groups to those of the first."""
+    """Add two tallies; ``places`` maps the groups of the second to those of the first."""
 
     def add(mine: Array, its: Array) -> Array:
         total: Array = np.zeros(max(len(mine), int(places.max(initial=-1)) + 1), mine.dtype)
@@ -86,7 +86,7 @@ def add_groups(one: Arrays, other: Arrays, places: Ints) -> Arrays:
 def paired_interval(
     n: float | Array, total: float | Array, squares: float | Array, confidence: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Agresti and Min's adjusted Wald interval for the difference of two matched proportions, (won - lost) / n.
+    """Return the adjusted Wald interval (Agresti and Min) for the difference of two matched error rates.
 
     Add 1/2 to each of the four cells (both wrong, b, c, both right): n' = n + 2, b' = b + 1/2, c' = c + 1/2. Then it is
 
@@ -184,7 +184,7 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
 
 
 def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Return the plain mean of tasks' gains, and its interval.
+    """Return the unweighted mean of the tasks' gains, and its confidence interval.
 
     For ten tasks or more it is Student's t interval for the mean over such tasks, whatever their sizes and differences.
     For fewer, or if all gains are equal, it is the interval for the mean of these tasks, by the squares of the

@@ -1,4 +1,4 @@
-"""The cost of a round and its name in texts: 1 for a wrong label, or the absolute error of a number.
+"""The cost of a prediction (1 for a wrong label, or the absolute error), and its name and format in texts.
 
 A zero margin is a mistake of the learner, which then updates its weights. As a cost it would punish the model that has
 seen least: one model per task has margin zero at the first record of every task, and would lose against a pooled model
@@ -29,7 +29,7 @@ Measure = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class CostWords:
-    """The name and format of mean costs.
+    """The name, unit and number format of an error measure.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class CostWords:
 
     @property
     def gain(self) -> str:
-        """The column head of gains."""
+        """The column heading of gains."""
         return f"gain in{self.unit or ' ' + self.error}"
 
     def for_json(self, values: Fields) -> Json:
-        """Name the measure in ``error`` and ``error_against`` for JSON, and replace nan and infinity by None."""
+        """Return values for JSON: ``error`` in keys becomes the measure's key, and nan and infinity become None."""
         return {
             name.replace("error", self.key) if name in ("error", "error_against") else name: (
                 None if isinstance(value, float) and not isfinite(value) else value
@@ -76,7 +76,7 @@ class CostWords:
 
 
 def number(value: float, digits: int = 1) -> str:
-    """Format a number with at least four significant digits, a dash for nan.
+    """Format a number with at least four significant digits; a dash for nan.
 
     >>> number(8.20671), number(-0.0), number(123456.7), number(9e99)
     ('8.207', '0', '123457', '9e+99')
@@ -87,7 +87,7 @@ def number(value: float, digits: int = 1) -> str:
 
 
 def decimals(value: float, digits: int = 1) -> str:
-    """Format a log loss with two more decimals than a percentage, never "-0.000", a dash for nan.
+    """Format a log loss with two more decimals than a percentage; a dash for nan.
 
     >>> decimals(0.4592), decimals(-0.0001)
     ('0.459', '0.000')

@@ -1,4 +1,4 @@
-"""Explanations of a fitted model: the parts of a margin, the nearest tasks, and the features in which tasks differ.
+"""Explanations of a fitted model: contributions to a margin, largest weights, and similar tasks.
 
 Matrices are for all tasks unless some are named.
 """
@@ -42,7 +42,7 @@ class Contribution(NamedTuple):
 
 
 class Weight(NamedTuple):
-    """A feature's weight in the margins of a task: the shared weight, and the task's difference from it.
+    """The weight of a feature for a task: the shared weight, and the task's difference from it.
 
     ``shared`` is the weight of an unseen task, or the mean over tasks if a new task would change other tasks. ``own``
     is the task's weight minus that; 0.0 without a task. ``spread`` is the standard deviation of the feature, if known:
@@ -56,14 +56,14 @@ class Weight(NamedTuple):
 
     @property
     def moves(self) -> tuple[float, float]:
-        """Return the effect of one standard deviation of the feature on margins: shared, and own in addition."""
+        """Return the change of the margin by one standard deviation of the feature: shared part, and own part."""
         by = 1.0 if self.spread is None else self.spread
         return self.shared * by, self.own * by
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The margin of one record as a sum: ``margin = base + Σ part + rest``, up to rounding.
+    """The margin of one record as a sum of contributions: ``margin = base + Σ part + rest``, up to rounding.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Explanation:
     rest_of: str = ""
 
     def lines(self, most: int | None = None) -> Iterator[str]:
-        """Format the sum as table rows, with the largest ``most`` parts one by one, or all.
+        """Return table rows of the largest ``most`` contributions (default: all) and of the remaining sum.
 
         Original values have a separate column if scaling changed any.
         """
@@ -106,7 +106,7 @@ class Explanation:
         return table(heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]])
 
     def giving(self, record: Record) -> Explanation:
-        """Return a copy with the record's original values."""
+        """Return a copy with the original (unscaled) values of the record."""
         return replace(self, parts=[part._replace(given=record.get(part.name)) for part in self.parts])
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ class Explanation:
 
 
 class Weights(list[Weight]):
-    """The largest weights of a model, the largest first: a list with a table.
+    """The largest weights of a model in descending order: a list that is displayed as a table.
 
     ``of_task`` is True for the weights of a task, in addition to the shared ones.
     """
@@ -124,14 +124,14 @@ class Weights(list[Weight]):
         self.of_task = of_task
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the heads and rows of a table: shared weights, and for a task its own and the sums."""
+        """Return the headings and rows of a table of shared weights and, for a task, its own weights and the sums."""
         heads = ["feature", "shared", "own", "together"] if self.of_task else ["feature", "weight"]
         rows = [(shown(name), (shared, own, shared + own)) for name, shared, own, _ in self]
         return heads, [[name, *(f"{number:+.3g}" for number in numbers[: len(heads) - 1])] for name, numbers in rows]
 
 
 def _format_given(value: object) -> str:
-    """Format an original value of the record, empty for None."""
+    """Format an original value of a record; empty for None."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
@@ -144,7 +144,7 @@ def largest(
     n: int,
     spread: Floats | None = None,
 ) -> Weights:
-    """Select the n features with the largest own (else shared) weights, without zeros.
+    """Return the n features with the largest own (else shared) weights, without zeros.
 
     Weights are multiplied by the ``spread`` of features, if known, before comparison.
     """
@@ -160,7 +160,7 @@ def largest(
 
 
 def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
-    """Select the first n weights, with at most five for values of the same column.
+    """Return the first n weights, with at most five features of the same column.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
 def listed_weights(
     model: Estimator, task: Hashable = None, n: int = 10, spread: Floats | None = None
 ) -> Weights | dict[Hashable, Weights]:
-    """Select the largest weights of a model, with at most five for values of the same column.
+    """Return the largest weights of a model, with at most five features of the same column; the intercept is last.
 
     They are ordered by their effect on margins if the ``spread`` of features is known. The intercept comes last,
     because it depends only on the frequency of labels.
@@ -199,7 +199,7 @@ def listed_weights(
 
 
 def shown(name: Hashable) -> str:
-    """Format a feature's name for tables; missing-value indicators are described in words.
+    """Format a feature's name for tables; missing-value indicators are spelled out.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def shown(name: Hashable) -> str:
 
 
 def explanation_of(names: Sequence[Hashable], values: Sequence[float], margins: Floats, rest_of: str) -> Explanation:
-    """Explain a margin by the margins of records with one feature each, and of a record without features.
+    """Compute an explanation from the margins of one-feature records and of a record without features.
 
     If the parts do not add up to the margin, because it is not a weighted sum, the remainder is attributed to
     ``rest_of``.
@@ -234,11 +234,11 @@ class SharingModel(Protocol):
 
     @property
     def relation_matrix_(self) -> Matrix:
-        """M = A⁻¹ for all known tasks."""
+        """M = A⁻¹ for the known tasks."""
 
 
 def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
-    """Return the rows and columns of ``relation_matrix_`` for these tasks.
+    """Return the submatrix of ``relation_matrix_`` for these tasks.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
 
 
 def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -> Matrix:
-    """Return M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
+    """Return the correlations M_ij / sqrt(M_ii M_jj) of these tasks (default: all), shape (K, K)."""
     M = model.relation_matrix_ if tasks is None else relation_among(model, tasks)
     own = np.diag(M)
     length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without updates may share nothing, not even with itself
@@ -267,7 +267,7 @@ def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -
 
 
 def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
-    """Return the tasks that share most with a task, and M_ij / sqrt(M_ii M_jj); ties go to the oldest.
+    """Return the n tasks most correlated with a task, with the correlations M_ij / sqrt(M_ii M_jj).
 
     Negative values, of tasks with opposite weights, come last. Only the first 2000 tasks are compared.
 

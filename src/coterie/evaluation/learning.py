@@ -1,4 +1,4 @@
-"""Learning from files in one pass: each record is predicted before it is learned; errors name their place."""
+"""Learning from files in one pass: each record is predicted before it is learned."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ MORE_LABELS = FieldError("{} learns more, {} numbers", "many_classes", "regressi
 
 
 class NothingLeftError(InputError):
-    """The files have no records, or all were skipped."""
+    """Error for files without records, or with invalid records only."""
 
 
 OnRound = Callable[[Mapping[str, Trace]], None]
 
 
 class LearnerFactory(Protocol):
-    """Makes a learner when the type of the tasks is known; see `coterie.expressions.LearnerExpression`."""
+    """Interface of factories that create a learner once the type of task labels is known."""
 
     @property
     def is_regression(self) -> bool:
@@ -57,12 +57,12 @@ class LearnerFactory(Protocol):
         """Return a parameter of the model; None if it has no such parameter."""
 
     def make(self, task_type: TaskType) -> Estimator:
-        """Make the model."""
+        """Return a new model for task labels of this type."""
 
 
 @dataclass(frozen=True)
 class LearningOutcome:
-    """The result of a pass over files.
+    """The result of learning from files.
 
     Attributes
     ----------
@@ -95,12 +95,12 @@ class LearningOutcome:
 
     @property
     def model(self) -> Estimator:
-        """The requested learner, ready to be saved."""
+        """The learner to save."""
         return self.comparison.models[self.learner]
 
     @property
     def trace(self) -> Trace:
-        """The trace of the requested learner."""
+        """The trace of the learner to save."""
         return self.comparison.traces[self.learner]
 
 
@@ -114,7 +114,7 @@ def learn(
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> LearningOutcome:
-    """Learn new models from the records of files, with the baselines of a comparison.
+    """Learn new models from files, side by side with the baselines.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def continue_learning(
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> LearningOutcome:
-    """Continue models that have learned the same records before, without new baselines; see `learn`.
+    """Continue learning with saved models, without new baselines; see `learn`.
 
     Two files give the same models in one pass or in two, bit for bit.
 
@@ -192,7 +192,7 @@ def continue_learning(
 
 
 def checked_blocks(reader: Reader, models: Iterable[Estimator]) -> Iterator[Block]:
-    """Read labelled blocks; a record that one of the models cannot learn raises InputError with file and line."""
+    """Yield labelled blocks; raise InputError with file and line for a record that a model cannot learn."""
     models = list(models)
     with closing(_CheckedStream(reader, stream_model_of(models[0]).label_encoder.numeric)) as stream:
         stream.set_models(models)
@@ -231,7 +231,7 @@ def _run_pass(
 
 
 class _CheckedStream:
-    """The blocks of a reader, checked before any learner sees them.
+    """Labelled blocks of a reader that have been checked by all models.
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ class _CheckedStream:
 
     @property
     def encoder(self) -> RecordEncoder | None:
-        """The encoder after the last learned block, without the block being read."""
+        """The encoder's state after the last learned block, although the next block may have been read."""
         return self._encoder if self._ended_early else self.reader.encoder
 
     @property
@@ -274,7 +274,7 @@ class _CheckedStream:
         return self.stopped is not None or self.failed is not None
 
     def set_checkpoints(self, checkpoints: Checkpoints | None, model: Estimator, delay: int) -> None:
-        """Save a model between blocks, whenever a checkpoint is due."""
+        """Save the model between blocks when a checkpoint is due."""
 
         def save_if_due() -> None:
             # a checkpoint is resumed by reading from this record on: the last ones were predicted and not learned
@@ -286,7 +286,7 @@ class _CheckedStream:
         self._save_if_due = save_if_due
 
     def set_models(self, models: Iterable[Estimator]) -> None:
-        """Set the models that check each block."""
+        """Set the models that check each block before it is learned."""
         for model in map(stream_model_of, models):
             self._label_encoder = model.label_encoder
             if model.fitted and not self._label_encoder.numeric:
@@ -297,7 +297,7 @@ class _CheckedStream:
 
     @cached_property
     def first(self) -> Block:
-        """The first block."""
+        """Return the first block."""
         try:
             block = next(self._blocks, None)
         except InputError:
@@ -326,7 +326,7 @@ class _CheckedStream:
 
     @property
     def task_type(self) -> TaskType:
-        """The type of the task labels: integers or text."""
+        """The type of task labels: int or str."""
         tasks = self.first.task
         is_whole = tasks is not None and (tasks.dtype.kind in "iu" or all(type(task) is int for task in tasks))
         return int if is_whole else str
@@ -358,11 +358,11 @@ class _CheckedStream:
 
     @property
     def has_one_label(self) -> bool:
-        """True if only one label was seen, and labels are not numbers."""
+        """True if only one label has been seen, and labels are not numeric."""
         return not self._label_encoder.numeric and len(self._labels) < 2
 
     def require_labels(self, delay: int) -> None:
-        """Raise an error if a finished stream has only one label, or no label arrived."""
+        """Raise an error at the end of a stream if it had only one label, or if no label arrived."""
         if self._ended_early:
             return
         rows, path = self.reader.rows, self.reader.path
@@ -375,7 +375,7 @@ class _CheckedStream:
             )
 
     def locate_error(self, error: TooManyTasksError) -> InputError:
-        """Return the error about an invalid task, with its record."""
+        """Return an InputError for an invalid task, with the location of its record."""
         block: Any = self._block
         new = [task for task in self._tasks if task not in self._known_tasks]
         excess = set(new[max(error.most - len(self._known_tasks), 0) :])

@@ -1,4 +1,4 @@
-"""Metrics of predictions made before their labels: error, F1, AUC and log loss.
+"""Metrics of progressive validation: error, F1, AUC and log loss (classification), MAE, RMSE and R² (regression).
 
 The positive class is the second of the trace's two classes. For one set of rounds with labels y:
 
@@ -34,19 +34,19 @@ _FIRST = 30
 
 
 def measures_with_values(words: CostWords, learners: Iterable[Mapping[str, float]]) -> list[Measure]:
-    """Return the metrics to show in addition to the error: log loss only if a learner has probabilities."""
+    """Return the metrics to show besides the error; log loss only if a learner has probabilities."""
     has_losses = any(not np.isnan(metrics.get("log_loss", np.nan)) for metrics in learners)
     return [measure for measure in words.measures if measure[1] != "log_loss" or has_losses]
 
 
 def format_measures(metrics: Mapping[str, float], measures: Iterable[Measure]) -> list[str]:
-    """Format metrics over all rounds, with a dash for undefined ones."""
+    """Format metrics for a table; a dash for undefined ones."""
     values = ((metrics[name], form) for _, name, form in measures)
     return [NONE if value != value else format(value, form) for value, form in values]
 
 
 class ErrorCurve(NamedTuple):
-    """The error at p points of the stream.
+    """The cumulative error at selected rounds of a stream.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ErrorCurve(NamedTuple):
 
 
 def settled(rounds: Ints) -> Flags:
-    """Flag the rounds after a warm-up: a hundredth of all rounds, and at least 30 if there are as many."""
+    """Return a mask of the rounds after a warm-up of 1 % of all rounds, and at least 30."""
     # the last point is always included, even if the stream is shorter than the warm-up
     return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 

@@ -71,7 +71,7 @@ _STRAIGHT = 1e-4
 
 
 class Judged(NamedTuple):
-    """The interval of each task's gain, and tests of its sign; nan for a task without rounds.
+    """The confidence interval of each task's gain and p-values of its sign; nan for tasks without rounds.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Judged(NamedTuple):
 
 
 class OfLabels(NamedTuple):
-    """The noise of gains in log loss of two labels.
+    """Sums to estimate the noise of gains in log loss, for two classes.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class OfLabels(NamedTuple):
     def from_rounds(
         cls, positive: Floats, negative: Floats, probability: Floats, gain: Floats, task: Ints, tasks: int
     ) -> OfLabels:
-        """Sum up rounds by gains for either label and probabilities; skip nan."""
+        """Sum up rounds by task, given the gain for either label and the probabilities; nan is skipped."""
         difference, chance = positive - negative, probability * (1.0 - probability)
         up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
         # a gain of one sign for both labels cannot have mean 0, so no null distribution exists for the round
@@ -135,7 +135,7 @@ class OfLabels(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Test the significance of each task's gain; O(K) time."""
+        """Return interval and p-values of each task's gain; O(K)."""
         size = class_of_size(gains.n)
         observed, expected = (_sums(sums, size, len(SIZES) + 1)[size] for sums in (self.surprise, self.variance))
         # overdispersion of a class of size: a single small task shows too few labels to estimate its own
@@ -149,7 +149,7 @@ class OfLabels(NamedTuple):
 
 
 class OfClasses(NamedTuple):
-    """The noise of gains in log loss of many classes.
+    """Sums to estimate the noise of gains in log loss, for many classes.
 
     Attributes
     ----------
@@ -166,12 +166,12 @@ class OfClasses(NamedTuple):
 
     @classmethod
     def from_rounds(cls, gain: Floats, task: Ints, tasks: int) -> OfClasses:
-        """Sum up rounds with these gains."""
+        """Sum up the rounds' gains by task."""
         rounds = gain**2, gain**3, np.maximum(gain, 0.0) ** 4, np.minimum(gain, 0.0) ** 4
         return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Test the significance of each task's gain; O(K) time."""
+        """Return interval and p-values of each task's gain; O(K)."""
         size, classes = class_of_size(gains.n), len(SIZES) + 1
         rounds = _sums(gains.n.astype(np.float64), size, classes)
         # shrinkage: n records of the task and _GAINS of its class of size, brought back to a sum over n
@@ -184,7 +184,7 @@ class OfClasses(NamedTuple):
 
 
 class OfNumbers(NamedTuple):
-    """The noise of gains in squared error of numbers.
+    """Sums to estimate the noise of gains in squared error, for regression.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ class OfNumbers(NamedTuple):
 
     @classmethod
     def from_rounds(cls, ours: Floats, theirs: Floats, task: Ints, tasks: int) -> OfNumbers:
-        """Sum up rounds with these residuals."""
+        """Sum up rounds by task, given the residuals of both learners."""
         twice = 2.0 * (ours - theirs)  # positive if the learner predicts less
         cubes = np.maximum(twice, 0.0) ** 3, np.maximum(-twice, 0.0) ** 3, ours**3, theirs**3
         gain = theirs**2 - ours**2
@@ -231,7 +231,7 @@ class OfNumbers(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in (twice**2, ours**2, theirs**2, *cubes, *sides)))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Test the significance of each task's gain; O(K) time."""
+        """Return interval and p-values of each task's gain; O(K)."""
         from scipy.special import stdtrit
 
         n, at_least_one = gains.n, np.maximum(gains.n, 1)
@@ -255,7 +255,7 @@ class OfNumbers(NamedTuple):
         return Judged(mean - half, mean + half, *map(np.maximum, _test_signs(gains, variance, up, down), floors))
 
     def _logs_all_one_way(self) -> tuple[Floats, Floats]:
-        """Return the log probabilities L₊ and L₋ that all records of a task gain, or that all lose; shape (K,) each."""
+        """Return the log probabilities L₊ (L₋) that all records of a task gain (lose) if neither learner is better."""
         from scipy.special import xlogy
 
         all_up, all_down = np.zeros(len(self.squares)), np.zeros(len(self.squares))
@@ -268,7 +268,7 @@ class OfNumbers(NamedTuple):
 
 
 class OfPredictions(NamedTuple):
-    """The noise of gains in errors, without probabilities.
+    """Counts to estimate the noise of gains in errors, for classifiers without probabilities.
 
     Attributes
     ----------
@@ -280,11 +280,11 @@ class OfPredictions(NamedTuple):
 
     @classmethod
     def from_rounds(cls, differ: Flags, task: Ints, tasks: int) -> OfPredictions:
-        """Sum up rounds by predictions that differ or agree."""
+        """Count by task the rounds in which the learners' predictions differ."""
         return cls(_sums(differ.astype(np.float64), task, tasks))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Test the significance of each task's gain; O(K) time."""
+        """Return interval and p-values of each task's gain; O(K)."""
         from scipy.special import betainc, betaincinv
 
         differ, left = self.differ, (1.0 - confidence) / 2.0
@@ -315,12 +315,12 @@ KINDS: dict[str, type[Noise]] = {
 
 
 def kind_of(noise: Noise) -> str:
-    """Return the name of a kind of noise in files."""
+    """Return the name of a kind of noise that is stored in files."""
     return next(name for name, kind in KINDS.items() if type(noise) is kind)
 
 
 def class_of_size(n: ArrayLike) -> Ints:
-    """Return the size class, from 0, of tasks with these numbers of records.
+    """Return the size class (0, 1, ...) of tasks with n records.
 
     >>> class_of_size([1, 2, 3, 300, 301]).tolist()
     [0, 0, 1, 3, 4]
@@ -329,7 +329,7 @@ def class_of_size(n: ArrayLike) -> Ints:
 
 
 def select_discoveries(p: Floats, rate: float) -> Flags:
-    """Select tests by the Benjamini-Hochberg procedure, with an expected false discovery rate of at most ``rate``.
+    """Return a mask of the tests selected by the Benjamini-Hochberg procedure at false discovery rate ``rate``.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def select_discoveries(p: Floats, rate: float) -> Flags:
 
 
 def jump_tail(far: Floats, jump: Floats) -> Floats:
-    """Return the tail probability of noise beyond ``far``, with rare jumps of size ``jump``, in standard deviations.
+    """Return the tail probability beyond ``far`` standard deviations, for noise with rare jumps of size ``jump``.
 
     It is the tail of the normal distribution or that of Pearson's type III distribution of skewness ``jump``, beginning
     half a jump earlier, whichever is heavier.
@@ -370,7 +370,7 @@ def jump_tail(far: Floats, jump: Floats) -> Floats:
 
 
 def farther_quantile(left: float, skewness: Floats) -> Floats:
-    """Return the number of standard deviations that noise exceeds with at most the probability ``left``.
+    """Return the quantile (in standard deviations) with tail probability ``left``, for noise with this skewness.
 
     >>> farther_quantile(0.025, np.array([0.0, 1.0, -1.0])).round(2).tolist()
     [1.96, 2.38, 1.96]
@@ -385,13 +385,13 @@ def farther_quantile(left: float, skewness: Floats) -> Floats:
 
 
 def _shape(skewness: Floats) -> tuple[Floats, Floats]:
-    """Return the shape of the gamma distribution with this skewness, and its standard deviation."""
+    """Return the shape parameter of the gamma distribution with this skewness, and its standard deviation."""
     shape = 4.0 / np.maximum(skewness, _STRAIGHT, where=skewness > 0, out=np.maximum(-skewness, _STRAIGHT)) ** 2
     return shape, np.sqrt(shape)
 
 
 def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return the interval of mean gains, from the central moments of their sums."""
+    """Return the confidence intervals of mean gains, from the moments of their noise."""
     left, mean = (1.0 - confidence) / 2.0, gains.means
     error, skewness = np.sqrt(variance) / np.maximum(gains.n, 1), _ratio(third, variance**1.5)
     # the low end is limited by noise that went up, so it takes the skewness as it is; the high end its opposite
@@ -399,17 +399,17 @@ def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) 
 
 
 def _test_signs(gains: Tally, variance: Floats, jump_up: Floats, jump_down: Floats) -> tuple[Floats, Floats]:
-    """Return the p-values of sums as large, and as small, if the mean gain is 0; jumps in standard deviations."""
+    """Return p-values for a positive and for a negative mean gain; ``jump_up`` and ``jump_down`` are jump sizes."""
     far = _ratio(gains.total, np.sqrt(variance))
     helped, hurt = jump_tail(far, jump_up), jump_tail(-far, jump_down)
     return np.where(gains.n > 0, helped, np.nan), np.where(gains.n > 0, hurt, np.nan)
 
 
 def _sums(values: Floats, task: Ints, tasks: int) -> Floats:
-    """Sum the values of each task without nan."""
+    """Return the sums of values by task, without nan."""
     return np.bincount(task, np.where(np.isnan(values), 0.0, values), tasks).astype(np.float64)
 
 
 def _ratio(one: Floats, other: Floats) -> Floats:
-    """Divide one by the other; 0 for a zero denominator."""
+    """Divide elementwise; 0 for a zero denominator."""
     return np.divide(one, other, out=np.zeros(np.shape(one)), where=other > 0)

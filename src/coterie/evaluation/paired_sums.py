@@ -1,4 +1,4 @@
-"""Sums over the rounds of a stream for a pair of learners, from which verdicts are computed."""
+"""Sums over the rounds of a stream for a pair of learners, from which the verdict is computed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = {words.error: words for words in (RATES, LOG_LOSS, SQUARES, AMOUNTS)}
 
 
 class Pair(NamedTuple):
-    """Sums over the rounds of K tasks, for a learner and another one.
+    """Sums over the rounds of K tasks, for a learner and another learner.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Pair(NamedTuple):
 
     @classmethod
     def from_traces(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
-        """Sum up two traces over the same rounds; O(n + K) time.
+        """Compute the sums of two traces over the same rounds; O(n + K).
 
         ``scale`` is by default the largest difference, so that squares are finite.
         """
@@ -90,26 +90,26 @@ class Pair(NamedTuple):
         return cls(words, loss, scale, by_task[0], noise, *by_task[1:], *overall)
 
     def plus(self, other: Pair, places: Ints) -> Pair:
-        """Add the sums over other rounds; ``places`` maps their tasks to those of the first."""
+        """Add the sums over other rounds; ``places`` maps the other tasks to the tasks of this pair."""
         groups = (places,) * _OF_TASKS + (np.zeros(1, np.int64),) * _OF_ALL
         sums: Any = map(add_groups, self[3:], other[3:], groups)
         return Pair(*self[:3], *sums)
 
     def without(self, tasks: Ints) -> Pair:
-        """Return the sums without the own sums of some tasks; those over all rounds stay."""
+        """Return the sums without those of some tasks; totals over all rounds are unchanged."""
         sums: Any = self[3:]
         left = [type(tally)(*(np.delete(array, tasks) for array in tally)) for tally in sums[:_OF_TASKS]]
         return Pair(*self[:3], *left, *sums[_OF_TASKS:])
 
     def to_saved(self) -> tuple[list[str], Arrays]:
-        """Return the names of costs, losses and the kind of noise, and all sums as named arrays."""
+        """Return all sums as named arrays, with the names of costs, losses and the kind of noise."""
         sums: Any = zip(_NAMES, self[3:], strict=True)
         arrays = {f"{name}.{field}": array for name, tally in sums for field, array in tally._asdict().items()}
         return [self.words.error, self.loss.error, kind_of(self.noise)], arrays
 
     @classmethod
     def from_saved(cls, names: list[str], arrays: Mapping[str, Array], tasks: int) -> Pair:
-        """Restore sums from :meth:`to_saved`; raise ValueError for another number of tasks."""
+        """Restore the sums from :meth:`to_saved`; raise ValueError for a wrong number of tasks."""
         words, loss, kind = names
         sums: list[Any] = []
         for name, length in zip(_NAMES, (tasks,) * _OF_TASKS + (1,) * _OF_ALL, strict=True):

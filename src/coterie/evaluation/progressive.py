@@ -36,7 +36,7 @@ def progressive_validation(
     sample_weight: ArrayLike | None = None,
     on_round: Callable[[Trace], None] | None = None,
 ) -> Trace:
-    """Predict and then learn every record of a stream in one pass.
+    """Predict and then learn every record of a stream in one pass (progressive, or prequential, validation).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def progressive_validation(
 
 
 class ProgressiveRun:
-    """A model on a stream: predict each record, and learn it when its label arrives after a delay.
+    """Progressive validation of one model: records are predicted, and learned when their labels arrive.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class ProgressiveRun:
         self._predictions: Predictions | None = None
 
     def predict_and_learn(self, block: Block) -> None:
-        """Predict a block, and learn the labels that arrive."""
+        """Predict a block, and learn the labels that arrive in the meantime."""
         joined = block if self._waiting is None else self._waiting.joined(block)
         before, asked = len(joined) - len(block), self._asked
         margin = self.model.label_encoder.empty_rows(len(joined))
@@ -166,7 +166,7 @@ class ProgressiveRun:
         return self.model.label_encoder.rows(margin, label, self.model.learner.traits.log_odds)
 
     def latest_trace(self) -> Trace:
-        """Return the trace of the last block; records with pending labels count as not updated."""
+        """Return the trace of the last block."""
         learned = len(self._predicted[-1].margin) - (len(self._waiting) if self._waiting is not None else 0)
         return self._trace(self._predicted[-1:], [self._moves[-1].moves(-learned)] if learned > 0 else [])
 
@@ -175,7 +175,7 @@ class ProgressiveRun:
         return self._trace(self._predicted, self._moves)
 
     def _trace(self, predicted: Sequence[_PredictedBlock], moves: Sequence[BatchResult]) -> Trace:
-        """Make the trace of blocks, with tasks numbered in order of appearance."""
+        """Return the trace of blocks, with tasks numbered in order of first appearance."""
         encoder = self.model.label_encoder
         margin = np.concatenate([encoder.empty_rows(0), *(block.margin for block in predicted)])
         n, tasks_of_blocks = len(margin), [np.asarray(block.task) for block in predicted]
@@ -200,7 +200,7 @@ class ProgressiveRun:
 
 
 class _PredictedBlock(NamedTuple):
-    """A predicted block without its features, so that a stream may be longer than the memory."""
+    """A predicted block without its features, to limit memory."""
 
     label: Array | None
     task: Array
@@ -210,18 +210,18 @@ class _PredictedBlock(NamedTuple):
 
 
 def _pad(arrays: Sequence[Array | None], n: int, rest: Label) -> Array:
-    """Join arrays to one of n entries; records with pending labels have ``rest``."""
+    """Concatenate arrays and pad them to n entries with ``rest``, for records with pending labels."""
     joined = np.concatenate([np.full(0, rest), *arrays])[:n]
     return np.concatenate([joined, np.full(n - len(joined), rest)])
 
 
 def reading_files(models: Iterable[StreamModel]) -> list[StreamModel]:
-    """Return the models that can share a reader's encoder: unfitted ones, and those that learned from files."""
+    """Return the models that can use a reader's encoder: unfitted ones, and those trained from files."""
     return [model for model in models if not model.fitted or model.encoder is not None]
 
 
 def require_scales(X: AnyRecords, models: Iterable[StreamModel]) -> None:
-    """Raise ValueError for a reader that begins with scales of its own, though a model has learned with others."""
+    """Raise ValueError for a reader without an encoder if a model was trained from files, with their encoder."""
     is_new = getattr(X, "encoder", X) is None
     if is_new and any(model.fitted and model.encoder is not None for model in models):
         raise ValueError(
@@ -231,7 +231,7 @@ def require_scales(X: AnyRecords, models: Iterable[StreamModel]) -> None:
 
 
 def keep_encoder(X: AnyRecords, models: Iterable[StreamModel]) -> None:
-    """Give each model that learned from a reader of files a copy of its encoder."""
+    """Give each model that was trained from a reader a copy of the reader's encoder."""
     encoder: RecordEncoder | None = getattr(X, "encoder", None)
     if encoder is not None:
         for model in models:
@@ -247,7 +247,7 @@ def blocks_of(
     size: int | None,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Iterable[Block], Sequence[Hashable]]:
-    """Split a stream into blocks of at most ``size`` records; return them and the tasks known from its start."""
+    """Split a stream into blocks of at most ``size`` records; return them and the initially known tasks."""
     if y is None:
         return blocks_alone(X, model.label_encoder.numeric), tasks or ()
     whole = model.as_block(X, y, task, sample_weight)
@@ -255,7 +255,7 @@ def blocks_of(
 
 
 def blocks_alone(X: AnyRecords, numbers: bool) -> Iterator[Block]:
-    """Yield the blocks of a reader, with labels as numbers if ``numbers`` are to be predicted.
+    """Yield the blocks of a reader; labels are converted to numbers if ``numbers``.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def blocks_alone(X: AnyRecords, numbers: bool) -> Iterator[Block]:
 
 
 def length_of(y: AnyLabels, sample_weight: ArrayLike | None = None) -> int | None:
-    """Count the learned records; None for a stream of unknown length."""
+    """Return the number of learned records; None for a stream of unknown length."""
     if y is None or sample_weight is None:
         return None if y is None else len(y)
     return int(np.count_nonzero(np.broadcast_to(sample_weight, len(y))))

@@ -1,4 +1,4 @@
-"""Signals that stop a long run between two blocks of records, and models saved during the run."""
+"""Signal handling for long runs: stop between two blocks of records, and save models at intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class Stopped(KeyboardInterrupt):
-    """The process received the signal of this number."""
+    """Exception for a received signal, with its number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -37,7 +37,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """A signal handler that stops a run between two blocks of records.
+    """Signal handler that stops a run between two blocks of records.
 
     In a ``with`` block it handles the signals of `SIGNALS`, unless the process ignores them. Before learning begins,
     and while a block is read, a signal raises `Stopped`. While a block is learned, and after the last one, a first
@@ -108,7 +108,7 @@ class Stop:
 
 
 class SaveInterval(NamedTuple):
-    """A number of records or seconds.
+    """An interval between checkpoints: a number of records or of seconds.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class SaveInterval(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str, name: str = "save_every") -> SaveInterval:
-        """Read a number of records, or of seconds, minutes or hours: ``100000``, ``30s``, ``5m``, ``1h``.
+        """Parse a number of records, or of seconds, minutes or hours, such as ``100000``, ``30s``, ``5m``, ``1h``.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Checkpoints:
         self._start = self._end = time.monotonic()
 
     def is_due(self, records: int) -> bool:
-        """Return True if the interval has passed, and saving does not take more time than learning."""
+        """Return True if a checkpoint is due; saving never takes more time than learning."""
         now = time.monotonic()
         return (
             records - self._records >= (self._interval.records or 0)
@@ -163,7 +163,7 @@ class Checkpoints:
         )
 
     def save(self, model: Estimator, records: int) -> None:
-        """Save a model that has learned this number of records."""
+        """Save a model, after it has learned this number of records."""
         self._records, self._start = records, time.monotonic()
         learning = self._start - self._end
         self._save(model, records)

@@ -1,4 +1,4 @@
-"""The protocol of online models, for progressive validation, comparisons, sampling and commands."""
+"""The interface of online models that is used by progressive validation, comparisons and commands."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class BatchResult:
     own: Margins | None = None
 
     def moves(self, first: int | None = None, last: int | None = None) -> BatchResult:
-        """Return some rounds without their margins, so that a stream may be longer than the memory."""
+        """Return the updates of the rounds ``first`` to ``last - 1``, without margins."""
         stored = None if self.stored is None else self.stored[first:last]
         evicted = None if self.evicted is None else self.evicted[first:last]
         return BatchResult(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted)
 
 
 def stacked(margins: Sequence[Margins]) -> Margins:
-    """Stack margins; new classes have margins of -inf in earlier parts."""
+    """Stack margins of successive parts; classes that a part did not know have margin -inf."""
     if margins[0].ndim == 1:
         return np.concatenate(margins)
     width = max(part.shape[1] for part in margins)
@@ -70,7 +70,7 @@ def stacked(margins: Sequence[Margins]) -> Margins:
 
 
 def concatenate_results(parts: Sequence[BatchResult]) -> BatchResult:
-    """Concatenate the results of consecutive records; parts without learning have no stored and evicted records."""
+    """Concatenate the results of successive batches."""
 
     def joined(name: str, rest: Label) -> Array | None:
         arrays = [getattr(part, name) for part in parts]
@@ -94,7 +94,7 @@ def concatenate_results(parts: Sequence[BatchResult]) -> BatchResult:
 
 
 class BlockPredictions(NamedTuple):
-    """Predictions for the n records of a block.
+    """Predictions for the n records of a block; fields that do not apply are None.
 
     These are None: ``task`` if records have no tasks, ``margin`` (positive for the second class) for regression,
     ``probability`` (of the second class, or of the predicted one of many) if the model has none, ``low`` and ``high``,
@@ -112,7 +112,7 @@ class BlockPredictions(NamedTuple):
 
 
 class StreamModel(Protocol):
-    """A model that predicts and learns blocks of records; :func:`stream_model_of` returns that of an estimator.
+    """Interface of a model that predicts and learns blocks; :func:`stream_model_of` returns that of an estimator.
 
     All methods hold the model's lock. Blocks are validated: they come from a reader of files or from :meth:`as_block`.
     A block is learned completely or not at all.
@@ -124,15 +124,15 @@ class StreamModel(Protocol):
 
     @property
     def learner(self) -> BaseLearner:
-        """The learner; its traits are its capabilities."""
+        """The learner; its ``traits`` describe its capabilities."""
 
     @property
     def population(self) -> TaskRegistry:
-        """The registry of known tasks, which also checks new ones."""
+        """The registry of known tasks, which also validates new ones."""
 
     @property
     def label_encoder(self) -> LabelEncoder:
-        """The label encoder; before the first label, an empty one."""
+        """The label encoder; empty before the first label."""
 
     @property
     def encoder(self) -> RecordEncoder | None:
@@ -142,7 +142,7 @@ class StreamModel(Protocol):
     def encoder(self, encoder: RecordEncoder | None) -> None: ...
 
     def as_block(self, X: AnyRecords, y: AnyLabels, task: AnyTasks = None, weights: ArrayLike | None = None) -> Block:
-        """Validate records of any form for :meth:`learn`."""
+        """Validate records of any form, and return them as a block for :meth:`learn`."""
 
     def learn(
         self,
@@ -161,29 +161,29 @@ class StreamModel(Protocol):
         """
 
     def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
-        """Flag the records to learn: both their own weight and their label's weight are above 0."""
+        """Return the mask of records to learn: those with a positive sample weight and class weight."""
 
     def predict_and_learn_one(self, x: Record, y: AnyLabels, task: Hashable) -> Margins:
-        """Predict and then learn one dictionary, as a block of one; return the predicted margin as an array."""
+        """Predict and then learn one dictionary; return the predicted margin as an array."""
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> Sequence[Waiting]:
-        """Predict dictionaries with delayed labels; return them in the form of :meth:`learn_waiting`."""
+        """Predict dictionaries with delayed labels; :meth:`learn_waiting` takes the result when labels arrive."""
 
     def read_waiting(
         self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True
     ) -> Sequence[Waiting]:
-        """Read records as :meth:`predict_waiting` does, without predicting them; update scales if ``learning``."""
+        """Encode dictionaries with delayed labels, without predicting them; scales are updated if ``learning``."""
 
     def learn_waiting(
         self, waiting: Sequence[Waiting], y: Sequence[Label], tasks: Sequence[Hashable] | None
     ) -> Margins:
-        """Learn records that :meth:`predict_waiting` predicted; return the margins before each label."""
+        """Learn the labels of records that :meth:`predict_waiting` returned; return the margins before each label."""
 
     def require_labels(self, y: Sequence[Label]) -> None:
-        """Raise ValueError for labels that cannot be learned."""
+        """Raise ValueError for labels that the model cannot learn."""
 
     def check_waiting(self, waiting: Sequence[Waiting]) -> None:
-        """Raise ValueError for objects that :meth:`predict_waiting` cannot have returned."""
+        """Raise ValueError for waiting records that contradict this model."""
 
     def predict_pending(self, block: Block) -> BatchResult:
         """Predict a block with delayed labels; margins are 0 before the first update."""
@@ -205,5 +205,5 @@ def stream_model_of(model: Estimator, name: str = "model") -> StreamModel:
 
 
 def goes_on(model: Estimator) -> bool:
-    """Return True for a model that learns record by record; batch estimators do not."""
+    """Return True for a model that can continue learning after ``fit``; batch estimators cannot."""
     return hasattr(model, "__stream_model__")

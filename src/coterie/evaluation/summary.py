@@ -1,4 +1,4 @@
-"""The summary of a comparison: the errors of each learner, and the tasks that learning together helped."""
+"""The summary of a comparison: the errors of all learners, and the tasks helped by multitask learning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """The evaluation of learners over one stream.
+    """The summary of a comparison, for one learner.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Summary:
 
     @property
     def alone(self) -> str:
-        """The name of the baseline without sharing."""
+        """The name of the baseline without sharing between tasks."""
         return self.comparison.reference_names[0]
 
     @property
@@ -64,7 +64,7 @@ class Summary:
 
     @property
     def labels(self) -> dict[str, int]:
-        """The number of labels queried by each learner."""
+        """The number of queried labels of each learner."""
         return {name: trace.queries for name, trace in self.comparison.traces.items()}
 
     @property
@@ -84,13 +84,13 @@ class Summary:
 
     @property
     def stream(self) -> str:
-        """The numbers of records and of tasks, as text."""
+        """The numbers of records and tasks, as text."""
         examples = counted(self.examples, "example")
         return examples if self.has_views else f"{examples} of {counted(self.tasks, 'task')}"
 
     @property
     def sentences(self) -> list[str]:
-        """The headline and the remarks on it."""
+        """The headline and remarks, as sentences."""
         if not self.against:
             words, constant = self.trace.words, self.metrics.get(CONSTANT)
             error = f"{words.value(self.metrics[self.learner]['error'])} {words.error}"
@@ -101,13 +101,13 @@ class Summary:
 
     @property
     def advice(self) -> str:
-        """The last sentence, which recommends an action; empty without a comparison."""
+        """The recommendation, as a sentence; empty without a comparison."""
         remarks = conclusion(self.against[self.best], self.verdict)[1] if self.against else []
         return remarks[-1].removeprefix(ERRS_LESS) if remarks else ""
 
     @property
     def notes(self) -> list[str]:
-        """The notes on the size of the stream, the tasks that gain from sharing, and the limits of the verdict."""
+        """Notes on the size of the stream, on tasks that gain from sharing, and on the limits of the verdict."""
         tasks = tasks_called(self.verdict)
         if self.verdict.helped or self.verdict.hurt:
             tasks = f"Against {self.verdict.against}: {tasks[:1].lower()}{tasks[1:]}"
@@ -115,7 +115,7 @@ class Summary:
 
     @property
     def errors(self) -> list[list[str]]:
-        """The learners by their errors: names in sentences, errors, and remarks."""
+        """The learners with their errors: name for sentences, error, and remark."""
         words, key = self.trace.words, self.measure[1]
         names = sorted(self.against, key=lambda name: self.metrics[name][key])
         return [
@@ -125,19 +125,19 @@ class Summary:
 
     @property
     def measure(self) -> tuple[str, str]:
-        """The metric of :attr:`errors`: its column heading and its name; RMSE for numeric labels."""
+        """The metric of :attr:`errors` (column heading, name); RMSE for regression."""
         words = self.trace.words
         return ("errors", "error") if words is RATES else words.measures[0][:2]
 
     def _learner_in_words(self, name: str) -> str:
-        """Return the name of a learner for a sentence; the constant is named by its last prediction."""
+        """Return a learner's name for sentences; the constant is named by the label that it predicts."""
         last: Any = self.comparison.traces[CONSTANT].prediction[-1:] if name == CONSTANT else []
         if len(last) and self.trace.words is RATES and np.ndim(last[0]) == 0:
             return f'always "{last[0]}"'
         return name if name == "together" else spoken(name)
 
     def _remark_on(self, name: str) -> str:
-        """Return a remark on a baseline that is not clearly worse than the learner."""
+        """Return a remark on a baseline unless it is clearly worse than the learner."""
         verdict = self.against.get(name)
         if verdict is None:
             return ""
@@ -166,13 +166,13 @@ class Summary:
         return [f"It asked for {number:,} of the {self.examples:,} labels ({share}){rest}."]
 
     def examples_a_second(self, name: str) -> float | None:
-        """Return records per CPU second of one learner; None if no time was measured."""
+        """Return the records per CPU second of a learner; None if no time was measured."""
         seconds = self.comparison.seconds.get(name, 0.0)
         return self.examples / seconds if seconds > 0 else None
 
     @property
     def learner_table(self) -> tuple[list[str], list[list[str]]]:
-        """The learners with their errors, measures, labels, gains and speeds: heads and rows of a table."""
+        """The table of learners (headings, rows): errors, metrics, labels, gains and speeds."""
         words = self.trace.words
         measures = measures_with_values(words, self.metrics.values())
         heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if self.asks else [])]
@@ -193,7 +193,7 @@ class Summary:
 
     @property
     def sizes(self) -> tuple[list[str], list[list[str]]]:
-        """The gains by size of task over the best baseline and over independent models: heads and rows of a table.
+        """The table of gains by size of task (headings, rows).
 
         There are no rows if all tasks are in one size class.
         """
@@ -208,7 +208,7 @@ class Summary:
         return heads, rows if len(rows) > 1 else []
 
     def to_json(self) -> Json:
-        """Return the summary for JSON."""
+        """Return the summary as JSON data."""
         pooled, best = (self.against.get(name) for name in (self.comparison.reference_names[1], self.best))
         label, share = self.trace.base_rate
         return {

@@ -1,4 +1,4 @@
-"""Traces of streams, round by round: margins, predictions and labels, for two labels, many classes or numbers.
+"""Traces of streams, with one entry per round: margins, predictions and labels.
 
 What a kind of labels means for the measures of a comparison is a method here. For one set of n rounds with labels y:
 
@@ -34,7 +34,7 @@ LARGEST_RESIDUAL = 1e45
 
 
 class BaseRate(NamedTuple):
-    """The base rate of a stream: a label and its frequency.
+    """The base rate of a stream: a label and its frequency, or the mean of numeric labels.
 
     Attributes
     ----------
@@ -50,14 +50,14 @@ class BaseRate(NamedTuple):
 
 
 class LabelPrior(NamedTuple):
-    """The number added to the count of each label (0 for numbers), and the number of labels (0 if unknown)."""
+    """A prior of label frequencies: the count added to each label (0 for numbers), and the number of labels."""
 
     half: float
     labels: int
 
 
 class LabelRates(NamedTuple):
-    """The rates before each round: the mean of numbers or the rate of the true label, and the likelier label's."""
+    """Predicted rates before each round: the mean or the rate of the true label, and the more likely label's rate."""
 
     of_label: Floats
     likeliest: Array
@@ -66,7 +66,7 @@ class LabelRates(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """The rounds of a stream: margins, predictions, labels, one entry per round; this class has two labels.
+    """The trace of a stream with two classes: arrays of margins, predictions and labels, with one entry per round.
 
     Attributes
     ----------
@@ -129,12 +129,12 @@ class Trace:
 
     @property
     def wrong(self) -> Flags:
-        """Flags of the rounds with a wrong prediction, which the error counts."""
+        """A mask of the rounds with a wrong prediction."""
         return np.asarray(self.prediction != self.label, bool)
 
     @property
     def mistakes(self) -> int:
-        """The number of mistakes, including zero margins; at least the number of wrong predictions."""
+        """The number of mistakes, including zero margins; it is at least the number of wrong predictions."""
         return int(self.mistake.sum())
 
     @property
@@ -144,17 +144,17 @@ class Trace:
 
     @property
     def error(self) -> float:
-        """The weighted mean cost of a round, 1 for a wrong label or the absolute error; nan without rounds."""
+        """The weighted mean cost (error rate or mean absolute error); nan without rounds."""
         return weighted_mean(self.costs, self.weight)
 
     @property
     def costs(self) -> Array:
-        """The cost of each round, shape (n,): 0 or 1 for right and wrong predictions; else the absolute error."""
+        """The cost of each round, shape (n,): 1 for a wrong prediction, else 0; for regression the absolute error."""
         return self.wrong
 
     @property
     def losses(self) -> Floats | None:
-        """The loss of each round, from which gains are computed, shape (n,): log loss, nan without a probability.
+        """The loss of each round, shape (n,), from which gains are computed: log loss, or squared error for regression.
 
         None if the learner has no probabilities; for numbers the squared error.
         """
@@ -171,7 +171,7 @@ class Trace:
         return BaseRate(self.classes[-1:].tolist()[0], float(np.mean(self.label == self.classes[-1])))
 
     def measures(self) -> dict[str, float]:
-        """Compute further metrics over all rounds; O(n log n)."""
+        """Return further metrics over all rounds, by name; O(n log n)."""
         positive = np.asarray(self.label == self.classes[-1:], np.bool_)  # there may be one class, or none
         predicted = np.asarray(self.prediction == self.classes[-1:], np.bool_)
         f1 = float("nan")  # a single label may turn out to be the negative one
@@ -180,7 +180,7 @@ class Trace:
         return {"f1": f1, "auc": auc(positive, self.margin), "log_loss": mean_loss(self.losses)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
-        """Sum up the noise of the gains over another trace, divided by ``scale``, if both have losses."""
+        """Return the sums to estimate the noise of gains over another trace, if both traces have losses."""
         ours: Any = self.probability
         theirs: Any = against.probability
         positive, negative = (  # the gain with either label: both predictions were known before it
@@ -189,7 +189,7 @@ class Trace:
         return OfLabels.from_rounds(positive, negative, ours, gain, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> Trace:
-        """Replace predictions of zero margin by the constant's, once it has seen labels.
+        """Return the trace with the constant's predictions in rounds with zero margin.
 
         Numbers do not change, because they start at their mean.
         """
@@ -205,7 +205,7 @@ class Trace:
         return replace(self, prediction=prediction, probability=probability)
 
     def running_fields(self, rates: LabelRates) -> Json:
-        """Return margins, predictions, mistakes and probabilities of a baseline that predicts by rates of labels."""
+        """Return the margins, predictions, mistakes and probabilities of a baseline that predicts by label rates."""
         if not len(self.classes):
             return {}
         probability = np.where(self.label == self.classes[-1], rates.of_label, 1.0 - rates.of_label)
@@ -227,7 +227,7 @@ class Trace:
 
 @dataclass(frozen=True, repr=False)
 class ManyClassTrace(Trace):
-    """The trace of a stream with many classes.
+    """The trace of a stream with more than two classes.
 
     Differences from :class:`coterie.evaluation.Trace`: ``margin`` is the largest margin minus the second largest;
     a ``mistake`` is a wrong prediction or a margin of 0; ``probability`` is that of the true label, if the learner has
@@ -243,21 +243,21 @@ class ManyClassTrace(Trace):
 
     @property
     def base_rate(self) -> BaseRate:
-        """The most frequent label; ties go to the first to reach the count."""
+        """The most frequent label, with its frequency."""
         label, count = Counter(_objects(self.label).tolist()).most_common(1)[0] if self.n else (None, np.nan)
         return BaseRate(label, count / max(self.n, 1))
 
     def measures(self) -> dict[str, float]:
-        """Compute F1 and the log loss over all rounds; there is no AUC."""
+        """Return F1 and log loss over all rounds (there is no AUC)."""
         score = mean_class_f1(_objects(self.label), _objects(self.prediction))
         return {"f1": score, "auc": float("nan"), "log_loss": mean_loss(self.losses)}
 
     def gain_noise(self, against: Trace, gain: Floats, scale: float) -> Noise:
-        """Sum up the noise of the gains from the gains alone, because probabilities of other labels are not stored."""
+        """Return the sums to estimate the noise of gains; only the true label's probability is known."""
         return OfClasses.from_rounds(gain, self.task, len(self.tasks))
 
     def running_fields(self, rates: LabelRates) -> Json:
-        """Return the fields of a baseline that predicts the likeliest label, None before the first label."""
+        """Return the fields of a baseline that predicts the most likely label; None before the first label."""
         prediction = rates.likeliest
         # no label was seen, so nothing is likeliest
         prediction[rates.of_likeliest == 0] = None
@@ -274,7 +274,7 @@ class ManyClassTrace(Trace):
 
 @dataclass(frozen=True, repr=False)
 class AmountTrace(Trace):
-    """The trace of a stream with numbers as labels.
+    """The trace of a regression stream.
 
     Differences from :class:`coterie.evaluation.Trace`: ``margin`` and ``prediction`` are both the predicted number; a
     ``mistake`` is an error above the tolerance of the loss, which is 0 for the squared and the absolute loss;
@@ -294,7 +294,7 @@ class AmountTrace(Trace):
 
     @property
     def residual(self) -> Floats:
-        """The label minus the prediction in each round, clipped to ± 1e45 so that a verdict's sums are finite."""
+        """The label minus the prediction in each round, clipped to ± 1e45 so that sums of squares are finite."""
         return np.asarray(np.clip(self.label - self.prediction, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
 
     @property
@@ -313,14 +313,14 @@ class AmountTrace(Trace):
         return BaseRate(float(self.label.mean()) if self.n else None, float("nan"))
 
     def measures(self) -> dict[str, float]:
-        """Compute RMSE and R² over all rounds, R² from centred labels: nan if they are all equal."""
+        """Return RMSE and R² over all rounds; R² is nan if all labels are equal."""
         y, squares = np.asarray(self.label, np.float64), float(np.sum(self.residual**2))
         # two passes: sums of squares less n mean² would cancel for labels far from 0
         total = float(np.sum((y - y.mean()) ** 2)) if self.n else 0.0
         return {"rmse": _share(squares, self.n) ** 0.5, "r2": 1.0 - _share(squares, total)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
-        """Sum up the noise of the gains in squared error, from the residuals of both."""
+        """Return the sums to estimate the noise of gains in squared error, from the residuals of both learners."""
         # gains are differences of squares, so residuals are divided by the root
         unit = scale**0.5
         return OfNumbers.from_rounds(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
@@ -330,7 +330,7 @@ class AmountTrace(Trace):
         return self
 
     def running_fields(self, rates: LabelRates) -> Json:
-        """Return the fields of a baseline that predicts means."""
+        """Return the fields of a baseline that predicts running means."""
         return {"margin": rates.of_label, "prediction": rates.of_label, "mistake": rates.of_label != self.label}
 
     def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
@@ -339,7 +339,7 @@ class AmountTrace(Trace):
 
 
 def weighted_mean(cost: Array, weight: Floats | None) -> float:
-    """Return the mean cost, weighted if there are weights; nan without rounds."""
+    """Return the (weighted) mean cost; nan without rounds."""
     total = float(len(cost)) if weight is None else float(weight.sum())
     if not total:
         return float("nan")
@@ -347,7 +347,7 @@ def weighted_mean(cost: Array, weight: Floats | None) -> float:
 
 
 def _objects(labels: AnyLabels) -> Array:
-    """Convert labels, which may be tuples, to an array of Python objects."""
+    """Convert labels, which may be tuples, to an object array."""
     values = np.asarray(labels, object).tolist()
     result = np.empty(len(values), object)
     result[:] = values
@@ -355,7 +355,7 @@ def _objects(labels: AnyLabels) -> Array:
 
 
 def auc(positive: Flags, margin: Floats) -> float:
-    """Return the AUC (R - P (P + 1) / 2) / (P N), R being the sum of the ranks of the P positive margins.
+    """Return the area under the ROC curve, from the ranks of the positive margins.
 
     Equal margins share their mean rank. Sums of half-integers below 2**52 are exact.
     """
@@ -366,7 +366,7 @@ def auc(positive: Flags, margin: Floats) -> float:
 
 
 def mean_class_f1(labels: Array, predictions: Array) -> float:
-    """Return the mean F1 over the classes that occur; a prediction of None has no class."""
+    """Return the macro F1: the mean over the classes that occur."""
     n = len(labels)
     predicted = [("", None) if label is None else ("class", label) for label in predictions.tolist()]
     classes, numbers = distinct_labels([*predicted, *(("class", label) for label in labels.tolist())], "label")
@@ -379,7 +379,7 @@ def mean_class_f1(labels: Array, predictions: Array) -> float:
 
 
 def mean_loss(loss: Floats | None) -> float:
-    """Return the mean loss over rounds with a probability; nan without any."""
+    """Return the mean loss over rounds with a probability; nan if there are none."""
     return float("nan") if loss is None else _share(float(np.nansum(loss)), int((~np.isnan(loss)).sum()))
 
 
@@ -388,6 +388,6 @@ def _share(top: float, bottom: float) -> float:
 
 
 def ratio(top: Array, bottom: Array) -> Floats:
-    """Return ``top / bottom``; nan unless the bottom is positive."""
+    """Return ``top / bottom``; nan unless the denominator is positive."""
     ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
     return ratio

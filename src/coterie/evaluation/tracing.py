@@ -1,4 +1,4 @@
-"""Traces from the rows of predictions that label encoders store; see ``LabelEncoder.rows``."""
+"""Construction of traces from stored predictions; see ``LabelEncoder.rows``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .trace import AmountTrace, ManyClassTrace, Trace
 
 @singledispatch
 def make_trace(labels: LabelEncoder, rows: Array, y: Array, log_odds: float | None, rounds: Json) -> Trace:
-    """Make the trace of rounds from their predictions ``rows`` and other attributes ``rounds``.
+    """Return the trace of rounds, from their stored predictions ``rows`` and labels y.
 
     ``log_odds`` is the factor from margins to log-odds, None if they are not log-odds.
     """

@@ -1,4 +1,4 @@
-"""The verdict on sharing, on average and for each task, from two learners over the same rounds.
+"""The verdict on multitask learning, on average and for each task: is the learner better than a baseline.
 
 A round's **gain** is the other learner's loss minus the learner's own, positive if the learner was better. The loss is
 the log loss if both have probabilities, the squared error of numbers, and otherwise 1 for a wrong label.
@@ -52,7 +52,7 @@ _ALIKE = 0.02
 
 
 class Gain(NamedTuple):
-    """The gain of one learner over another on a set of rounds.
+    """The gain (mean difference of losses) of one learner over another on a set of rounds, with its interval.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Gain(NamedTuple):
 
 
 class SizeBucket(NamedTuple):
-    """The gain of tasks of about the same size.
+    """The mean gain of tasks of similar size.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class SizeBucket(NamedTuple):
 
     @property
     def records(self) -> str:
-        """The numbers of records in words.
+        """The range of the number of records, as text.
 
         >>> SizeBucket(3, 10, 1, 0.0, 0.0, 0.0).records, SizeBucket(301, None, 1, 0.0, 0.0, 0.0).records
         ('3 to 10', 'more than 300')
@@ -110,7 +110,7 @@ ERRS_LESS = "It errs less over all examples. "
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The verdict on sharing: on average, by size of task, for every task, and compared with a constant.
+    """The verdict: gains on average, by size of task, and for each task; and a comparison with the constant.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Verdict:
     best: Verdict | None = None
 
     def __str__(self) -> str:
-        """Return the verdict in a few sentences."""
+        """Return the verdict as a few sentences."""
         return self.sentence()
 
     def __repr__(self) -> str:
@@ -177,24 +177,24 @@ class Verdict:
         return f"<Verdict on {counted(len(self.tasks), 'task')}: {counts}>"
 
     def row(self, i: int) -> list[str]:
-        """Return a table row for a task: name, records, both errors, gain, interval, outcome."""
+        """Return the table row of task i: name, records, both errors, gain, interval, outcome."""
         errors = (self.words.value(error[i]) for error in (self.error_against, self.error))
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
 
     def task_heads(self, *names: str) -> list[str]:
-        """Return the heads of :meth:`row`; columns of errors have the learners' names and the measure."""
+        """Return the headings of the rows of :meth:`row`."""
         errors = [name if self.words is RATES else f"{name}: {self.words.error}" for name in names]
         return ["task", "examples", *errors, self.loss.gain, self.level, "outcome"]
 
     @property
     def level(self) -> str:
-        """The level of the intervals as a column head."""
+        """The confidence level of the intervals, as a column heading."""
         return f"{100 * self.confidence:g} % interval"
 
     @property
     def size_rows(self) -> list[list[str]]:
-        """The gains by class of size as a table."""
+        """The table of gains by size class."""
         return [
             [size.records, f"{size.tasks:,}", *shown_gain(self.loss, size.gain, size.low, size.high)]
             for size in self.sizes
@@ -202,22 +202,22 @@ class Verdict:
 
     @property
     def helped(self) -> tuple[Hashable, ...]:
-        """The tasks that sharing helped, the most certain first: by the lower end of the interval."""
+        """The tasks helped by sharing, sorted by the lower end of the gain's interval, largest first."""
         return tuple(self.tasks[i] for i in self.ordered("helped"))
 
     @property
     def hurt(self) -> tuple[Hashable, ...]:
-        """The tasks that sharing hurt, the most certain first: by the upper end of the interval."""
+        """The tasks hurt by sharing, sorted by the upper end of the gain's interval, smallest first."""
         return tuple(self.tasks[i] for i in self.ordered("hurt"))
 
     @property
     def better(self) -> bool:
-        """True if the learner is significantly better, on average over tasks or in errors over all rounds."""
+        """True if the learner is significantly better, in the mean gain over tasks or in the error over all rounds."""
         return self.average.low > 0 or self.overall.low > 0
 
     @property
     def worse(self) -> bool:
-        """True if the learner is significantly worse, on average over tasks or in errors over all rounds."""
+        """True if the learner is significantly worse, in the mean gain over tasks or in the error over all rounds."""
         return self.average.high < 0 or self.overall.high < 0
 
     @property
@@ -227,12 +227,12 @@ class Verdict:
 
     @property
     def says_something(self) -> bool:
-        """True if the learner is better than the constant, and some task has more than one record."""
+        """True if the verdict can be used: the learner beats the constant, and some task has more than one record."""
         return self.beats_constant and not self.single_records
 
     @property
     def single_records(self) -> bool:
-        """True if every task has only one record, so that none can learn by itself."""
+        """True if every task has only one record."""
         return len(self.tasks) > 1 and bool((self.n <= 1).all())
 
     def ordered(self, outcome: str) -> Ints:
@@ -242,7 +242,7 @@ class Verdict:
         return chosen[np.argsort(surest[chosen], kind="stable")]
 
     def headline(self) -> str:
-        """Return the mean gain of a task and its interval in one sentence.
+        """Return the mean gain over tasks and its interval, as one sentence.
 
         If the constant is as good, the sentence compares with the constant only. Otherwise it compares with the best
         baseline if that is known.
@@ -270,7 +270,7 @@ class Verdict:
         return f"{name} did not clearly change {what} (gain {change}, {interval}) against {self.against}."
 
     def remarks(self) -> list[str]:
-        """Return the sentences after the headline: tasks helped and hurt, limits of the verdict, advice."""
+        """Return the sentences after the headline: tasks helped and hurt, limits, recommendation."""
         if self.overall.n == 0:
             return []
         return [*filter(None, (tasks_called(self), reserve(self), _advice(self)))]
@@ -296,7 +296,7 @@ class Verdict:
         return " ".join([headline, *([_overall(best)] if best.overall.n else []), *remarks])
 
     def to_json(self) -> Json:
-        """Return the gains, counts of outcomes, and the tasks helped and hurt, for JSON; O(K log K)."""
+        """Return the verdict as JSON data: gains, counts of outcomes, and tasks helped and hurt."""
         return {
             "confidence": self.confidence,
             "against": self.against,
@@ -319,7 +319,7 @@ class Verdict:
 
 
 def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Trace | None = None) -> Verdict:
-    """Compute the verdict on the learner of ``trace`` against that of ``against``, on average and for each task.
+    """Compute the verdict on the learner of ``trace`` against that of ``against``.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
 
 
 def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
-    """Return the headline against the best baseline, and the remarks by task against another one.
+    """Return the headline against the best baseline, and the remarks against the model without sharing.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
 
 
 class Sums:
-    """Sums over all rounds of a stream for one learner and others, from which every verdict is computed.
+    """Sums over all rounds of a stream for a learner and others, from which verdicts are computed.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ class Sums:
 
     @classmethod
     def from_traces(cls, learner: str, traces: Mapping[str, Trace]) -> Sums:
-        """Sum up complete traces of a learner and all others; a missing constant is added.
+        """Compute the sums of complete traces of a learner and the others; a missing constant is added.
 
         Raises
         ------
@@ -463,7 +463,7 @@ class Sums:
 
     @classmethod
     def from_saved(cls, learner: str, saved: list[list[str]], arrays: Arrays, tasks: list[Hashable]) -> Sums:
-        """Restore sums from :meth:`to_saved`; raise ValueError for another number of tasks."""
+        """Restore the sums from :meth:`to_saved`; raise ValueError for a wrong number of tasks."""
         sums = cls(learner)
         sums._numbers = {task: number for number, task in enumerate(tasks)}
         for name, *called in saved:
@@ -472,22 +472,22 @@ class Sums:
 
     @property
     def tasks(self) -> tuple[Hashable, ...]:
-        """The K tasks, in order of first appearance."""
+        """The tasks, in order of first appearance."""
         return tuple(self._numbers)
 
     @property
     def words(self) -> CostWords:
-        """The name and the number format of the errors, such as a rate in percent."""
+        """The name and the number format of the errors."""
         return next((pair.words for pair in self.pairs.values()), RATES)
 
     @property
     def errors(self) -> dict[str, float]:
-        """The mean error of each learner over all rounds; empty before the first."""
+        """The mean error of each learner over all rounds; empty before the first round."""
         errors = {name: pair.cost_against.mean for name, pair in self.pairs.items()}
         return {self.learner: next(iter(self.pairs.values())).cost.mean} | errors if errors else {}
 
     def of_task(self, task: Hashable) -> Json:
-        """Return the number of records of a task, and its error by learner; empty for a task without labels."""
+        """Return the number of records of a task, and the error of each learner on it."""
         number = self._numbers.get(task)
         if number is None:
             return {}
@@ -497,7 +497,7 @@ class Sums:
         return {"examples": costs[self.learner].n[number].item(), self.words.key: errors}
 
     def best(self, names: Iterable[str]) -> str:
-        """Return the best of these learners: the one over which the mean gain per task is least.
+        """Return the best of these learners: that with the smallest mean gain (over tasks) of the learner over it.
 
         Ties go to the first. If gains over them are in different losses, the one with the least error over all rounds
         is the best.
@@ -515,7 +515,7 @@ class Sums:
         return min(pairs, key=gain)
 
     def verdict(self, against: str, confidence: float = 0.95) -> Verdict:
-        """Compute the verdict on the learner against one of the others; both are named as in sentences."""
+        """Compute the verdict on the learner against another one."""
         if not 0.5 < confidence < 1:
             raise ValueError(f"confidence={confidence!r}: expected a number between 0.5 and 1")
         tasks, pair, constant = self.tasks, self.pairs[against], self.pairs[CONSTANT]
@@ -568,13 +568,13 @@ def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[s
 
 
 def _error_gain(pair: Pair, confidence: float) -> Gain:
-    """Compute the gain in errors over all rounds."""
+    """Return the gain in the error over all rounds, with its interval."""
     low, high = map(float, pair.words.interval(*pair.difference.whole, confidence))
     return Gain(pair.difference.whole[0], pair.cost.mean, pair.cost_against.mean, pair.difference.mean, low, high)
 
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:
-    """Compute the gain in loss over all rounds, with a normal interval."""
+    """Return the gain in the loss over all rounds, with a normal interval."""
     # rounds are taken as independent, unlike in the headline, which takes tasks as the sample
     low, high = (pair.scale * end for end in normal_interval(*pair.gains.whole, confidence))
     mean = pair.scale * pair.gains.mean
@@ -589,7 +589,7 @@ def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
 
 
 def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:
-    """Format a gain with its unit, and its interval with its level."""
+    """Format a gain with its unit, and its interval with the confidence level."""
     change, interval = shown_gain(verdict.loss, gain.gain, gain.low, gain.high)
     return f"{change}{verdict.loss.unit}", f"{verdict.level} {interval}"
 
@@ -609,7 +609,7 @@ def _overall(verdict: Verdict) -> str:
 
 
 def tasks_called(verdict: Verdict) -> str:
-    """Return the sentence about the tasks helped or hurt."""
+    """Return the sentence on the tasks helped or hurt."""
     total, helped, hurt = len(verdict.tasks), verdict.helped, verdict.hurt
     if total < 2 or not verdict.says_something:
         return ""
@@ -622,7 +622,7 @@ def tasks_called(verdict: Verdict) -> str:
 
 
 def _share(rate: float) -> str:
-    """Format a rate as a fraction.
+    """Format a rate as a fraction, such as "1 in 20".
 
     >>> _share(0.05), _share(0.02), _share(0.3)
     ('1 in 20', '1 in 50', '30 in 100')
@@ -632,7 +632,7 @@ def _share(rate: float) -> str:
 
 
 def reserve(verdict: Verdict) -> str:
-    """Return the sentence about tasks of single records, or about predictions, if they limit the verdict."""
+    """Return the sentence on single records per task, or on missing probabilities, if they limit the verdict."""
     if not verdict.beats_constant:
         return ""
     if verdict.single_records:
@@ -644,7 +644,7 @@ def reserve(verdict: Verdict) -> str:
 
 
 def _advice(verdict: Verdict, hurt: str = "") -> str:
-    """Return the advice; it names the hurt tasks unless an earlier sentence does."""
+    """Return the recommendation; it lists the hurt tasks unless an earlier sentence does."""
     name, against, few = verdict.name, verdict.against, 0 < len(verdict.hurt) < len(verdict.tasks)
     if not verdict.beats_constant:
         return "Nothing has been learned yet that pays."

@@ -1,4 +1,4 @@
-"""Theorems of the papers as functions: mistake bounds for any stream, and the regret bound of a bandit."""
+"""Mistake bounds and regret bounds of the papers as functions of a stream."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Regret bound of a bandit that uses second-order regression, by its confidence width."""
+"""Regret bound of a contextual bandit with second-order regression (GOB.Lin)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .perceptron_bounds import penalty
 def confidence_width(
     log_determinant: float, complexity: float, sigma: float, delta: float = 0.05, ridge: float = 1.0
 ) -> float:
-    """The β for which |f - u_i·x| <= β √(q / ridge) in all rounds at once, with probability 1 - delta.
+    """Return the β with |f - u_i·x| <= β √(q / ridge) in all rounds at once, with probability 1 - delta.
 
     f and q are the prediction and the margin's variance of :class:`coterie.SecondOrderMultitaskRegressor`,
     and
@@ -79,7 +79,7 @@ class RegretBound:
 
     @property
     def regret(self) -> float:
-        """The bound 2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge)) on the regret."""
+        """The regret bound, 2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge))."""
         # Z / ln(1 + Z) has the limit 1, and the determinant is 0
         if self.radius == 0:
             return 0.0

@@ -20,7 +20,7 @@ from .perceptron_bounds import signs
 
 @dataclass(frozen=True)
 class Comparators:
-    """Task classifiers to compare with, g_i(x) = Σ_s C_is k(z_s, x), which may change over time.
+    """Comparators for mistake bounds: task classifiers g_i(x) = Σ_s C_is k(z_s, x), which may change over time.
 
     Attributes
     ----------
@@ -50,17 +50,17 @@ class Comparators:
 
     @property
     def top(self) -> float:
-        """c_G, the largest root of the diagonal of M."""
+        """c_G, the square root of the largest diagonal entry of M."""
         return math.sqrt(float(np.diagonal(np.asarray(self.M)).max()))
 
     @property
     def norms(self) -> list[float]:
-        """sqrt(tr(K_gg A)) of each comparator."""
+        """The norm sqrt(tr(K_gg A)) of each comparator."""
         return [self._norm(np.asarray(C, np.float64)) for C in self.coefficients]
 
     @property
     def shift(self) -> float:
-        """S, the sum of the distances between successive comparators in the norm of A."""
+        """S, the total distance between successive comparators in the norm of A."""
         coefficients = [np.asarray(C, np.float64) for C in self.coefficients]
         return sum(self._norm(after - before) for before, after in pairwise(coefficients))
 

@@ -1,4 +1,4 @@
-"""Mistake bounds of learners with other geometries: second order, p-norm, any potential, agreement."""
+"""Mistake bounds of second-order, p-norm and potential-based Perceptrons, and of MMPERC."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SecondOrderBound:
 
     @property
     def mistakes(self) -> float:
-        """The bound L + sqrt(complexity · log_determinant) on the number of mistakes."""
+        """The mistake bound, L + sqrt(complexity · log_determinant)."""
         return self.loss + math.sqrt(self.complexity * self.log_determinant)
 
 
@@ -150,7 +150,7 @@ class PNormBound:
 
     @property
     def mistakes(self) -> float:
-        """The bound L + (p - 1) X² U² + X U sqrt((p - 1) L) on the number of mistakes."""
+        """The mistake bound, L + (p - 1) X² U² + X U sqrt((p - 1) L)."""
         both = self.radius * self.length
         return self.loss + (self.p - 1.0) * both**2 + both * math.sqrt((self.p - 1.0) * self.loss)
 
@@ -227,7 +227,7 @@ class PotentialBound:
 
     @property
     def mistakes(self) -> float:
-        """The bound (L + complexity) / (1 - curvature) on the number of mistakes."""
+        """The mistake bound, (L + complexity) / (1 - curvature)."""
         return (self.loss + self.complexity) / (1.0 - self.curvature)
 
 
@@ -356,7 +356,7 @@ def heterogeneous_bound(
 
 
 def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
-    """Return the R of the learner's tasks, z = Σ_k R_ik φ_k."""
+    """Return the coupling matrix R of the learner's tasks, z = Σ_k R_ik φ_k."""
     K = len(trace.tasks)
     relation = None if M is None else np.asarray(M, np.float64)
     if relation is not None and relation.shape != (K, K):
@@ -399,7 +399,7 @@ class SpectralBound:
 
     @property
     def mistakes(self) -> float:
-        """The bound L + sqrt(complexity · energy) on the number of mistakes."""
+        """The mistake bound, L + sqrt(complexity · energy)."""
         return self.loss + math.sqrt(self.complexity * self.energy)
 
 
@@ -464,7 +464,7 @@ def heterogeneous_spectral_bound(
 
 
 def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
-    """Return φ_i'(I + zz')⁻¹φ_i of each round, from the squared norms of all its instances."""
+    """Return φ_i'(I + zz')⁻¹φ_i of each round, given the squared norms of its instances."""
     own = squares[active, np.arange(len(active))]
     # Sherman and Morrison for one z: views are orthogonal, so z'φ_i = R_ii ‖φ_i‖² and ‖z‖² = Σ R_ik² ‖φ_k‖²
     along = (R[active, active] * own) ** 2
@@ -472,7 +472,7 @@ def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
 
 
 def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, Ints]:
-    """Return u_i·x and the hinge loss in rounds with a mistake, and the numbers of these rounds."""
+    """Return the rounds with a mistake, and the comparator's margins u_i·x and hinge loss in them."""
     V, moved = comparators(trace, X, U), np.flatnonzero(trace.mistake)
     margins = np.asarray((X[moved] @ V.T)[np.arange(len(moved)), trace.task[moved]])
     return margins, float(np.maximum(0.0, 1.0 - signs(trace)[moved] * margins).sum()), moved

@@ -1,4 +1,4 @@
-"""Mistake bounds of the multitask Perceptron, a stream that attains them, and a risk bound."""
+"""Mistake bounds of the multitask Perceptron, a worst-case stream, and a risk bound."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MistakeBound:
 
     @property
     def mistakes(self) -> float:
-        """The bound L + c q + sqrt(c q L) on the number of mistakes."""
+        """The mistake bound, L + c q + sqrt(c q L)."""
         # solves m - L <= sqrt(c q m) for m, a little loosely
         return self.loss + self.complexity + math.sqrt(self.complexity * self.loss)
 
@@ -89,7 +89,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
 
 
 def comparators(trace: Trace, X: RowMatrix, U: ArrayLike) -> Floats:
-    """Return U as an array; raise ValueError unless X has one row per round and U one comparator per task."""
+    """Return U as an array; raise ValueError unless X has one row per round and U one row per task."""
     V = np.asarray(U, dtype=np.float64)
     if X.shape[0] != trace.n:
         raise ValueError(f"X must have one row per round, shape ({trace.n}, d), got shape {X.shape}")
@@ -99,7 +99,7 @@ def comparators(trace: Trace, X: RowMatrix, U: ArrayLike) -> Floats:
 
 
 def signs(trace: Trace) -> Floats:
-    """The labels of all rounds as 1.0 and -1.0."""
+    """Return the labels of all rounds as 1.0 and -1.0."""
     return np.where(trace.label == trace.classes[-1], 1.0, -1.0)
 
 
@@ -121,7 +121,7 @@ def penalty(U: ArrayLike, M: ArrayLike) -> float:
 
 
 def _against(X: RowMatrix, U: Floats, task: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
-    """u_i · x and ‖x‖² of every record."""
+    """Return u_i · x and ‖x‖² for each record."""
     margins, squares = np.zeros(len(task)), X.multiply(X) if hasattr(X, "multiply") else X * X
     for i in range(len(U)):
         of_task = np.flatnonzero(task == i)
@@ -152,7 +152,7 @@ class ShiftingBound:
 
     @property
     def mistakes(self) -> float:
-        """The smaller of L + c Q² + Q sqrt(c L) and, with forgetting, L + Q sqrt(c / (1 - gamma²))."""
+        """The mistake bound: the smaller of L + c Q² + Q sqrt(c L) and, with decay, L + Q sqrt(c / (1 - gamma²))."""
         complexity = self.radius * self.path**2
         growing = self.loss + complexity + math.sqrt(complexity * self.loss)
         # without forgetting the norm of the weights has no bound but the number of mistakes
@@ -230,7 +230,7 @@ def _path(V: Floats, which: Ints, M: ArrayLike, gamma: float) -> float:
 
 
 class WorstStream(NamedTuple):
-    """A stream with a mistake in every round, and task vectors without any mistake.
+    """A worst-case stream: the learner makes a mistake in every round, but some task vectors make none.
 
     ``X`` (n, d), ``y`` of -1 and +1 and ``task`` are its records; ``U`` (K, d) has the comparators, in the order of the
     tasks given.
@@ -243,7 +243,7 @@ class WorstStream(NamedTuple):
 
 
 def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:
-    """Make a stream on which any model makes a mistake in every round, to show the lower bound of CCG08 §8.
+    """Return a stream on which the model makes a mistake in every round (the lower bound of CCG08 §8).
 
     Records are different unit vectors: ``shared`` of them, each for a random task, and ``own`` for each task. The label
     is the one that the model did not predict; if its margin is zero, every label is a mistake, and labels alternate. So
@@ -303,7 +303,7 @@ def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, s
 
 
 def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
-    """Bound the risk of the mean of the weights before each round, from the losses of the run (FOR09 Theorem 3.1.6).
+    """Bound the risk of averaged weights by the losses of the run (FOR09 Theorem 3.1.6).
 
     For independent records of one distribution, a convex loss between 0 and 1, and the mean w̄ of the weights before
     each of T rounds, with probability 1 - delta at least

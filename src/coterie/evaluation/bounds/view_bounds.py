@@ -47,7 +47,7 @@ class ViewBound:
 
     @property
     def mistakes(self) -> float:
-        """The bound L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K) on the number of mistakes."""
+        """The mistake bound, L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K)."""
         loss, reach = self.loss / self.views, self.radius * self.size / self.views
         steep = 2.0 * self.p - 1.0
         return loss + steep * reach**2 + reach * math.sqrt(steep * loss)
@@ -191,12 +191,12 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
 
 
 def schatten_norm(V: Floats, power: float) -> float:
-    """(Σ σ^power)^(1/power) over the singular values of V."""
+    """Return the Schatten norm (Σ σ^power)^(1/power) of the singular values σ of V."""
     return float(_norm(np.asarray(np.linalg.svd(V, compute_uv=False), np.float64), power))
 
 
 def _records(trace: Trace, X: ViewBlocks, one_space: bool) -> tuple[ViewRecords, list[Any], list[int]]:
-    """Return the records with a mistake, the views and their widths."""
+    """Return the records with a mistake, the names of their views, and the views' numbers of features."""
     records, views = read_views(X, None, None, one_space)
     if len(records) != trace.n:
         raise ValueError(f"X must have one row per round, {trace.n}, got {len(records)}")
@@ -210,13 +210,13 @@ def _blocks(records: ViewRecords, widths: Sequence[int]) -> list[Any]:
 
 
 def _products(X: RowMatrix, Z: RowMatrix) -> Floats:
-    """Inner products of the records, row by row."""
+    """Return the inner products of corresponding rows of X and Z."""
     both = X.multiply(Z) if hasattr(X, "multiply") else X * Z
     return np.asarray(both.sum(axis=1), np.float64).ravel()
 
 
 def _grams(blocks: Sequence[Any], n: int) -> Floats:
-    """X'X of every record, (n, K, K)."""
+    """Return the Gram matrices X'X of all records, shape (n, K, K)."""
     grams = np.zeros((n, len(blocks), len(blocks)))
     for a, X in enumerate(blocks):
         for b, Z in enumerate(blocks):
@@ -231,7 +231,7 @@ def _loss(trace: Trace, blocks: Sequence[Any], U: Sequence[Floats]) -> float:
 
 
 def _norm(values: Floats, power: float) -> Floats:
-    """(Σ values^power)^(1/power) over the last axis, without overflow."""
+    """Return (Σ values^power)^(1/power) over the last axis, without overflow."""
     top = values.max(axis=-1, initial=0.0)
     # powers up to p = 20 and more leave the range of numbers unless the largest is 1
     scaled = values / np.where(top > 0, top, 1.0)[..., None]

@@ -1,4 +1,4 @@
-"""The self-contained HTML report."""
+"""The HTML report, a self-contained file."""
 
 from .page import render, write_report
 

@@ -1,4 +1,4 @@
-"""Figures as dictionaries for plotly; colours are variables of the style sheet.
+"""Figures of the report, as dictionaries for plotly; colours are CSS variables.
 
 Task and learner names go through `label`, because plotly interprets some HTML in every text.
 """
@@ -29,7 +29,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def label(name: object, most: int = 28) -> str:
-    """Escape a name for plotly; shorten it if it is long.
+    """Escape a name for plotly, which interprets HTML tags; shorten it if it is long.
 
     >>> label("<b>a</b>"), label("abcdef", most=4)
     ('&lt;b&gt;a&lt;/b&gt;', 'abc…')
@@ -39,7 +39,7 @@ def label(name: object, most: int = 28) -> str:
 
 
 def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
-    """Draw the cumulative error by learner, over the logarithm of the rounds.
+    """Return the figure of the cumulative error of each learner over the (logarithmic) number of rounds.
 
     The first hundredth of the rounds is left out, because its errors are large and would hide the rest.
     """
@@ -54,7 +54,7 @@ def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
 
 
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
-    """Draw the share of positive labels over the predicted probability, by learner, with the diagonal."""
+    """Return the figure of the calibration curve of each learner, with the diagonal."""
     lines = [
         _line(i, name, 100 * curve.predicted, curve.observed, thick, RATES) | {"mode": "lines+markers"}
         for i, (name, curve) in enumerate(curves.items())
@@ -67,7 +67,7 @@ def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
 
 
 def feature_weights(weights: Sequence[Weight], title: str = "weights") -> Figure:
-    """Draw a bar for each feature's shared weight, times the feature's standard deviation if known."""
+    """Return a bar chart of features' shared weights, times their standard deviations if known."""
     values = [float(f"{weight.moves[0]:.4g}") for weight in weights]
     bars = {
         "type": "bar",
@@ -139,7 +139,7 @@ def _axis(title: str | None, **more: object) -> Figure:
 
 
 def _rounded(values: Array, digits: int) -> list[object]:
-    """Round numbers and nest them in lists for JSON, None for nan."""
+    """Round an array's numbers, and convert it to nested lists for JSON, with None for nan."""
     rounded = np.round(values, digits).astype(object)
     rounded[np.isnan(values)] = None
     nested: list[object] = rounded.tolist()

@@ -1,4 +1,4 @@
-"""HTML from plain values, which are escaped here."""
+"""HTML elements from plain values, which are escaped here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def escape(value: object) -> str:
-    """Escape any value, so that HTML shows it as it is.
+    """Escape a value for HTML.
 
     >>> escape("<script>")
     '&lt;script&gt;'
@@ -20,17 +20,17 @@ def escape(value: object) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape text and prevent line breaks before percent signs."""
+    """Escape text for HTML, with no-break spaces before percent signs."""
     return escape(text).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """Make a paragraph of plain text, with a style class if ``kind`` is set; empty for no text."""
+    """Return a paragraph of plain text, with the CSS class ``kind``; empty for empty text."""
     return f"<p{_class(kind)}>{prose(text)}</p>" if text else ""
 
 
 def section(name: str, heading: str, *parts: str) -> str:
-    """Make a section with its heading; empty if all parts are empty."""
+    """Return a section with a heading; empty if all parts are empty."""
     body = "\n".join(part for part in parts if part)
     if not body:
         return ""
@@ -40,7 +40,7 @@ def section(name: str, heading: str, *parts: str) -> str:
 
 
 def plot(name: str, label: str, caption: str, height: int) -> str:
-    """Make the placeholder of a figure, with a label for screen readers."""
+    """Return the placeholder element of a figure, with a label for screen readers."""
     place = f'<div class="plot" id="{name}" role="img" aria-label="{escape(label)}" style="height:{height}px"></div>'
     return f"<figure>{place}<figcaption>{prose(caption)}</figcaption></figure>"
 
@@ -48,7 +48,7 @@ def plot(name: str, label: str, caption: str, height: int) -> str:
 def table(
     caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1, looked_up: bool = False
 ) -> str:
-    """Make a table, which scrolls if it is wider than the page; empty without rows.
+    """Return a scrollable table; empty without rows.
 
     All columns after the first ``words`` are numeric. If ``looked_up``, it can be sorted and searched.
     """
@@ -66,13 +66,13 @@ def table(
 
 
 def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
-    """Make a list of names and values."""
+    """Return a definition list of names and values."""
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd><bdi>{prose(value)}</bdi></dd></div>" for name, value in pairs)
     return f"<dl{_class(kind)}>{rows}</dl>" if rows else ""
 
 
 def script_json(value: object) -> str:
-    r"""Encode a value as JSON for a script element, without characters that could end it.
+    r"""Encode a value as JSON for a script element; ``<`` is escaped so that no text can end the element.
 
     >>> script_json("</script>")
     '"\\u003c/script\\u003e"'

@@ -1,4 +1,4 @@
-"""The report as one HTML file, which loads nothing and runs only its own scripts."""
+"""The report as one HTML file, which needs no other files and no network."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_report(
     learner: str | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> Path:
-    """Write a comparison of learners as one HTML page that works offline.
+    """Write a comparison of learners as one HTML file that works offline.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def render(
     title: str | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Return the page that `write_report` writes, as text."""
+    """Return the HTML page that `write_report` writes, as text."""
     summary = page_parts.summary_of(comparison, learner)
     parts = [
         page_parts.headline(summary),
@@ -107,7 +107,7 @@ def render(
 
 
 def _policy(*scripts: str) -> str:
-    """Return the content security policy: nothing is loaded, and only these scripts run."""
+    """Return the content security policy, which allows only these scripts."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

@@ -1,4 +1,4 @@
-"""The parts of the page, each with its HTML and figures."""
+"""The sections of the report, as HTML and figures."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
 
 
 class PagePart(NamedTuple):
-    """HTML, and the figures by the names of their placeholders."""
+    """A section's HTML, and its figures by the names of their placeholders."""
 
     html: str
     figures: Mapping[str, figures.Figure] = {}
 
 
 def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
-    """Summarize the verdict on one learner, by default the best of those requested.
+    """Return the summary of a comparison for one learner, by default the best of those requested.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
 
 
 def headline(summary: Summary) -> PagePart:
-    """Make the recommendation and the counts behind it."""
+    """Return the section with the recommendation and the numbers that support it."""
     lead, remarks = conclusion(summary.against[summary.best], summary.verdict)
     outcome = summary.verdict.outcome
     counts = [("examples", f"{summary.verdict.overall.n:,}"), *_base_rate(summary.verdict)]
@@ -85,7 +85,7 @@ _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart
 
 
 def learners(summary: Summary) -> PagePart:
-    """Make the table of all learners."""
+    """Return the table of all learners."""
     columns, rows = summary.learner_table
     table = markup.table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
@@ -98,7 +98,7 @@ def learners(summary: Summary) -> PagePart:
 
 
 def sizes(summary: Summary) -> PagePart:
-    """Make the gain of tasks by size, over one model per task and over the best baseline."""
+    """Return the table of gains by size of task, over one model per task and over the best baseline."""
     heads, rows = summary.sizes
     caption = f"Mean {summary.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
     table = markup.table(caption, heads, rows)
@@ -106,7 +106,7 @@ def sizes(summary: Summary) -> PagePart:
 
 
 def over_time(summary: Summary) -> PagePart:
-    """Make the figure of the cumulative error by learner."""
+    """Return the figure of the cumulative error of each learner."""
     traces, words = summary.comparison.traces, summary.verdict.words
     if not summary.verdict.overall.n:
         return PagePart("")
@@ -118,7 +118,7 @@ def over_time(summary: Summary) -> PagePart:
 
 
 def probabilities(summary: Summary) -> PagePart:
-    """Make the calibration of probabilities, for two labels."""
+    """Return the section on the calibration of probabilities, for two classes."""
     curves = {
         name: calibration_curve(trace)
         for name, trace in summary.comparison.traces.items()
@@ -142,7 +142,7 @@ are unclear: they may gain or lose, but their examples so far do not show it.</p
 
 
 def tasks(summary: Summary) -> PagePart:
-    """Make the sortable table of all tasks, with the significant ones first."""
+    """Return the sortable table of all tasks, significant ones first."""
     result = summary.verdict
     if len(result.tasks) < 2:
         return PagePart("")
@@ -161,7 +161,7 @@ def tasks(summary: Summary) -> PagePart:
 
 
 def weights(summary: Summary) -> PagePart:
-    """Make the tables of the largest weights by name: those of all tasks, and those in which some tasks differ most."""
+    """Return the tables of the largest shared weights, and of tasks' largest differences from them."""
     model: Estimator = summary.comparison.models.get(summary.learner)
     if summary.has_views or model is None or not stream_model_of(model).fitted:
         return PagePart("")
@@ -193,7 +193,7 @@ def _what(spread: NDArray[np.float64] | None) -> str:
 
 
 def _differing(summary: Summary, model: Estimator) -> str:
-    """Make the table of some tasks' own weights: most surely helped and hurt tasks, or those with most records."""
+    """Return the table of own weights, for the tasks helped and hurt most significantly (or with most records)."""
     result, known = summary.verdict, set(model.tasks_)
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
@@ -214,13 +214,13 @@ def _has_names(weights: Sequence[Weight]) -> bool:
 
 
 def _in_words(weights: Sequence[Weight], part: int = 0) -> str:
-    """List the first weights: shared ones, or with ``part=1`` the task's own."""
+    """Return the names of the largest shared weights or, with ``part=1``, of the task's own weights."""
     values = ((weight.name, f"{weight.moves[part]:+.2g}".replace("-", "\N{MINUS SIGN}")) for weight in weights[:_NAMED])
     return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in values)
 
 
 def read(reading: Reading | None) -> PagePart:
-    """Make the part on the rows and columns read and dropped."""
+    """Return the section on the rows and columns read, and on dropped ones."""
     if reading is None:
         return PagePart("")
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
