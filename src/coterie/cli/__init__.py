@@ -1,4 +1,4 @@
-"""The command line: each command reads its options, calls the library once, and prints the result."""
+"""The command line interface: each command parses its options, calls the library, and prints the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AWAKE = "20"
 
 
 def main() -> None:
-    """Run the command given on the command line."""
+    """Run the command line program."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed: no file may get the number of its descriptor
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Handle the signal like Ctrl-C, so that no partial file is left."""
+    """Handle a signal like Ctrl-C, so that no partial file remains."""
     from coterie.evaluation.stopping_signals import Stopped
 
     raise Stopped(number)

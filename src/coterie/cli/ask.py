@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AskOptions(PrintOptions):
-    """The output, the query strategy, and the file format."""
+    """Options of ``ask``: the output, the query strategy, and the file format."""
 
     heading = "Options"
 
@@ -122,7 +122,7 @@ def _summarize(wanted: _Wanted, output: Path, budget: int | None) -> str:
 
 
 def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampling:
-    """Return a loaded model with its earlier query strategy, or with the one of the options."""
+    """Return a loaded model with the query strategy that it was saved with, or with that of the options."""
     from coterie.estimators import SelectiveSampling
     from coterie.estimators.selective import base_model, is_askable
     from coterie.expressions import ExpressionError, part_of
@@ -152,7 +152,7 @@ def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampl
 
 
 class _Wanted(NamedTuple):
-    """The records to label: their lines or rows by file, in order.
+    """The records to label: line or row numbers by file, in order.
 
     ``is_spent`` is True if a budget for all records is used up, so that records after the last one were not considered.
     """
@@ -168,12 +168,12 @@ class _Wanted(NamedTuple):
 
     @property
     def last(self) -> str:
-        """The file and the line or row of the last record."""
+        """The file and the line or row of the last record to label."""
         return [f"{path}:{places[-1]}" for path, places in self.places.items() if len(places)][-1]
 
 
 def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
-    """Find the records to label; the model's rounds advance."""
+    """Select the records of a reader to label; this advances the model's query rounds."""
     import numpy as np
 
     from .predict import locate_error
@@ -196,7 +196,7 @@ def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
 
 
 def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
-    """Raise an error for unsuitable output formats: text needs CSV or TSV, typed records need JSON Lines."""
+    """Raise an error for an unsuitable output format: text needs CSV or TSV, typed records need JSON Lines."""
     from coterie.data.readers import ROWS
 
     for kind in formats.values():
@@ -211,7 +211,7 @@ def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
 
 
 def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], label: str, suffix: str) -> None:
-    """Write the original records with their places and empty labels."""
+    """Write the original records with their line numbers and empty labels."""
     rows = (row for path, places in wanted.places.items() for row in _read_rows(path, formats[path], places, label))
     if suffix == ".jsonl":
         file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
@@ -226,7 +226,7 @@ def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], l
 
 
 def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[Json]:
-    """Read the rows at these places; values keep their types, and JSON objects all keys."""
+    """Yield the rows at these line numbers; values keep their types, and JSON objects all their keys."""
     import numpy as np
 
     from coterie.data.invalid_records import Faults

@@ -45,7 +45,7 @@ Log = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class LogOptions(OptionSet):
-    """The columns of a log of choices."""
+    """Options for the columns of a log of bandit decisions."""
 
     heading = READING
 
@@ -79,7 +79,7 @@ class LogOptions(OptionSet):
     on_error: OnError = option("stop|skip", ON_ERROR)
 
     def open_log(self, files: list[str]) -> LogReader:
-        """Open the files."""
+        """Open the log files."""
         from coterie.data.bandit_logs import LogColumns, read_log
 
         if self.window is not None and self.time is None:
@@ -91,7 +91,7 @@ class LogOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class BanditOptions(PrintOptions):
-    """The policies to evaluate, and the outputs."""
+    """Options of ``bandit``: the policies to evaluate, and the outputs."""
 
     heading = "Options"
 

@@ -1,4 +1,4 @@
-"""A message on the terminal during compilation, which takes half a minute in the first run on a machine."""
+"""A message during compilation, which takes half a minute in the first run on a machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE, MANY, PAUSE = 1.0, 20, 0.25
 
 
 def announce_compiling() -> None:
-    """Print a message, once, if this process compiles much; do not import numba for that."""
+    """Print a message, once, when this process starts to compile; numba is not imported for that."""
     threading.Thread(target=_watch, daemon=True).start()
 
 

@@ -14,7 +14,7 @@ REPORT = Path("coterie-demo.html")
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(OptionSet):
-    """The form of the demo."""
+    """Options of ``demo``."""
 
     task: Literal["dest", "tailnum"] = option(
         "COLUMN", "`dest` (a destination) or `tailnum` (an aircraft).", "dest", "-t"
@@ -23,7 +23,7 @@ class DemoOptions(OptionSet):
 
 
 def demo(demo_options: DemoOptions, outputs: OutputOptions) -> None:
-    """Run the main task on real data, offline and in seconds.
+    """Run multitask learning on the included flights data, offline and in seconds.
 
     Reads the flights that come with the package, learns one model per task and the baselines, and writes a report.
     First it prints the learn command that does the same.

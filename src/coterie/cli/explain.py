@@ -32,7 +32,7 @@ Record = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions(OptionSet):
-    """The task to explain, and the format of the printed result."""
+    """Options of ``explain``: the task to explain, and the output format."""
 
     task: str | None = option("TASK", "The task to explain, or the task of the record.", None, "-t")
     top: int = option("N", "Show the N largest.", 20, min=1)
@@ -98,7 +98,7 @@ def _by_class(result: T | dict[Hashable, T]) -> dict[Hashable, T]:
 
 
 def _to_json(result: T | dict[Hashable, T], convert: Callable[[T], object]) -> object:
-    """Convert weights or an explanation to JSON data; for many classes, to a list with one item per class."""
+    """Convert weights or an explanation to JSON data; for multiclass models a list with one item per class."""
     if not isinstance(result, dict):
         return convert(result)
     return [{"class": label, "of_class": convert(value)} for label, value in result.items()]
@@ -142,7 +142,7 @@ def _name_lines(names: int, collisions: int, dropped: int) -> list[str]:
 
 
 def describe_sharing(model: Estimator, path: str, task: str | None, top: int) -> Json | None:
-    """Return the neighbours of a task with their correlations, or the shares that all tasks have learned.
+    """Return the nearest tasks of a task with their correlations, or (without a task) the fraction that tasks share.
 
     ``uniform`` is the share of every pair of tasks if it is the same for all. None for a model without a relation
     between tasks.
@@ -181,7 +181,7 @@ def _sharing_lines(sharing: Json, task: str | None) -> Iterator[str]:
 
 
 def _name_relation(model: Estimator) -> str:
-    """Return the relation of a model, without values stored for single tasks."""
+    """Return the relation of a model as text, without values stored for single tasks."""
     from coterie.estimators.selective import base_model
 
     model = base_model(model)
@@ -193,7 +193,7 @@ def _name_relation(model: Estimator) -> str:
 
 
 def _name_part(relation: Any) -> str:
-    """Format a relation as its class name and its non-default parameters."""
+    """Format a relation as its class name with the non-default parameters."""
     from coterie.settings import is_number
     from coterie.tasks.relations import Primed
 
@@ -211,7 +211,7 @@ def _name_part(relation: Any) -> str:
 def explain_record(
     model: Estimator, path: str, record: str, name: str | None
 ) -> tuple[Hashable, Explanation | dict[Hashable, Explanation]]:
-    """Return the task and the explanation of one record.
+    """Return the task and the explanation of one record in JSON.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def explain_record(
 
 
 def _find_task(model: Estimator, name: str, path: str) -> Hashable:
-    """Return the task with this name, or the name itself as a new task."""
+    """Return the task with this name; an unknown name is itself a new task."""
     from coterie.data.task_names import find_tasks
 
     try:

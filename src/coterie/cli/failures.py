@@ -1,4 +1,4 @@
-"""Errors of commands as one line on standard error and an exit code."""
+"""Error reports of commands: one line on standard error, and an exit code."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ClickException: Any = typer.BadParameter.__mro__[2]
 
 
 class UsageError(ValueError):
-    """Contradictory options, or an unsupported value of an option."""
+    """Error for contradictory options, or for an unsupported value of an option."""
 
 
 @contextmanager
 def handle_errors() -> Iterator[None]:
-    """Print exceptions and warnings on one line, and exit after an exception; COTERIE_DEBUG=1 shows the traceback."""
+    """Context that prints warnings and exceptions on one line, and exits after an exception."""
 
     def print_warning(message: Warning | str, *place: object, **options: object) -> None:
         print_message(f"warning: {message}")
@@ -58,7 +58,7 @@ def handle_errors() -> Iterator[None]:
 
 
 def report_error(error: BaseException) -> int:
-    """Print an error, and return the exit code."""
+    """Print an error, and return the exit code for it."""
     if isinstance(error, KeyboardInterrupt):
         print_message("interrupted")
         return 128 + getattr(error, "number", signal.SIGINT)
@@ -74,7 +74,7 @@ def report_error(error: BaseException) -> int:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the message of an error on one line, with parameters named as options."""
+    """Return an error's message on one line; parameter names are replaced by option names."""
     if isinstance(error, ClickException):
         context = getattr(error, "ctx", None)
         text = " ".join(str(error.format_message()).split())
@@ -94,18 +94,18 @@ def print_message(message: str) -> None:
 
 
 def print_skipped(reader: Reader) -> None:
-    """Print the number of records that a reader has skipped, and the first of them."""
+    """Print the number of records that a reader has skipped, and the first reasons."""
     if reader.skipped:
         print_message(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 
 
 def print_line(line: str) -> None:
-    """Print a line on standard error, ignoring write errors."""
+    """Print a line on standard error; write errors are ignored."""
     print(line, file=LossyStream(sys.stderr), flush=True)
 
 
 class LossyStream:
-    """A text stream without write errors, for example on a closed terminal or a full disk."""
+    """A text stream that ignores write errors, for example on a closed terminal or a full disk."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -114,19 +114,19 @@ class LossyStream:
         return getattr(self._stream, name)
 
     def write(self, text: str, /) -> int:
-        """Write text, or discard it on an error."""
+        """Write text; discard it on an error."""
         with suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush, ignoring errors."""
+        """Flush the stream; ignore errors."""
         with suppress(OSError):
             self._stream.flush()
 
 
 def option_name(field: str) -> str:
-    """Return the option that sets a field; other words are returned unchanged.
+    """Return the option of a parameter; other words unchanged.
 
     >>> option_name("budget_size"), option_name("from_"), option_name("the demo")
     ('--budget-size', '--from', 'the demo')
@@ -135,7 +135,7 @@ def option_name(field: str) -> str:
 
 
 def quote_path(path: object) -> str:
-    """Quote a path for a shell, so that it is not read as an option.
+    """Quote a path for a shell, and protect it from being parsed as an option.
 
     >>> quote_path("clicks.csv"), quote_path("my clicks.csv"), quote_path("-odd.csv"), quote_path("-")
     ('clicks.csv', "'my clicks.csv'", './-odd.csv', '-')
@@ -145,7 +145,7 @@ def quote_path(path: object) -> str:
 
 
 def _flush_or_discard(stream: IO[str]) -> None:
-    """Flush a standard stream; on an error discard its buffer, so that the exit of the process does not fail."""
+    """Flush a standard stream; on an error discard its buffer, so that the process can exit."""
     with suppress(OSError, ValueError, AttributeError):  # closed, or None if there is no such stream
         try:
             stream.flush()

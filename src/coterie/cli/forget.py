@@ -10,7 +10,7 @@ from .options import Model, PrintOptions, option
 
 @dataclass(frozen=True, kw_only=True)
 class ForgetOptions(PrintOptions):
-    """The tasks to forget, and the output."""
+    """Options of ``forget``: the tasks, and the output."""
 
     heading = "Options"
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions(OptionSet):
-    """The options of a learning run."""
+    """Options of ``learn`` for the run."""
 
     heading = LEARNING
 
@@ -139,7 +139,7 @@ def learn_new(
     alone: bool,
     quiet: bool,
 ) -> LearningOutcome:
-    """Learn new models and the baselines; a single model is named "together", unless it is a baseline."""
+    """Learn new models and the baselines; a single model is named "together"."""
     from coterie.data.readers import read
     from coterie.evaluation.learning import TOGETHER
     from coterie.evaluation.learning import learn as learn_records
@@ -165,7 +165,7 @@ def _continue_learning(
     run: InterruptibleRun,
     asking: str | None,
 ) -> None:
-    """Continue a saved model, possibly with another query strategy."""
+    """Continue learning with a saved model, possibly with another query strategy."""
     from coterie.estimators.selective import base_model
     from coterie.evaluation.learning import TOGETHER, NothingLeftError, continue_learning
 
@@ -196,7 +196,7 @@ def _continue_learning(
 
 
 def _save_unchanged(model: Estimator, outputs: OutputOptions) -> None:
-    """Save a model without new records."""
+    """Save a loaded model unchanged, if there are no new records."""
     from .printing import print_result
 
     with OutputWriter() as writer:

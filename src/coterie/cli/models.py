@@ -1,4 +1,4 @@
-"""Saved models that commands load."""
+"""Loading of saved models for commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load_any(path: Path) -> Estimator:
 
 
 def load_model(path: Path) -> OnlineEstimator:
-    """Load a model that learned from files; raise InputError for another one."""
+    """Load a model that was trained from files; raise InputError for other models."""
     model: OnlineEstimator = load_any(path)
     if hasattr(model, "n_rewards_"):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The options of commands, declared as dataclass fields that commands share."""
+"""Options of commands, declared as dataclass fields and shared by commands."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 class OptionSet:
-    """A group of options: a dataclass with an `option` for each field."""
+    """Base class of groups of options: dataclasses with an `option` per field."""
 
     heading: ClassVar[str] = "Options"
 
 
 def option(metavar: str | None, text: str, default: Any = None, *names: str, **settings: object) -> Any:
-    """Declare an option as a field of an `OptionSet`.
+    """Declare an option as a dataclass field of an `OptionSet`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def option(metavar: str | None, text: str, default: Any = None, *names: str, **s
 
 
 def spread_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Expand the option sets of a command to one parameter for each option.
+    """Return a command with one parameter per option in place of its option sets.
 
     Examples
     --------
@@ -104,14 +104,14 @@ def _parameters(options: Any) -> list[inspect.Parameter]:
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:
-    """Raise UsageError with the reason if one of the options is given."""
+    """Raise UsageError with this reason if one of the options was given."""
     for name, value in options.items():
         if value:
             raise UsageError(f"{option_name(name)} is not supported {reason}")
 
 
 def parse_duration(text: str) -> float:
-    """Read seconds, minutes or hours as a number of seconds.
+    """Parse a duration such as ``30s``, ``5m`` or ``1h``; return seconds.
 
     >>> parse_duration("5m")
     300.0
@@ -149,7 +149,7 @@ Files = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PrintOptions(OptionSet):
-    """The format of the printed result."""
+    """Options for the output format."""
 
     heading = OUTPUTS
 
@@ -160,7 +160,7 @@ class PrintOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions(PrintOptions):
-    """The files to write, and the format of the printed result."""
+    """Options for the files to write and the output format."""
 
     output: Path | None = option("OUT", "Save the model here, whole or not at all.", None, "-o")
     report: Path | None = option("OUT.html", "Write the [report](verdict.md): one HTML page that works offline.")
@@ -172,11 +172,11 @@ class OutputOptions(PrintOptions):
 
     @property
     def repeated(self) -> Json:
-        """The options to repeat in the command of a continued run."""
+        """The output options to repeat in the command that continues a run."""
         return {"json": self.json, "quiet": self.quiet, "verbose": self.verbose}
 
     def require(self, inputs: Iterable[str | Path], updated: Path | None = None) -> None:
-        """Raise an error for outputs that exist or cannot be written; see `coterie.cli.outputs.require_outputs`."""
+        """Raise an error if an output exists or cannot be written; see `coterie.cli.outputs.require_outputs`."""
         from .outputs import require_outputs
 
         require_outputs({"output": self.output, "report": self.report}, inputs, self.force, updated)
@@ -184,7 +184,7 @@ class OutputOptions(PrintOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions(OptionSet):
-    """The columns to read, and their encoding."""
+    """Options for the columns to read, and their encoding."""
 
     heading = READING
 
@@ -249,7 +249,7 @@ class ColumnOptions(OptionSet):
         return {name: value for name, value in values.items() if value is not None and value != []} | names
 
     def open_continued(self, files: list[str], encoder: RecordEncoder, skip: int) -> Reader:
-        """Open the files with the encoder of a saved model."""
+        """Open the files for a saved model, with its encoder."""
         from coterie.data.readers import read
 
         shaping = ("features", "ignore", "text", "categorical", "log", "scale", "bits", "no_names")
@@ -262,7 +262,7 @@ class ColumnOptions(OptionSet):
         return read(files, encoder=encoder, skip=skip, **options)
 
     def require_columns(self, files: list[str]) -> None:
-        """Raise an error for tables without a label or task column."""
+        """Raise an error for files with columns if no label or task column was given."""
         from coterie.data.readers import TABLES, detect_format
         from coterie.data.sources import find_paths
 
@@ -275,7 +275,7 @@ class ColumnOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions(OptionSet):
-    """The options that choose a model."""
+    """Options for the choice of a model."""
 
     heading = LEARNING
 
@@ -295,7 +295,7 @@ class LearningOptions(OptionSet):
         return {name: value for name, value in vars(self).items() if value}
 
     def parse_learner(self, text: str | None = None, model: Estimator = None) -> LearnerExpression:
-        """Return the expression of the learner; its name ``model`` stands for a saved model."""
+        """Return the parsed expression of the learner; the name ``model`` in it is a saved model."""
         from coterie.expressions import ExpressionError, LearnerExpression
 
         try:
@@ -306,7 +306,7 @@ class LearningOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralLearners(LearningOptions):
-    """The options that choose one or more models."""
+    """Options for the choice of one or more models."""
 
     learner: list[str] | None = option(  # type: ignore[assignment]
         "EXPRESSION",
@@ -314,12 +314,12 @@ class SeveralLearners(LearningOptions):
     )
 
     def parse_learners(self) -> dict[str, LearnerExpression]:
-        """Return the expressions of the learners by their text."""
+        """Return the parsed expressions of the learners, by their text."""
         texts: list[str] | list[None] = self.learner or [None]
         return {learner.text: learner for learner in map(self.parse_learner, texts)}
 
     def read_query_strategy(self) -> str | None:
-        """Return the query strategy for a saved model; raise an error for any other learner."""
+        """Return the query strategy for a saved model; raise an error for an expression of another kind."""
         texts = self.learner or []
         if len(texts) == 1 and texts[0].replace(" ", "").startswith("SelectiveSampling(model"):
             return texts[0]

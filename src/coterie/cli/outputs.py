@@ -1,4 +1,4 @@
-"""The outputs of commands: checked before the first record is read, written completely or not at all."""
+"""Output files of commands: checked before reading starts, and written atomically."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGES = (".html", ".htm")
 def require_outputs(
     outputs: Mapping[str, Path | None], inputs: Iterable[str | Path], force: bool, updated: Path | None = None
 ) -> None:
-    """Raise an error for outputs that are inputs, exist already, or cannot be written.
+    """Raise an error for output files that are also inputs, already exist, or cannot be written.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def require_outputs(
 
 @contextmanager
 def name_errors(path: Path) -> Iterator[None]:
-    """Add the name of the file to errors of the operating system."""
+    """Context that adds the file name to errors of the operating system."""
     try:
         yield
     except BrokenPipeError:
@@ -81,7 +81,7 @@ def name_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_output(path: Path) -> Iterator[IO[str]]:
-    """Open a text file that is written completely or not at all; write to devices and pipes directly."""
+    """Open a text file that is written atomically; devices and pipes are written directly."""
     from coterie.persistence import replacing
 
     with name_errors(path), path.open("wb") if path.exists() and not path.is_file() else replacing(path) as file:
@@ -92,7 +92,7 @@ def open_output(path: Path) -> Iterator[IO[str]]:
 
 
 class OutputWriter:
-    """A context for writing outputs; it raises their errors at the end, after the summary.
+    """Context for writing output files; errors are collected and raised at the end, after the summary.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class OutputWriter:
             raise last
 
     def write(self, name: str, path: Path | None, write: Callable[[Path], object]) -> None:
-        """Write an output, or record the error."""
+        """Write an output file, or record the error."""
         if path is None:
             return
         try:
@@ -131,7 +131,7 @@ class OutputWriter:
             self._errors.append(error)
 
     def save(self, model: Estimator, path: Path | None, name: str = "output") -> None:
-        """Save a model, on an error to a temporary folder, so that the work is not lost."""
+        """Save a model; on an error save it to a temporary folder instead, so that the result is not lost."""
 
         def save_model(path: Path) -> None:
             try:
@@ -147,7 +147,7 @@ class OutputWriter:
 
 
 def _rescue(model: Estimator, name: str) -> Path | None:
-    """Save a model in a new temporary folder; return None on an error."""
+    """Save a model in a new temporary folder; return the path, or None on an error."""
     import tempfile
 
     with suppress(Exception):
@@ -162,7 +162,7 @@ def _rescue(model: Estimator, name: str) -> Path | None:
 
 
 def page_facts(source: str, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the origin of a report: the data, the date and the command."""
+    """Yield facts for the report: the data, the date and the command."""
     yield "data", source
     for role in ("label", "task"):
         if names := columns.get(role):

@@ -38,7 +38,7 @@ def precompile() -> None:
 
 
 def _learn_file(path: Path, kind: str) -> None:
-    """Learn and predict a file with four tasks and a number, a word and a text per record."""
+    """Learn and predict a small file with four tasks and columns of each kind."""
     import numpy as np
 
     from coterie.data.readers import read

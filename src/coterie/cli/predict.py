@@ -38,7 +38,7 @@ File = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(OptionSet):
-    """The output, the columns of predictions, and the file format."""
+    """Options of ``predict``: the output, its columns, and the file format."""
 
     output: str = option(
         "OUT.csv|-", "A file, which is written whole or not at all, or `-`, standard output.", "-", "-o"
@@ -119,7 +119,7 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
 
 
 class PredictedBlock(NamedTuple):
-    """The predictions for a block of records.
+    """The predictions for a block of records, as columns.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ def _check_options(model: Estimator, level: float | None, threshold: float | Non
 
 
 def locate_error(decide: Callable[[Block], object], block: Block, reader: Reader, error: ValueError) -> ValueError:
-    """Return the error of the first invalid record of a block, with its place."""
+    """Return an error that locates the first invalid record of a block."""
     for i in range(len(block)):
         try:
             decide(block.piece(i, i + 1))
@@ -263,7 +263,7 @@ def _to_finite(value: object) -> object:
 
 
 class _Terminal:
-    """Standard output on a terminal, with control characters in tasks and labels escaped."""
+    """Standard output that escapes control characters in tasks and labels on a terminal."""
 
     def __init__(self, out: IO[str]) -> None:
         self._out = out

@@ -1,4 +1,4 @@
-"""Results as text and as JSON."""
+"""Formatting of results as text and as JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = {"numeric": ("number", "numbers"), "categorical": ("category", "categor
 
 
 def print_result(command: str, *parts: Mapping[str, object]) -> None:
-    """Print the result of a command as one JSON object: its name, the version, and the parts."""
+    """Print the result of a command as one JSON object: the command, the version, and the parts."""
     from coterie import __version__
 
     result: dict[str, object] = {"command": command, "version": __version__}
@@ -45,7 +45,7 @@ def print_result(command: str, *parts: Mapping[str, object]) -> None:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape the control characters in JSON without changing its meaning.
+    r"""Escape control characters in JSON text, without changing its meaning.
 
     JSON already escapes those below the space; the others are DEL, the C1 set and bidirectional marks.
 
@@ -56,12 +56,12 @@ def escape_json(text: str) -> str:
 
 
 def _to_json(value: object) -> object:
-    """Convert a value without a JSON form to a plain number or to text."""
+    """Convert a value that JSON does not support to a plain number or to text."""
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def short_lines(summary: Summary) -> Iterator[str]:
-    """Yield the recommendation, its errors, and the number of tasks that it is for."""
+    """Yield the short summary: the recommendation, the errors, and the number of tasks concerned."""
     if not summary.against:
         yield from paragraph(" ".join(summary.sentences))
         return
@@ -77,7 +77,7 @@ def short_lines(summary: Summary) -> Iterator[str]:
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
-    """Yield the summary as text and tables."""
+    """Yield the full summary as text and tables."""
     headline, *remarks = summary.sentences
     yield from paragraph(headline)
     yield from paragraph(" ".join(remarks))
@@ -97,7 +97,7 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 
 
 def _task_table(verdict: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
-    """Yield a table of the first chosen tasks."""
+    """Yield a table of the first of the ``chosen`` tasks."""
     if not len(chosen):
         return
     heads = verdict.task_heads(summary.alone, summary.learner)[:-1]
@@ -107,7 +107,7 @@ def _task_table(verdict: Verdict, chosen: NDArray[np.int64], title: str, summary
 
 
 def reading_lines(reading: Reading) -> Iterator[str]:
-    """Yield the columns read, the records and columns skipped, and hints for better reading."""
+    """Yield the columns read, skipped records, dropped columns, and hints on columns."""
     records = reading.unlabelled + reading.skipped + reading.rows
     yield from column_lines(reading.columns)
     if reading.unlabelled:
@@ -124,7 +124,7 @@ def reading_lines(reading: Reading) -> Iterator[str]:
 
 
 def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the lines that list the names of feature columns by kind."""
+    """Yield the names of feature columns by kind."""
     kinds = [
         f"{listed(names, _SHOWN_COLUMNS)} ({_KINDS.get(kind, (kind, kind))[len(names) > 1]})"
         for kind, names in columns.items()
@@ -140,7 +140,7 @@ def dropped_lines(dropped: Mapping[str, str]) -> Iterator[str]:
 
 
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
-    """Return a line with the path of the saved model and the next command."""
+    """Return a line with the path of the saved model and a command that uses it."""
     size = f"{decimal(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
     file = quote_path(path)
     if hasattr(model, "n_rewards_"):
@@ -158,7 +158,7 @@ def paragraph(text: str) -> list[str]:
 
 
 def print_lines(*groups: Iterable[str]) -> None:
-    """Print groups of lines with a blank line between them; skip empty groups.
+    """Print groups of lines, separated by blank lines; empty groups are skipped.
 
     Line breaks and control characters in names of tasks, files and columns are escaped.
     """

@@ -1,4 +1,4 @@
-"""The commands as one program."""
+"""The command line program with all commands."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ COMMANDS = ("demo", "learn", "predict", "explain", "serve", "ask", "forget", "ba
 
 
 class Commands(TyperGroup):
-    """A group of commands that reports each exception as one line and an exit code."""
+    """A group of commands that reports exceptions as one line and an exit code."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Parse the options before the command."""
+        """Parse the options before the command name."""
         with handle_errors():
             return super().make_context(*arguments, **options)
 

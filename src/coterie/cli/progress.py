@@ -1,4 +1,4 @@
-"""Progress of a command: a line whenever the number of records doubles, and a bar on a terminal."""
+"""Progress messages: a line whenever the number of records doubles, and a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMED_COLUMNS = 5
 
 @contextmanager
 def show_progress(reader: Reader, quiet: bool, delay: int = 0) -> Iterator[OnRound | None]:
-    """Provide a function to call after each block of a reader; None if ``quiet``.
+    """Context with a function to call after each block of a reader, which prints progress; None if ``quiet``.
 
     No line is written for the first ``delay`` records, which are predicted before the first label arrives. Columns that
     are perhaps better ignored are listed before the first block is learned.
@@ -72,7 +72,7 @@ class ProgressTable:
         self._words: CostWords
 
     def add(self, traces: Mapping[str, Trace]) -> None:
-        """Add the next rounds of all learners, the same names each time."""
+        """Add the next rounds of all learners."""
         trace, first = next(iter(traces.values())), 0
         self._words = trace.words
         if not self._costs:
@@ -91,7 +91,7 @@ class ProgressTable:
             first = last
 
     def finish(self) -> None:
-        """Write a last row if there were examples after the one before."""
+        """Write a last row, unless the last record already has one."""
         if self._examples > self._last:
             self._add_row()
 
@@ -112,7 +112,7 @@ def format_row(*cells: str) -> str:
 
 @contextmanager
 def _show_bar(reader: Reader) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """Provide functions that print a line and move the bar; a bar needs a terminal and a known file size."""
+    """Context with functions to print a line and to update the bar; it needs a terminal and a known file size."""
     if not (sys.stderr.isatty() and reader.bytes_total):
         yield print_line, lambda: None
         return

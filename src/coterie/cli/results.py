@@ -1,4 +1,4 @@
-"""The results of `learn` and `demo`: model, report and summary."""
+"""Results of `learn` and `demo`: saved model, report and summary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def finish_learning(
     *notes: str,
     title: str | None = None,
 ) -> None:
-    """Save the model, write the report, and print the summary, with notes at the end.
+    """Save the model, write the report, and print the summary and notes.
 
     All outputs are tried; an error of one is raised at the end. After an interruption or an invalid record, a line
     tells how to continue.

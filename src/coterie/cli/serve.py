@@ -42,7 +42,7 @@ Model = Annotated[
 
 
 def parse_size(text: str) -> int:
-    """Read a number of bytes, such as 8388608 or 8MiB."""
+    """Parse a number of bytes, such as 8388608 or 8MiB."""
     match = re.fullmatch(r"(\d{1,12})(|KiB|MiB|GiB)", text)
     if match is None or int(match[1]) == 0:
         raise typer.BadParameter(f"{text!r} is not a size; expected bytes, such as 8388608 or 8MiB")
@@ -51,7 +51,7 @@ def parse_size(text: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceOptions(OptionSet):
-    """The address, storage, limits and alarms of a service."""
+    """Options of ``serve``: address, storage, limits and alarms."""
 
     data: Path = option("DIR", "The folder of the service; created if it does not exist.", MISSING)
     host: str = option("ADDRESS", "The address to listen on.", "127.0.0.1")
@@ -188,7 +188,7 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
 
 
 class _SignalHandler(Stop):
-    """Signal handler: the first signal stops the server, or the start; later ones do nothing.
+    """Signal handler: the first signal stops the server (or its start), later ones are ignored.
 
     Running requests are answered and the last snapshot is written.
     """
@@ -209,7 +209,7 @@ class _SignalHandler(Stop):
 
 
 def _print_losses(service: Service) -> None:
-    """Print warnings at the start: about lost frames and about a wrong clock."""
+    """Print warnings at the start: lost journal frames, or a wrong clock."""
     if service.accepted is not None:
         offset = service.engine.offset
         print_message(f"warning: a loss was accepted: {service.accepted}; it continues from offset {offset:,}")
@@ -233,7 +233,7 @@ def _print_losses(service: Service) -> None:
 
 
 def _describe_ignored(service: Service, model: Path | None, learning: LearningOptions) -> str | None:
-    """Return a message about MODEL and options of the learner that an existing folder ignores."""
+    """Return a message on options (model, learner) that are ignored because the folder already has a model."""
     ignored = [*([] if model is None else [str(model)]), *map(option_name, learning.given)]
     if service.new or not ignored:
         return None
@@ -259,7 +259,7 @@ def _declare(declare: Callable[[Sequence[Scalar]], None], labels: Sequence[Scala
 
 
 def _bind_socket(host: str, port: int) -> socket.socket:
-    """Bind a socket without listening, before the folder is opened, so that an error changes nothing."""
+    """Bind a socket without listening yet, so that an error occurs before the folder is opened."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         if os.name == "posix":
@@ -281,13 +281,13 @@ def _quote_address(host: str) -> str:
 def _run_server(
     service: Service, app: Starlette, address: str, listening: socket.socket, handler: _SignalHandler, note: str | None
 ) -> None:
-    """Answer requests until a signal arrives, or the service fails."""
+    """Serve requests until a signal arrives or the service fails."""
     import uvicorn
 
     from coterie.server.access import Connection
 
     class Server(uvicorn.Server):
-        """A server without signal handlers."""
+        """An HTTP server without signal handlers."""
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -311,7 +311,7 @@ def _run_server(
 
 
 def _require_same_options(engine: Engine, options: ServiceOptions) -> None:
-    """Raise UsageError for options that contradict those of the first start."""
+    """Raise UsageError for options that contradict those of the first start in the folder."""
     if options.bandit and "chosen" not in engine.kinds:
         raise UsageError("--bandit is not supported: the service in this folder learns labels; begin a new folder")
     if options.window is not None and options.window != getattr(engine, "window", None):

@@ -1,4 +1,4 @@
-"""Learning runs that can be interrupted and continued."""
+"""Learning runs of commands that can be interrupted and continued."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class InterruptibleRun:
         self._is_complete = self._has_ended = False
 
     def save_every(self, interval: str | None) -> None:
-        """Save the model to ``--output`` repeatedly at this interval."""
+        """Save the model to ``--output`` at this interval during the run."""
         if interval is not None:
             if self._model is None:
                 raise UsageError("--save-every requires --output, the path of the model")
@@ -65,7 +65,7 @@ class InterruptibleRun:
             self.checkpoints = Checkpoints(interval, self._save)
 
     def _save(self, model: Estimator, records: int) -> None:
-        """Save a checkpoint; print the message even with ``--quiet``, because a crash prints none."""
+        """Save a checkpoint, and print a message even with ``--quiet``, because a crash prints none."""
         learned, path = self.skip + records, Path(str(self._model))
         try:
             with name_errors(path), self.recording_save(records):
@@ -77,7 +77,7 @@ class InterruptibleRun:
 
     @contextmanager
     def recording_save(self, records: int) -> Iterator[None]:
-        """Record that the model file was replaced, even if the save is interrupted right afterwards."""
+        """Context that records a replaced model file, even if the save is interrupted right afterwards."""
         before = self._identify_file()
         try:
             yield
@@ -86,7 +86,7 @@ class InterruptibleRun:
                 self._saved, self._is_complete = self.skip + records, self.finished
 
     def _identify_file(self) -> tuple[int, int] | None:
-        """The device and inode of the model file, which change if it is replaced."""
+        """Return device and inode number of the model file, which change if it is replaced."""
         with suppress(OSError):
             if self._model is not None:
                 status = self._model.stat()
@@ -95,7 +95,7 @@ class InterruptibleRun:
 
     @contextmanager
     def handling_signals(self) -> Iterator[None]:
-        """Handle signals; after an interruption, print the saved state and the command to continue."""
+        """Context that handles signals; after an interruption it prints the saved state and the command to continue."""
         with Stop(self._write_note) as self.stop:
             try:
                 yield
@@ -116,7 +116,7 @@ class InterruptibleRun:
                 raise
 
     def _write_note(self) -> None:
-        """Acknowledge a signal in its handler."""
+        """Acknowledge a signal with a message."""
         with suppress(OSError):
             os.write(2, _FINISHING if self.finished else _STOPPING)
 
@@ -124,7 +124,7 @@ class InterruptibleRun:
         return f"{self._model} is as it was saved after {records:,} records; to continue: {self._command(records)}"
 
     def describe_end(self, records: int, unsaved: bool, failed: bool = False) -> str:
-        """Return a line about a run that ended early.
+        """Return a line about a run that ended before the end of the files.
 
         ``unsaved`` is True if the model could not be saved, ``failed`` if an invalid record ended the run.
         """

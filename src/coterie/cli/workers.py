@@ -1,4 +1,4 @@
-"""Learning with several workers."""
+"""Sharded learning with several workers from the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingOptions(OptionSet):
-    """The workers; see `coterie.distributed`."""
+    """Options for several workers; see `coterie.distributed`."""
 
     heading = "Several workers"
 
@@ -59,7 +59,7 @@ def learn_in_shards(
     alone: bool,
     save_every: str | None,
 ) -> None:
-    """Learn with several workers and print one summary."""
+    """Learn with several workers, and print one summary."""
     if outputs.output is None or scaling.workers is None:
         raise UsageError("--workers writes a folder of models; name it with --output")
     columns.require_columns(files)
@@ -92,7 +92,7 @@ def learn_in_shards(
 
 
 def _print_progress() -> Callable[[Progress], None]:
-    """Return a function that prints the progress every ten seconds."""
+    """Return a callback that prints the progress every ten seconds."""
     last = time.monotonic()
 
     def print_progress(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""A service that predicts, learns from outcomes as they become known, and never loses acknowledged records.
+"""An HTTP service that predicts and learns from labels as they arrive; acknowledged records survive crashes.
 
 ================ ===================================================================================================
 :mod:`.journal`  the events in order, as frames on the disk

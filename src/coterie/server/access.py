@@ -1,4 +1,4 @@
-"""Access to a service without a token, and limits of connections.
+"""Access control for services without a token, and limits on connections.
 
 A browser sends the name by which a page was loaded as ``Host``, whatever address that name has now. ``Host`` therefore
 reveals DNS rebinding: a page of another site whose name was made to point to this machine. ``Origin`` reveals a page
@@ -35,7 +35,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(:\d*)?")
 
 
 def is_local(host: str) -> bool:
-    """Return True for a name or an address by which the machine calls itself.
+    """Return True for a host name or address of this machine.
 
     >>> is_local("localhost"), is_local("127.0.0.1"), is_local("::1"), is_local("0.0.0.0"), is_local("example.com")
     (True, True, True, False, False)
@@ -74,7 +74,7 @@ def is_same(origin: str, host: str | None) -> bool:
 
 
 def most_connections() -> int:
-    """Return the maximum number of connections, which leaves some open files for other uses."""
+    """Return the maximum number of connections, below the limit on open files."""
     try:
         import resource
 
@@ -85,7 +85,7 @@ def most_connections() -> int:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection with limits, which rejects requests that two servers could parse differently.
+    """An HTTP connection with limits, which rejects ambiguous requests (request smuggling).
 
     uvicorn alone waits forever for a head, reads heads of any length, merges trailers into the headers, ignores
     ``Upgrade`` but not the data after it, and answers a malformed request before earlier ones that are still running.
@@ -94,7 +94,7 @@ class Connection(HttpToolsProtocol):
     most = most_connections()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start a connection; if too many are open, close the one that has been idle longest."""
+        """Accept a connection; if too many are open, close the one that has been idle longest."""
         super().connection_made(transport)
         self._reads_head, self._unparsed_bytes = True, 0
         self._refusal: tuple[int, str] | None = None
@@ -107,7 +107,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """True while a request has no answer yet."""
+        """True while a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_head(self) -> None:
@@ -120,7 +120,7 @@ class Connection(HttpToolsProtocol):
             self._head = None
 
     def data_received(self, data: bytes) -> None:
-        """Parse data; close the connection soon if the head is incomplete or the last request was answered."""
+        """Parse received data; set a timeout for incomplete heads and for idle connections."""
         if self._last_answer is not None:
             return
         self._unparsed_bytes += len(data)  # the end of a head or a part of a body sets it to 0
@@ -134,7 +134,7 @@ class Connection(HttpToolsProtocol):
     # -- callbacks of the parser
 
     def on_headers_complete(self) -> None:
-        """Start to answer a request; reject a head that is too long or ambiguous, and too many waiting requests."""
+        """Start to answer a request; reject heads that are too long or ambiguous, and too many pending requests."""
         size, hosts, codings = len(self.url), 0, []
         for name, value in self.headers:
             size += len(name) + len(value) + 32
@@ -158,24 +158,24 @@ class Connection(HttpToolsProtocol):
         self.headers = []  # trailers, which a proxy does not check as it checks headers, are added to it, and ignored
 
     def on_body(self, body: bytes) -> None:
-        """Add to the body."""
+        """Append received data to the body of the request."""
         self._unparsed_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
+        """Complete a request."""
         self._reads_head, self._unparsed_bytes = True, 0
         super().on_message_complete()
 
     # -- answers
 
     def _refuse(self, status: int, error: str) -> NoReturn:
-        """Stop the parser, which calls :meth:`send_400_response`."""
+        """Stop the parser, which then calls :meth:`send_400_response`."""
         self._refusal = status, error
         raise ValueError(error)
 
     def send_400_response(self, msg: str) -> None:
-        """Reject the last request after earlier ones are answered, and close the connection."""
+        """Reject the last request after earlier ones have been answered, and close the connection."""
         status, error = self._refusal or (400, "the request is not valid HTTP/1.1")
         body = to_json({"error": error})
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
@@ -200,14 +200,14 @@ class Connection(HttpToolsProtocol):
             self.loop.call_later(LINGER, self.transport.close)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Wait for the next request after a response."""
         self.idle_since, was_last = time.monotonic(), not self.pipeline
         super().on_response_complete()
         if was_last:
             self._end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Close the connection."""
+        """Clean up after the connection was closed."""
         self._unset_head()
         super().connection_lost(exc)
 
@@ -216,7 +216,7 @@ _TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"
 
 
 def require_same_site(headers: Headers, names: Collection[str]) -> None:
-    """Reject a request to a service without a token if its ``Host`` is unknown or its page is from another site."""
+    """Reject a request (in a service without a token) with an unknown ``Host``, or from a page of another site."""
     host, origin = headers.get("host"), headers.get("origin")
     if not is_known(host, names):
         name = "no Host" if host is None else f"the Host {host[:100]!r}"

@@ -1,4 +1,4 @@
-"""A service over HTTP: requests and responses are JSON, except for the model's file, metrics and the page."""
+"""The HTTP interface of a service; bodies are JSON, except for model files, metrics and the page."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _FORMS: dict[Decode, str] = {
 
 
 class Replies:
-    """Results passed from the writer thread to the event loop, which wakes up once per frame."""
+    """Transfers results from the writer thread to futures in the event loop, which wakes up once per frame."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.loop = loop
@@ -82,13 +82,13 @@ class Replies:
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """Make a JSON response."""
+    """Return a JSON response."""
     headers = {"Retry-After": RETRY} if status in LATER else None
     return Response(to_json(value), status, headers, "application/json")
 
 
 class Measurements(Collector):
-    """Metrics for Prometheus, without one value per task."""
+    """Metrics for Prometheus, without labels per task."""
 
     def __init__(self, service: Service) -> None:
         self.registry, self._service = CollectorRegistry(), service
@@ -112,7 +112,7 @@ class Measurements(Collector):
         self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the current values."""
+        """Yield the current values of all metrics."""
         service, engine, alarms = self._service, self._service.engine, self._service.alarms()
         cost = service.snapshot_cost or SnapshotCost()
         values: Metrics = {
@@ -142,7 +142,7 @@ class Measurements(Collector):
 
 
 class App:
-    """The request handlers; :func:`make_app` makes the application.
+    """The request handlers of a service; :func:`make_app` makes the ASGI application.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class App:
     # -- requests
 
     async def answer(self, handler: Handler, is_open: bool, request: Request) -> Response:
-        """Answer a request with the token, or one that needs none; raise HTTPException for others."""
+        """Call the handler of a request after checking its token; raise HTTPException if it is refused."""
         self._authorize(request, is_open)
         try:
             response = await handler(self, request)
@@ -196,7 +196,7 @@ class App:
                 raise HTTPException(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
 
     async def refuse(self, request: Request, error: Any) -> Response:
-        """Answer a rejected request, and count it."""
+        """Return the response of a rejected request, and count it."""
         path, message = request.url.path, error.detail
         if message == HTTPStatus(error.status_code).phrase:  # there is no such path or method
             message = f"{request.method} {path}: {message}"
@@ -227,7 +227,7 @@ class App:
         return records
 
     async def _body(self, request: Request) -> bytes:
-        """Read the body."""
+        """Read the body of a request."""
         coding, body = request.headers.get("content-encoding", "identity").lower(), bytearray()
         if coding != "identity":
             raise HTTPException(415, f"Content-Encoding {coding!r} is not supported; send the body as it is")
@@ -243,7 +243,7 @@ class App:
     # -- predicting and learning
 
     async def predict(self, request: Request) -> Response:
-        """Predict records; those with an id wait for their labels."""
+        """Handle /predict: predict records; those with an id wait for their labels."""
         began = time.perf_counter()
         records = await self._records(request, events.decode_records)
         predictions = await self._at_once(len(records) <= AT_ONCE, partial(self.service.predict, records))
@@ -252,22 +252,22 @@ class App:
         return json_response(PredictResponse(predictions, self.service.engine.offset))
 
     async def observe(self, request: Request) -> Response:
-        """Learn labels: 200 means durable and learned."""
+        """Handle /observe: learn labels; status 200 means that they are on disk and learned."""
         outcome = await self._learn(request, "observe", "observed", events.decode_records)
         self.metrics.duplicates.inc(outcome.duplicate)
         self.metrics.unknown.inc(len(outcome.unknown))
         return json_response(outcome)
 
     async def choose(self, request: Request) -> Response:
-        """Choose actions; each choice waits for its reward: 200 means durable."""
+        """Handle /choose: choose actions, which wait for their rewards; status 200 means that they are on disk."""
         return json_response(await self._learn(request, "choose", "chosen", events.decode_offers))
 
     async def reward(self, request: Request) -> Response:
-        """Learn rewards of choices: 200 means durable and learned."""
+        """Handle /reward: learn rewards of choices; status 200 means that they are on disk and learned."""
         return json_response(await self._learn(request, "reward", "rewarded", events.decode_rewards))
 
     async def _learn(self, request: Request, verb: str, kind: Kind, decode: Decode) -> Any:
-        """Submit the records of a request; return the outcome after they are flushed to disk."""
+        """Submit the records of a request; return the response once they are on disk."""
         began = time.perf_counter()
         records = await self._records(request, decode)
         outcome = await self._submit(kind, records)
@@ -277,7 +277,7 @@ class App:
         return outcome
 
     async def _submit(self, kind: Kind, records: list[Record]) -> Any:
-        """Return the outcome of an event once it is on the disk."""
+        """Return the result of an event once it is on disk."""
         loop = asyncio.get_running_loop()
         if self._replies.loop is not loop:
             self._replies = Replies(loop)
@@ -290,7 +290,7 @@ class App:
         return await waiter
 
     async def _at_once(self, is_small: bool, work: Callable[[], T]) -> T:
-        """Run small work in the event loop if the model is not locked, otherwise in a thread."""
+        """Call a function: in the event loop if it is quick and the model is not locked, else in a thread."""
         lock = self.service.engine.model_lock
         if is_small and lock.acquire(blocking=False):
             try:
@@ -300,7 +300,7 @@ class App:
         return await asyncio.to_thread(work)
 
     def _note_unknown(self, records: list[Record]) -> None:
-        """Count the features that no learned record had, and remember the latest names."""
+        """Count the features that no learned record had, and store the latest names."""
         for record in records:
             for name in self.service.engine.features.unknown(record.x or {}):
                 self.metrics.unknown_features.inc()
@@ -313,7 +313,7 @@ class App:
         self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
 
     def compile(self) -> None:
-        """Compile the functions that requests need in a thread; the service is ready when it ends."""
+        """Compile the functions that requests need, in a thread; the service is ready afterwards."""
         self.compiling = True
 
         def work() -> None:
@@ -326,7 +326,7 @@ class App:
     # -- tasks
 
     async def tasks(self, request: Request) -> Response:
-        """List the tasks known in order of first appearance, a page at a time; `contains` is a text in their names."""
+        """Handle /tasks: list known tasks in order of first appearance, by page; `contains` filters by name."""
         first, most = _read_whole(request, "first", 0), min(_read_whole(request, "most", 1000), 10_000)
         known, text = self.service.engine.tasks, request.query_params.get("contains", "").lower()
 
@@ -337,12 +337,12 @@ class App:
         return json_response({"tasks": await asyncio.to_thread(select), "known": len(known)})
 
     async def task(self, request: Request) -> Response:
-        """Summarize a task: records, errors, weights that differ, nearest tasks."""
+        """Handle /tasks/TASK: records, errors, largest own weights, and nearest tasks."""
         task = await asyncio.to_thread(self._find_task, request)
         return json_response(await asyncio.to_thread(self.service.engine.about, task))
 
     def _find_task(self, request: Request) -> events.Scalar:
-        """Return the task in a request's path: plain text, or JSON for other types."""
+        """Return the task in a request's path, which is plain text, or JSON for other types."""
         task: events.Scalar | None = request.path_params.get("task")
         if task is None:
             text = request.query_params.get("json", "")
@@ -358,7 +358,7 @@ class App:
         raise HTTPException(404, f"task {task!r} is unknown{hint}")
 
     async def forget(self, request: Request) -> Response:
-        """Forget a task."""
+        """Handle the deletion of a task."""
         task = await asyncio.to_thread(self._find_task, request)
         outcome = await self._submit("forgotten", [Record(task=task)])
         gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
@@ -367,7 +367,7 @@ class App:
     # -- the page
 
     async def verdict(self, request: Request) -> Response:
-        """Return the verdict on learning together."""
+        """Handle /verdict: the verdict on multitask learning."""
         against = request.query_params.get("against")
         try:
             return json_response(await asyncio.to_thread(self._verdict, against))
@@ -375,7 +375,7 @@ class App:
             raise HTTPException(422, in_one_line(error)) from None
 
     def _verdict(self, against: str | None) -> Json:
-        """Return the verdict, cached for a while if it is slow to compute."""
+        """Return the verdict; it is cached for some time if it is slow to compute."""
         until, report = self._verdicts.get(against, (0.0, {}))
         began, engine = time.monotonic(), self.service.engine
         if began < until:
@@ -386,7 +386,7 @@ class App:
         return report
 
     async def state(self, request: Request) -> Response:
-        """Return the number of tasks, records that wait, offsets, alarms and features."""
+        """Handle /state: the numbers of tasks and waiting records, journal offsets, alarms and features."""
         return json_response(await asyncio.to_thread(self._state))
 
     def _state(self) -> Json:
@@ -406,11 +406,11 @@ class App:
         }
 
     async def page(self, request: Request) -> Response:
-        """Return the live page."""
+        """Return the live HTML page."""
         return _asset(request, "page.html", "text/html", PAGE_HEADERS)
 
     async def asset(self, request: Request) -> Response:
-        """Return a file of the page."""
+        """Return a static file of the page."""
         name = request.path_params["name"]
         if name not in assets():
             raise HTTPException(404, f"there is no {name!r}")
@@ -420,7 +420,7 @@ class App:
     # -- files
 
     async def snapshot(self, request: Request) -> Response:
-        """Write a snapshot now."""
+        """Handle /snapshot: write a snapshot now."""
         try:
             return json_response({"offset": await asyncio.to_thread(self.service.snapshot)})
         except ServiceError:
@@ -429,7 +429,7 @@ class App:
             raise HTTPException(503, f"the snapshot could not be written: {in_one_line(error)}") from None
 
     async def model(self, request: Request) -> Response:
-        """Return the file of the newest snapshot."""
+        """Handle /model: return the newest snapshot file."""
         snapshots = self.service.snapshots()
         if not snapshots:
             raise HTTPException(404, "there is no snapshot yet; POST /snapshot writes one")
@@ -443,12 +443,12 @@ class App:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def health(self, request: Request) -> Response:
-        """Check that the process answers and has its folder."""
+        """Handle /health: check that the process responds and its folder exists."""
         self.service.require_folder()
         return json_response({"status": "ok", "version": __version__})
 
     async def ready(self, request: Request) -> Response:
-        """Check that the journal was replayed and accepts writes, and that code is compiled."""
+        """Handle /ready: check that the journal was replayed and accepts writes, and that code is compiled."""
         self.service.require_folder()
         if self.service.failure is not None:
             raise HTTPException(503, f"the service failed: {self.service.failure}")
@@ -460,7 +460,7 @@ class App:
 
 @cache
 def assets() -> dict[str, tuple[bytes, bytes]]:
-    """Return the page and its files by name, uncompressed and compressed by gzip."""
+    """Return the page and its static files by name, uncompressed and compressed with gzip."""
     from plotly.offline import get_plotlyjs
 
     own = {name: resources.files("coterie.server").joinpath(name).read_bytes() for name in ("page.html", "live.js")}
@@ -470,14 +470,14 @@ def assets() -> dict[str, tuple[bytes, bytes]]:
 
 
 def _asset(request: Request, name: str, kind: str, headers: dict[str, str]) -> Response:
-    """Return a static file; all responses share its bytes."""
+    """Return the response for a static file."""
     compressed = "gzip" in request.headers.get("accept-encoding", "")
     more = {"Content-Encoding": "gzip"} if compressed else {}
     return Response(assets()[name][compressed], media_type=kind, headers=headers | more)
 
 
 def _read_whole(request: Request, name: str, default: int) -> int:
-    """Read a whole number from the query string."""
+    """Parse an integer in the query string."""
     text = request.query_params.get(name)
     if text is None:
         return default
@@ -512,7 +512,7 @@ _OPEN = ("/healthz", "/readyz", "/", "/assets/{name}")
 
 
 def make_app(service: Service, **options: Any) -> Starlette:
-    """Make the application of a service; further arguments go to :class:`App`."""
+    """Return the ASGI application of a service; further arguments are passed to :class:`App`."""
     app = App(service, **options)
     routes = [
         Route(path, partial(app.answer, handler, path in _OPEN), methods=[verb])

@@ -1,4 +1,4 @@
-"""The state of a bandit service: the bandit, open choices without a reward, and rewarded choices.
+"""The state of a bandit service: the bandit, choices that wait for rewards, and rewarded choices.
 
 A choice is an event with the action, its probability and those of all others. Therefore the journal is a log of choices
 from which policies can be evaluated, and repeated requests with one id get the same answer.
@@ -35,7 +35,7 @@ _encode_content = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class OpenChoice(WaitingRecord, array_like=True):
-    """A choice without a reward so far."""
+    """A choice that waits for its reward."""
 
     actions: list[Any] | None
     place: int
@@ -43,7 +43,7 @@ class OpenChoice(WaitingRecord, array_like=True):
     n_rewards: int
 
     def choice(self, bandit: Bandit) -> Choice:
-        """Return the choice in the bandit's form, without the scores."""
+        """Return the choice as the bandit's :class:`Choice`, without scores."""
         predictions = None if self.row.predictions is None else self.row.predictions.restored()
         probabilities, scores = np.array(self.probabilities), np.full(len(self.probabilities), np.nan)
         return Choice(
@@ -66,7 +66,7 @@ class OpenChoice(WaitingRecord, array_like=True):
 
 
 class Settled(msgspec.Struct, array_like=True):
-    """A rewarded choice, for repeated requests."""
+    """A rewarded choice, kept to answer repeated requests."""
 
     task: Scalar | None
     content: bytes
@@ -87,7 +87,7 @@ class Settled(msgspec.Struct, array_like=True):
 
 
 class ChoiceCounts(msgspec.Struct):
-    """The numbers of choices, of explorations and of rewards, and the sum of rewards."""
+    """Counts of choices, explorations and rewards, and the sum of rewards."""
 
     choices: int = 0
     explored: int = 0
@@ -96,17 +96,17 @@ class ChoiceCounts(msgspec.Struct):
 
     @property
     def value(self) -> float:
-        """The mean reward; nan before the first."""
+        """The mean reward; nan before the first reward."""
         return self.total / self.rewards if self.rewards else math.nan
 
     @property
     def exploration(self) -> float:
-        """The share of choices without the best score."""
+        """The fraction of choices of an action without the best score."""
         return self.explored / self.choices if self.choices else 0.0
 
 
 class SavedBandit(SavedEngine, array_like=True):
-    """The attributes of a bandit engine that are saved with the model."""
+    """The state of a bandit engine that is saved in addition to the model."""
 
     waiting: dict[str, OpenChoice]  # type: ignore[assignment]
     learned: dict[str, Settled]  # type: ignore[assignment]
@@ -114,7 +114,7 @@ class SavedBandit(SavedEngine, array_like=True):
 
 
 class _Due(NamedTuple):
-    """A choice and its reward; ``place`` is the number of the record with the reward."""
+    """A choice and its reward; ``place`` is the number of the record in the request."""
 
     name: str
     choice: OpenChoice
@@ -124,7 +124,7 @@ class _Due(NamedTuple):
 
 @spec.register
 class BanditEngine(Engine):
-    """A bandit that chooses, and learns each choice when its reward is known.
+    """The engine of a bandit service: chooses actions, and learns from rewards.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class BanditEngine(Engine):
     # -- events
 
     def prepare(self, event: Event) -> msgspec.Raw:
-        """Check an event before it is written, choose actions for a request of choices, and encode its records."""
+        """Validate an event before it is written; choose actions for a request of choices, and encode its records."""
         encoded = super().prepare(event)
         if event.kind != "chosen":
             return encoded
@@ -191,7 +191,7 @@ class BanditEngine(Engine):
         return msgspec.Raw(encode_frame(event.records))
 
     def choose(self, records: Sequence[Any]) -> list[JournalRecord]:
-        """Choose for each record with a new id, without changing the state.
+        """Return a choice for each record with a new id; the state does not change.
 
         Raises RefusedError, naming the record, if no choice is possible.
         """
@@ -227,7 +227,7 @@ class BanditEngine(Engine):
         return super()._apply(events)
 
     def _add_choices(self, event: Event) -> Choices:
-        """Store new choices until their rewards arrive; for a known id, return the earlier choice."""
+        """Store new choices until their rewards arrive; for a known id return the earlier choice."""
         new: dict[str, OpenChoice] = {}
         choices, explored = [], 0
         for k, record in enumerate(event.records):
@@ -259,7 +259,7 @@ class BanditEngine(Engine):
         return Choices(choices)
 
     def _predict_members(self, choice: OpenChoice) -> SavedPredictions | None:
-        """Predict a choice with the current model; an invalid choice is rejected when its reward arrives."""
+        """Return the members' predictions for a choice; an invalid choice raises an error when its reward arrives."""
         with self.model_lock, suppress(ValueError, TypeError):
             predictions = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
             return None if predictions is None else SavedPredictions.from_predictions(predictions)
@@ -285,7 +285,7 @@ class BanditEngine(Engine):
         return Rewarded(len(event.records))
 
     def _reward(self, due: Sequence[_Due], at: float) -> None:
-        """Learn rewards, all of them or none."""
+        """Learn several rewards, or none if one is invalid."""
         if not due:
             return
         waiting, rewards = [one.choice for one in due], [one.reward for one in due]
@@ -342,7 +342,7 @@ class BanditEngine(Engine):
         return self.model.model_
 
     def metrics(self) -> Metrics:
-        """Return the metrics of a bandit engine."""
+        """Return the metrics of the engine for Prometheus."""
         with self.lock:
             return {
                 "value": ("Mean reward of the choices", "", self.counts.value),
@@ -351,7 +351,7 @@ class BanditEngine(Engine):
             }
 
     def report(self, against: str | None = None) -> Json:
-        """Return the numbers of choices and rewards and their mean; raise ValueError if ``against`` is set."""
+        """Return the numbers of choices and rewards, and the mean reward; raise ValueError if ``against`` is set."""
         if against is not None:
             raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
         with self.lock:
@@ -364,11 +364,11 @@ class BanditEngine(Engine):
             }
 
     def require_declared(self, labels: Sequence[Scalar]) -> None:
-        """Raise ValueError: there are no labels."""
+        """Raise ValueError: bandits have no labels to declare."""
         raise ValueError("a bandit has no labels to declare")
 
     def compile(self) -> None:
-        """Choose and learn with a bandit of the same kind, so that the code is compiled before the first request."""
+        """Choose and learn with a copy of the same kind, so that code is compiled before the first request."""
         spare = BanditEngine(type(self.model)(**self.model.get_params(deep=False)))
         actions = None if self.model.actions is not None else ["a", "b"]
         for at, count in enumerate((1, 1, 2)):
@@ -381,12 +381,12 @@ class BanditEngine(Engine):
 
 
 def offered_actions(actions: Sequence[Action] | None, bandit: Bandit) -> Sequence[Action]:
-    """Return the offered actions, by default those of the bandit."""
+    """Return the offered actions; by default those of the bandit."""
     return (bandit.actions or ()) if actions is None else actions
 
 
 def _describe_refusal(text: str, due: Sequence[_Due]) -> str:
-    """Name the invalid reward by its number in the request."""
+    """Return a message that names the invalid reward by its number in the request."""
     match = re.search(r"(?:record (\d+) \(from 0\): )|(?: of row (\d+) \(from 0\))", text)
     number = 0 if match is None else int(match[1] or match[2])
     return f"records[{due[number].place}]: {text if match is None else text[: match.start()] + text[match.end() :]}"

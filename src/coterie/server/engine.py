@@ -1,4 +1,4 @@
-"""The state of a service: the model, records without labels so far, and learned ids.
+"""The state of a service, which depends only on the journal: the model, records without labels, and learned ids.
 
 The state depends only on the journal: the events of a frame are grouped into blocks by kind, and each block is learned
 in one call.
@@ -45,7 +45,7 @@ Metrics = dict[str, tuple[str, str, float | Mapping[str, float]]]
 
 
 class WaitingRecord(msgspec.Struct, array_like=True):
-    """A predicted record without a label: its task, its features, the time, its row and its predictions."""
+    """A predicted record without a label: task, features, time, encoded row and predictions."""
 
     task: Scalar | None
     x: Json
@@ -54,7 +54,7 @@ class WaitingRecord(msgspec.Struct, array_like=True):
 
 
 class WaitingRecords(UserDict[str, Any]):
-    """Predicted records without labels by id, the oldest first, with the number for each task."""
+    """Predicted records without labels by id, oldest first, with their number per task."""
 
     def __init__(self, records: Iterable[tuple[str, WaitingRecord]] = ()) -> None:
         self._counts: Counter[Hashable] = Counter()
@@ -77,7 +77,7 @@ class WaitingRecords(UserDict[str, Any]):
 
 
 class SavedEngine(msgspec.Struct, array_like=True):
-    """The attributes of an engine that are saved with the model."""
+    """The state of an engine that is saved in addition to the model."""
 
     offset: int
     forgotten: int
@@ -90,7 +90,7 @@ class SavedEngine(msgspec.Struct, array_like=True):
 
 
 class _Update(msgspec.Struct):
-    """The changes of some events: records to learn, new and learned ids, tasks to forget.
+    """The changes made by some events: records to learn, new and learned ids, tasks to forget.
 
     ``places`` are the numbers of the records to learn in their requests.
     """
@@ -106,7 +106,7 @@ class _Update(msgspec.Struct):
 
 @spec.register
 class Engine(Parameters):
-    """A model that predicts records and learns each once, when its label arrives.
+    """The engine of a service: a model that predicts records, and learns each when its label arrives.
 
     Parameters
     ----------
@@ -180,20 +180,20 @@ class Engine(Parameters):
         self.lock, self.model_lock = threading.RLock(), threading.RLock()
 
     def _begin(self) -> LiveComparison | None:
-        """Check the model, and make the comparison."""
+        """Validate the model, and create the live comparison."""
         self._stream = stream_model_of(self.model)
         return LiveComparison(self.model) if self.compared and self._stream.learner.traits.has_tasks else None
 
     # -- events
 
     def prepare(self, event: Event) -> msgspec.Raw:
-        """Check an event before it is written, and encode its records; raise RefusedError for an invalid one."""
+        """Validate an event before it is written, and encode its records; raise RefusedError for an invalid one."""
         if event.kind not in (*self.kinds, "forgotten", "reset"):
             raise UnknownError(self.refusal)
         return encode_records(event)
 
     def apply(self, events: Sequence[Event]) -> list[Outcome]:
-        """Apply events in order; the outcome of an invalid event is a RefusedError, and it changes nothing.
+        """Apply events in order; an invalid event changes nothing, and its result is a RefusedError.
 
         Successive events of one kind form one block. A block with an invalid event is applied event by event, so that
         the other events are learned. Small blocks and forgotten tasks are applied one by one, too.
@@ -214,11 +214,11 @@ class Engine(Parameters):
             return outcomes
 
     def _is_small(self, block: Sequence[Event]) -> bool:
-        """Return True for a block so small that its records are applied one by one."""
+        """Return True for a small block, the records of which are applied one by one."""
         return len(block) <= ONE_BY_ONE and all(len(event.records) == 1 for event in block)
 
     def apply_frame(self, events: Sequence[Event], end: int) -> list[Outcome]:
-        """Apply the events of the journal's frame that ends at an offset; see :meth:`apply`."""
+        """Apply the events of a journal frame that ends at offset ``end``; see :meth:`apply`."""
         with self.lock:
             outcomes = self.apply(events)
             self.offset = end
@@ -228,7 +228,7 @@ class Engine(Parameters):
             return outcomes
 
     def _apply_or_refuse(self, events: Sequence[Event]) -> list[Outcome]:
-        """Apply events as one block, or one by one if the block fails."""
+        """Apply events as one block; if that fails, one by one."""
         try:
             return self._apply(events)
         except RefusedError as error:
@@ -239,7 +239,7 @@ class Engine(Parameters):
             return [outcome for event in events for outcome in self._apply_or_refuse([event])]
 
     def _describe(self, error: Exception, event: Event) -> str:
-        """Describe the error of an event, with the numbers of its records in the request."""
+        """Return the message of an error, with the numbers of the invalid records in the request."""
         if event.kind == "forgotten":
             return in_one_line(error)
         update = _Update()
@@ -247,7 +247,7 @@ class Engine(Parameters):
         return describe_refusal(error, update.places, update.records, self._classes, self._predict_one)
 
     def require_declared(self, labels: Sequence[Scalar]) -> None:
-        """Raise ValueError if the model cannot learn the declared labels, or they omit a learned one."""
+        """Raise ValueError if the model cannot learn the declared labels, or if they omit a learned label."""
         if self._stream.label_encoder.numeric:
             raise ValueError("labels cannot be declared for regression")
         if len(set(labels)) < 2:
@@ -289,7 +289,7 @@ class Engine(Parameters):
         return update.outcomes
 
     def _remember(self, learned: Json) -> None:
-        """Store learned ids, and drop the oldest beyond the limit."""
+        """Store learned ids; the oldest are dropped beyond the limit."""
         self.learned |= learned
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
@@ -300,10 +300,10 @@ class Engine(Parameters):
             return self._knows(task) or self.waiting.count(task) > 0
 
     def _forget_learned(self, tasks: Sequence[Hashable]) -> None:
-        """Drop the data of forgotten tasks' learned records; ids without data stay."""
+        """Remove data of the forgotten tasks' learned records; ids without data remain."""
 
     def _update_waiting(self, update: _Update, is_first: bool) -> None:
-        """Replace the records without labels; ``is_first`` if no label was learned before."""
+        """Update the records without labels; ``is_first`` is True if no label was learned before."""
         for name, record in update.waiting.items():
             self.waiting.pop(name, None)
             if record is not None:
@@ -319,15 +319,15 @@ class Engine(Parameters):
 
     @property
     def _estimator(self) -> Estimator:
-        """The estimator with named weights."""
+        """The estimator that has feature weights."""
         return self.model
 
     def _check_waiting(self) -> None:
-        """Raise ValueError for stored predictions of pending records that this model cannot have made."""
+        """Raise ValueError if stored predictions of records without labels contradict the model."""
         self._stream.check_waiting([record.row for record in self.waiting.values()])
 
     def _predict_waiting(self, records: Sequence[WaitingRecord]) -> None:
-        """Predict records with the current model; an invalid record is rejected when its label arrives."""
+        """Predict records; an invalid record is rejected when its label arrives."""
         try:
             with self.model_lock:
                 rows = self._stream.predict_waiting([record.x for record in records], _tasks_of(records))
@@ -339,7 +339,7 @@ class Engine(Parameters):
             record.row = row
 
     def _read_waiting(self) -> None:
-        """Encode the records predicted before the first label; from now on features and scales count them."""
+        """Encode the records that were predicted before the first label, and update scales with them."""
         for record in self.waiting.values():
             with self.model_lock, suppress(ValueError, TypeError):  # it is refused when its label comes
                 learning = record.row.asked is not False
@@ -348,7 +348,7 @@ class Engine(Parameters):
                 record.row = row
 
     def _learn(self, records: Sequence[LabelledRecord], rows: Sequence[WaitingRow]) -> tuple[Array, Any]:
-        """Learn records as one block; return the margins right before each label, and the labels."""
+        """Learn records as one block; return the margins before each label, and the labels."""
         fresh = all(row.values is None for row in rows)
         asked = [row.asked for row in takewhile(lambda row: row.asked is not None, rows)]
         if len(records) == 1 and fresh and not asked and self._stream.fitted:
@@ -366,7 +366,7 @@ class Engine(Parameters):
         return self._stream.learn_waiting(read, ys, tasks), as_labels(ys)
 
     def _learn_block(self, block: Block) -> Array:
-        """Learn a block; new tasks that change the weights of others are registered at the first label."""
+        """Learn a block; new tasks that change the weights of others are added at their first label."""
         stream = self._stream
         if not stream.fitted and self.waiting and not stream.learner.traits.tasks_independent:
             known = list(dict.fromkeys(named_task(record.task) for record in self.waiting.values()))
@@ -375,7 +375,7 @@ class Engine(Parameters):
         return stream.learn(block).margin
 
     def _read(self, number: int, record: LabelledRecord) -> WaitingRow:
-        """Read a record to learn together with already encoded ones; an error names its number."""
+        """Encode a record that is learned with already encoded ones; an error names its number."""
         x, _, task = record
         try:
             row: WaitingRow = self._stream.predict_waiting([x], None if task is None else [task])[0]
@@ -397,7 +397,7 @@ class Engine(Parameters):
                 self._add_record(event, place, record, update, outcome)
 
     def _add_record(self, event: Event, place: int, record: Record, update: _Update, outcome: Observed) -> None:
-        """Add a record that was predicted or observed to an update."""
+        """Add a predicted or observed record to an update."""
         name, new = record.id, None
         if record.x is not None:
             new = WaitingRecord(record.task, record.x, event.at, WaitingRow())
@@ -418,7 +418,7 @@ class Engine(Parameters):
                 update.learned[name] = None
 
     def _add_forgotten(self, tasks: set[Hashable], update: _Update) -> None:
-        """Add tasks to forget to an update; raise ValueError for an unknown task without open records."""
+        """Add tasks to forget to an update; raise ValueError for a task that is unknown and has no open records."""
         waiting = {name: named_task(record.task) for name, record in self.waiting.items()}
         update.waiting |= {name: None for name, task in waiting.items() if task in tasks}
         for task in tasks.difference(waiting.values()):
@@ -427,7 +427,7 @@ class Engine(Parameters):
         update.forgotten += list(tasks)
 
     def _reset(self, at: float) -> None:
-        """Reset the clock; pending records with later times start to wait again."""
+        """Reset the clock; records with later times start to wait again."""
         self.at, self.observed_at, self.began_at = at, min(self.observed_at, at), min(self.began_at, at)
         for record in self.waiting.values():
             record.at = min(record.at, at)
@@ -435,7 +435,7 @@ class Engine(Parameters):
             self.live.reset(at)
 
     def overdue(self, at: float) -> int:
-        """Count the records without labels that expire at a time."""
+        """Return the number of records without labels that have expired at a time."""
         with self.lock:
             return sum(record.at <= at - self.expire for record in self.waiting.values())
 
@@ -447,7 +447,7 @@ class Engine(Parameters):
     # -- reading
 
     def alarms(self, limits: Limits, now: float) -> dict[str, str]:
-        """Return the active alarms, one sentence by name; ``now`` is in seconds since 1970."""
+        """Return the active alarms as sentences by name; ``now`` is in seconds since 1970."""
         with self.lock:
             alarms = {} if self.live is None else self.live.alarms(limits)
             quiet = now - max(self.observed_at, self.began_at)
@@ -457,7 +457,7 @@ class Engine(Parameters):
         return alarms
 
     def metrics(self) -> Metrics:
-        """Return the metrics of an engine."""
+        """Return the metrics of the engine for Prometheus."""
         with self.lock:
             errors = {} if self.live is None else self.live.errors
         return {"error_ratio": ("Error over all records, by learner", "learner", errors)}
@@ -483,7 +483,7 @@ class Engine(Parameters):
         return self._stream.population.tasks.labels
 
     def about(self, task: Hashable) -> Json:
-        """Summarize a task: its records and errors, its most different weights, and the nearest tasks."""
+        """Return a summary of a task: records, errors, largest own weights, and nearest tasks."""
         with self.lock:
             summary: Json = {"task": task, "waiting": self.waiting.count(task)}
             if not self._knows(task):  # it waits for its first label
@@ -501,7 +501,7 @@ class Engine(Parameters):
         return summary
 
     def compile(self) -> None:
-        """Predict and learn with a model of the same kind, to compile the code before the first request."""
+        """Predict and learn with a copy of the same kind, so that code is compiled before the first request."""
         spare = Engine(self.model.__sklearn_clone__(), compared=self.compared)
         if not spare._stream.learner.traits.has_tasks:
             return
@@ -512,7 +512,7 @@ class Engine(Parameters):
             spare.predict(records)
 
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
-        """Predict records without changing the state. Before the first update labels are None, numbers 0.
+        """Predict records without changing the state.
 
         Raises
         ------
@@ -545,7 +545,7 @@ class Engine(Parameters):
             ]
 
     def _predict_one(self, x: Json, task: Hashable) -> tuple[Scalar, float | None]:
-        """Predict the label of a record and its probability, None if the model has no probabilities."""
+        """Predict the label of a record, and its probability (None if the model has none)."""
         if not hasattr(self.model, "predict_proba_one"):
             return self.model.predict_one(x, task), None
         probabilities = self.model.predict_proba_one(x, task)
@@ -565,7 +565,7 @@ class Engine(Parameters):
     # -- files
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to one file, completely or not at all; see :func:`coterie.load`."""
+        """Save the engine to one file atomically; see :func:`coterie.load`."""
         persistence.save(self, path, self.lock)
 
     def __dump__(self) -> tuple[Json, Arrays]:
@@ -579,7 +579,7 @@ class Engine(Parameters):
         return {"model": model, "live": live}, arrays | {"engine": np.frombuffer(saved, np.uint8)}
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`; raise ValueError for invalid data."""
+        """Restore the state from the result of :meth:`__dump__`; raise ValueError for invalid data."""
         self.model.__restore__(data["model"], strip_prefix(arrays, "model."))
         saved = msgspec.msgpack.decode(arrays["engine"].tobytes(), type=self._saved)
         times = saved.at, saved.observed_at, saved.began_at
@@ -600,7 +600,7 @@ def _tasks_of(records: Sequence[WaitingRecord]) -> list[Scalar | None] | None:
 
 
 def named_task(task: Hashable) -> Hashable:
-    """Return the model's task for a record: 0 for a record without a task.
+    """Return the task of a record for the model; 0 for a record without a task.
 
     Tasks are compared as Python values: 1, 1.0 and True are one task, and so are 0, 0.0, False and None.
     """

@@ -1,4 +1,4 @@
-"""The data types of requests, responses and frames."""
+"""The data types of requests, responses and journal frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RecordT = TypeVar("RecordT")
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A record: features by name (or by view and name), its task, its label, and an optional id."""
+    """A record of a request: features by name (or by view and name), task, label, and an optional id."""
 
     id: Id | None = None
     task: Scalar | None = None
@@ -32,7 +32,7 @@ class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JournalRecord(Record):
-    """A record in the journal.
+    """A record as stored in the journal.
 
     For a choice it has the offered actions (None: those of the bandit), the index of the chosen action, the probability
     of each action, and whether another action had a better score; for a reward it has only the id.
@@ -49,7 +49,7 @@ class JournalRecord(Record):
 
 
 class Offer(msgspec.Struct, forbid_unknown_fields=True):
-    """Actions to choose from: labels, or features by name; with an id, the task and its features."""
+    """A request to choose: the actions (labels, or features by name), the id, the task and its features."""
 
     id: Id
     task: Scalar | None = None
@@ -58,14 +58,14 @@ class Offer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Reward(msgspec.Struct, forbid_unknown_fields=True):
-    """The reward of the choice with this id."""
+    """A reward for the choice with this id."""
 
     id: Id
     reward: float | bool
 
 
 class Request(msgspec.Struct, Generic[RecordT], forbid_unknown_fields=True):
-    """The body of a request."""
+    """The JSON body of a request."""
 
     records: list[RecordT]
 
@@ -74,7 +74,7 @@ Kind = Literal["predicted", "observed", "forgotten", "reset", "chosen", "rewarde
 
 
 class Event(msgspec.Struct, array_like=True):
-    """An event: records ``predicted``, labels ``observed``, tasks ``forgotten``, or the time ``reset``.
+    """An event of the journal, of the kind predicted, observed, forgotten, reset, chosen or rewarded.
 
     In a bandit service actions were ``chosen``, or choices ``rewarded``. ``at`` is the time in seconds since 1970,
     never before the previous event, except for a reset after a start with a wrong clock.
@@ -86,13 +86,13 @@ class Event(msgspec.Struct, array_like=True):
 
 
 class _JournalEvent(Event, array_like=True):
-    """An event in a frame."""
+    """An event as stored in a journal frame."""
 
     records: list[JournalRecord]
 
 
 class Prediction(msgspec.Struct):
-    """The predicted label or number of a record, the probability of that label, and True for a known task."""
+    """A prediction: the label or number, the label's probability, and True if the task is known."""
 
     id: str | None
     task: Scalar | None
@@ -102,14 +102,14 @@ class Prediction(msgspec.Struct):
 
 
 class PredictResponse(msgspec.Struct):
-    """Predictions, and the offset of the journal up to which the model had learned."""
+    """The response of /predict: predictions, and the journal offset up to which the model had learned."""
 
     predictions: list[Prediction]
     offset: int
 
 
 class Observed(msgspec.Struct):
-    """The number of learned labels, the number of ids learned earlier, and the unknown ids."""
+    """The response of /observe: the number of learned labels, of ids learned earlier, and the unknown ids."""
 
     learned: int
     duplicate: int
@@ -118,7 +118,7 @@ class Observed(msgspec.Struct):
 
 
 class Chosen(msgspec.Struct):
-    """The action chosen for an id, its probability, and the probabilities of all actions in their order."""
+    """A choice in a response: the action, its probability, and the probabilities of all actions."""
 
     id: str
     task: Scalar | None
@@ -128,14 +128,14 @@ class Chosen(msgspec.Struct):
 
 
 class Choices(msgspec.Struct):
-    """The choices of a request."""
+    """The response of /choose."""
 
     choices: list[Chosen]
     offset: int = 0
 
 
 class Rewarded(msgspec.Struct):
-    """The number of rewards learned now or earlier."""
+    """The response of /reward: the number of rewards learned now or earlier."""
 
     rewarded: int
     offset: int = 0
@@ -170,7 +170,7 @@ to_json = msgspec.json.Encoder().encode
 
 
 def encode_records(event: Event) -> msgspec.Raw:
-    """Check the records of an event, and encode them for a frame.
+    """Validate the records of an event, and encode them for a frame.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def encode_records(event: Event) -> msgspec.Raw:
 
 
 def _find_error(kind: str, record: Record) -> str | None:
-    """Return the first error of a record for a kind of event, starting with the field; None if it is valid."""
+    """Return the first error in a record, starting with the field's name; None if it is valid."""
     if isinstance(record, JournalRecord):
         return ".id is missing" if record.id is None else None
     if kind == "predicted":
@@ -213,13 +213,13 @@ def _find_error(kind: str, record: Record) -> str | None:
 
 
 def encode_events(events: Sequence[Event], records: Sequence[msgspec.Raw]) -> bytes:
-    """Encode events with the records from :func:`encode_records`; the bytes equal those of encoding the events."""
+    """Encode events as JSON, given their records from :func:`encode_records`."""
     pairs = zip(events, records, strict=True)
     return encode_frame([(event.kind, event.at, encoded) for event, encoded in pairs])
 
 
 def require_labels(event: Event, labels: Sequence[Scalar]) -> None:
-    """Raise RefusedError for a record with an undeclared label."""
+    """Raise RefusedError for a record with a label that was not declared."""
     for k, record in enumerate(event.records):
         if event.kind == "observed" and record.y not in labels:
             *others, last = map(in_json, labels)

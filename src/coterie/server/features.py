@@ -1,4 +1,4 @@
-"""Feature names in learned records, to detect new, unknown and missing names."""
+"""Feature names in learned records, to detect new, unknown and missing features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 10_000
 
 
 class Features(msgspec.Struct, array_like=True):
-    """The feature names in learned records; the state depends only on the records, and its size is bounded.
+    """Counts of feature names in learned records, of bounded size.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Features(msgspec.Struct, array_like=True):
     seen: dict[str, list[int]] = {}
 
     def add(self, records: Iterable[Mapping[str, object]]) -> None:
-        """Count the names in learned records."""
+        """Count the feature names in learned records."""
         for record in records:
             self.n += 1
             for name in _names(record):
@@ -46,20 +46,20 @@ class Features(msgspec.Struct, array_like=True):
                     self.seen[name] = [1, self.n, self.n]
 
     def unknown(self, record: Mapping[str, object]) -> list[str]:
-        """Return the names that no learned record had; empty before the first record, or for too many names."""
+        """Return the names in a record that no learned record had; empty if too many names are known."""
         if not self.n or len(self.seen) == MOST:
             return []
         return [name for name in _names(record) if name not in self.seen]
 
     @property
     def new(self) -> list[str]:
-        """The names that first appeared in the last 1,000 records; empty for the first 1,000 records."""
+        """The names that first appeared in the last 1,000 records (none during the first 1,000)."""
         before = self.n - WINDOW
         return [name for name, (_, first, _) in self.seen.items() if first > before > 0]
 
     @property
     def stopped(self) -> list[str]:
-        """The names that are missing in the last 1,000 records, although at least 20 of them were expected."""
+        """The names that are missing in the last 1,000 records, although at least 20 were expected."""
         before = self.n - WINDOW
         return [
             name
@@ -69,7 +69,7 @@ class Features(msgspec.Struct, array_like=True):
 
 
 def _names(record: Mapping[str, object]) -> Iterable[str]:
-    """Return feature names; with several views, prefixed with the view's name."""
+    """Return feature names; for several views, prefixed with the view's name."""
     if dict not in map(type, record.values()):
         return record
     parts = ({f"{view}.{name}": 0 for name in x} if isinstance(x, dict) else {view: 0} for view, x in record.items())

@@ -45,18 +45,18 @@ LONGEST = 2**30
 
 
 class DamageError(ValueError):
-    """Written frames are missing or unreadable."""
+    """Error for journal frames that are missing or unreadable."""
 
 
 class JournalFrame(NamedTuple):
-    """A payload, and the offset after it."""
+    """The payload of a frame, and the offset of its end."""
 
     payload: bytes
     end: int
 
 
 def pack_frame(offset: int, payload: bytes) -> bytes:
-    """Return the bytes of a frame at this offset."""
+    """Return the bytes of a frame that starts at this offset."""
     rest = struct.pack("<IQ", len(payload), offset)
     return HEAD.pack(len(payload), zlib.crc32(payload, zlib.crc32(rest)), offset) + payload
 
@@ -74,7 +74,7 @@ def _measure_frame(data: memoryview, at: int, offset: int) -> int:
 
 
 class Journal:
-    """The frames of a folder, written by one process at a time, which holds the folder's lock.
+    """The journal of a folder: frames in files, written by the one process that has locked the folder.
 
     Opening reads all of the newest file and writes nothing. :meth:`begin` cuts off an incomplete last frame that was
     not flushed; only then can frames be appended.
@@ -130,11 +130,11 @@ class Journal:
         self._handle = self._flushed = -1
 
     def _has_mark(self) -> bool:
-        """Return True if the newest file has its magic bytes; without them the power failed when it was created."""
+        """Return True if the newest file has its magic bytes; they are missing if power failed when it was created."""
         return self._newest.exists() and self._newest.stat().st_size >= len(MARK)
 
     def begin(self) -> Self:
-        """Open the newest file for writing, and cut off an incomplete last frame."""
+        """Open the newest file for writing, and truncate an incomplete last frame."""
         if self._has_mark():
             with _name_errors(self._newest):
                 self._handle = os.open(self._newest, os.O_RDWR)
@@ -149,7 +149,7 @@ class Journal:
         return self
 
     def _create(self, path: Path) -> int:
-        """Create a file with a directory entry that survives a power failure."""
+        """Create a file, and flush its directory entry to disk."""
         with _name_errors(path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, PRIVATE)
             _write(handle, MARK)
@@ -163,7 +163,7 @@ class Journal:
         return self._firsts[0]
 
     def append(self, payload: bytes) -> int:
-        """Write a frame and return the offset after it; it is safely on the disk after :meth:`flush`."""
+        """Write a frame, and return the offset after it; it is on disk only after :meth:`flush`."""
         if len(payload) > LONGEST:
             raise ValueError(f"a frame of {len(payload)} bytes is longer than {LONGEST}")
         if self.end - self._firsts[-1] >= self._segment:
@@ -176,7 +176,7 @@ class Journal:
         return self.end
 
     def begin_file(self) -> None:
-        """Close the newest file and start another one, unless it has no frame yet."""
+        """Close the newest file and create the next one, unless the newest has no frames yet."""
         if self._firsts[-1] == self.end:
             return
         path = _path(self._folder, self.end)
@@ -190,7 +190,7 @@ class Journal:
             os.fsync(self._flushed)
 
     def flush(self) -> None:
-        """Wait until all written frames are on the disk; raise OSError if their file was deleted or cut meanwhile.
+        """Flush all written frames to disk; raise OSError if their file was deleted or truncated.
 
         After an error the state of the disk is unknown, and the process must stop.
         """
@@ -202,7 +202,7 @@ class Journal:
             os.pwrite(self._flushed, _pack_flushed(self.end), 0)
 
     def _require_files(self) -> None:
-        """Raise OSError if somebody deleted or cut a file while it is open."""
+        """Raise OSError if a file was deleted or truncated while it is open."""
         written = len(MARK) + self.end - self._firsts[-1]
         for path, handle, size in ((self._newest, self._handle, written), (self._folder / FLUSHED, self._flushed, 0)):
             file = os.fstat(handle)
@@ -210,7 +210,7 @@ class Journal:
                 raise OSError(errno.EIO, "deleted or cut while it was written to", str(path))
 
     def read(self, start: int) -> Iterator[JournalFrame]:
-        """Read the frames from an offset on.
+        """Yield the frames from offset ``start`` on.
 
         Raises DamageError for an offset out of range and, when the first frame is read, for one inside a frame.
         """
@@ -221,13 +221,13 @@ class Journal:
         return _read(self._folder, list(self._firsts), start)
 
     def drop_before(self, offset: int) -> None:
-        """Delete the files with all frames at or before an offset."""
+        """Delete the files that contain only frames before an offset."""
         while len(self._firsts) > 1 and self._firsts[1] <= offset:
             _path(self._folder, self._firsts[0]).unlink(missing_ok=True)
             del self._firsts[0]
 
     def close(self) -> None:
-        """Close the files opened by :meth:`begin`."""
+        """Close the files that :meth:`begin` opened."""
         for handle in (self._handle, self._flushed):
             if handle >= 0:
                 os.close(handle)
@@ -240,7 +240,7 @@ def _pack_flushed(offset: int) -> bytes:
 
 
 def read_flushed(folder: Path) -> int:
-    """Read the offset up to which the journal of a folder was flushed.
+    """Return the offset up to which the journal of a folder was flushed to disk.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def read_flushed(folder: Path) -> int:
 
 
 def write_flushed(folder: Path, offset: int) -> None:
-    """Store the flushed offset of a journal, safe against a power failure."""
+    """Write the flushed offset of a journal to disk."""
     with replacing(folder / FLUSHED, PRIVATE) as file:
         file.write(_pack_flushed(offset))
 
@@ -268,7 +268,7 @@ def has_frames(folder: Path) -> bool:
 
 
 def cut_at_damage(folder: Path, start: int) -> int:
-    """Truncate a journal at the first gap or damage after an offset, and return its end."""
+    """Truncate a journal at the first gap or damage after an offset; return its new end."""
     firsts, end = firsts_in(folder), start
     with replacing(_path(folder, start), PRIVATE) as file:
         file.write(MARK)
@@ -282,7 +282,7 @@ def cut_at_damage(folder: Path, start: int) -> int:
 
 
 def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFrame]:
-    """Read the frames from an offset on, up to the first missing or damaged one."""
+    """Yield the frames from an offset on, up to the first missing or damaged one."""
     with suppress(ValueError, FileNotFoundError):
         if firsts and firsts[0] <= start:
             yield from _read(folder, firsts, start)
@@ -290,7 +290,7 @@ def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFr
 
 @contextmanager
 def _name_errors(path: Path) -> Iterator[None]:
-    """Add the name of the file to errors of calls on its descriptor."""
+    """Context that adds the file name to errors of calls on a file descriptor."""
     try:
         yield
     except OSError as error:
@@ -300,7 +300,7 @@ def _name_errors(path: Path) -> Iterator[None]:
 
 
 def frames_in(data: bytes, offset: int) -> Iterator[JournalFrame]:
-    """Read the frames in bytes that start at an offset, up to the first incomplete one."""
+    """Yield the frames in bytes that start at an offset, up to the first incomplete one."""
     view, at = memoryview(data), 0
     while length := _measure_frame(view, at, offset):
         at, offset = at + length, offset + length
@@ -324,7 +324,7 @@ def _read(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFrame]
 
 
 def _frames(path: Path, first: int, start: int, following: int | None = None) -> Iterator[JournalFrame]:
-    """Read the frames of one file from an offset on; ``following`` is None for the newest file."""
+    """Yield the frames of one file from an offset on; ``following`` is the next file's offset, or None."""
     with path.open("rb") as file:
         mark, size = file.read(len(MARK)), os.fstat(file.fileno()).st_size - len(MARK)
         if following is None and size < 0:  # the power failed while the file was made
@@ -355,7 +355,7 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def _has_frame_behind(data: memoryview, at: int, offset: int) -> bool:
-    """Return True if a complete frame follows a bad one; every frame contains its offset."""
+    """Return True if a complete frame follows an unreadable one."""
     last = len(data) - HEAD.size  # the last offset of a complete head
     for start in range(at + 1, last + 1, SEARCHED):
         for first in range(start, min(start + 8, last + 1)):  # heads that begin 8 bytes apart are compared at once

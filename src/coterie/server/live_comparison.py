@@ -1,4 +1,4 @@
-"""A live comparison of the model with baselines that learn the same records.
+"""Live comparison of a service's model with baselines that learn the same records.
 
 The baselines are those of every comparison: one model per task, one for all, one for all with an intercept per task,
 the running rate or mean of each task, and the constant. They learn a little later, in blocks: after 256 records, or at
@@ -64,7 +64,7 @@ class Limits(NamedTuple):
 
 
 class LiveComparison:
-    """Running sums of the errors of a model and its baselines over all rounds.
+    """Running sums of the errors of a model and its baselines.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ class LiveComparison:
     # -- learning
 
     def add(self, records: Sequence[LabelledRecord], predictions: Array, at: float) -> None:
-        """Add learned records, with the model's predictions as rows of `coterie.evaluation.tracing`."""
+        """Add learned records with the model's predictions (rows of `coterie.evaluation.tracing`)."""
         self._waiting += records
         self._rows.append(predictions)
         if len(self._waiting) >= AT_ONCE or at >= self._caught_up + SECONDS:
             self.catch_up(at)
 
     def catch_up(self, at: float) -> None:
-        """Update the baselines with pending records, and add them to all sums."""
+        """Let the baselines learn pending records, and add these to all sums."""
         self._caught_up = at
         if not self._waiting:
             return
@@ -151,7 +151,7 @@ class LiveComparison:
         self._add_point()
 
     def _add_point(self) -> None:
-        """Add a point to the curve; points become sparser with its length."""
+        """Add a point to the error curve; points become sparser with its length."""
         self._passed += 1
         if self._passed % self._step == 0:
             self._curve.append([self.n, *self.errors.values()])
@@ -160,7 +160,7 @@ class LiveComparison:
             self._step *= 2
 
     def _begin(self, xs: Sequence[Json]) -> None:
-        """Make the baselines; they read records as the model does if it learned from files."""
+        """Create the baselines; they encode records as the model does if it was trained from files."""
         self.references = self._model.__baselines__(xs)
         self.head_start = self._model.state_.rounds - len(xs)
         encoder = self._stream.encoder
@@ -169,13 +169,13 @@ class LiveComparison:
                 stream_model_of(model).encoder = encoder.copy()
 
     def _share_reading(self) -> None:
-        """Find the baselines that encode all records equally, so that one of them encodes for all."""
+        """Find the baselines with equal input encoders, so that records are encoded only once."""
         streams: dict[str, StreamModel] = {name: stream_model_of(model) for name, model in self.references.items()}
         for name, stream in streams.items():
             self._readers[name] = next((other for other in self._readers if share_form(stream, streams[other])), name)
 
     def _drop(self, name: str) -> None:
-        """Drop a baseline from the comparison."""
+        """Remove a baseline from the comparison."""
         column = [*self.errors, name].index(name) + 1
         for point in self._curve:
             del point[column]
@@ -183,11 +183,11 @@ class LiveComparison:
         self.sums.pairs.pop(name, None)
 
     def reset(self, at: float) -> None:
-        """Reset the time, so that records do not wait for the old time."""
+        """Reset the clock."""
         self._caught_up = min(self._caught_up, at)
 
     def forget(self, tasks: Sequence[Hashable], at: float) -> None:
-        """Forget tasks: drop their sums, keep the totals."""
+        """Forget tasks: remove their sums; totals are unchanged."""
         self.catch_up(at)
         gone = self.sums.forget(tasks)
         self._labels_seen.forget(gone)
@@ -198,7 +198,7 @@ class LiveComparison:
     # -- reading
 
     def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict | None:
-        """Compute the verdict as :func:`coterie.evaluation.verdict.verdict` does; None before the first round.
+        """Compute the verdict, as :func:`coterie.evaluation.verdict.verdict` does; None before the first round.
 
         Parameters
         ----------
@@ -229,20 +229,20 @@ class LiveComparison:
 
     @property
     def words(self) -> CostWords:
-        """The name and the number format of the errors, such as a rate in percent."""
+        """The name and number format of the errors."""
         return AMOUNTS if self._stream.label_encoder.numeric else RATES
 
     @property
     def errors(self) -> dict[str, float]:
-        """The error over all records, by learner."""
+        """The mean error over all records, by learner."""
         return self.sums.errors
 
     def summarize_task(self, task: Hashable) -> Json:
-        """Return the number of labels of a task, and its errors."""
+        """Return the number of labels of a task, and its errors by learner."""
         return self.sums.of_task(task)
 
     def report(self, against: str | None = None) -> Json:
-        """Return the verdict, the gains and the curve as JSON data.
+        """Return the verdict, the gains and the error curve as JSON data.
 
         Without ``against`` the headline compares with the best baseline, and the tasks are those helped and hurt
         compared with one model per task.
@@ -278,16 +278,16 @@ class LiveComparison:
         }
 
     def _base_rate(self) -> BaseRate:
-        """Return the positive label, or the most frequent of many, and its share; the mean for regression."""
+        """Return the positive (or most frequent) label and its frequency; the mean for regression."""
         return self._labels_seen.total.base_rate(self._classes[-1] if len(self._classes) == 2 else None)
 
     @property
     def _recent_error(self) -> float:
-        """Return the mean error of the last records; nan without any."""
+        """Return the mean error of the last records; nan if there are none."""
         return float(np.mean(self._recent)) if self._recent else float("nan")
 
     def alarms(self, limits: Limits) -> dict[str, str]:
-        """Return the active alarms of the last records, one sentence by name."""
+        """Return the active alarms on the last records, as sentences by name."""
         error, words = self._recent_error, self.words
         if limits.error is None or not error >= limits.error:
             return {}
@@ -295,7 +295,7 @@ class LiveComparison:
         return {"error": f"The {words.error} of the last {len(self._recent):,} records is {now}, of all {ever}."}
 
     def copy(self) -> Self:
-        """Return a copy to read while records are learned, in O(K); it shares the models."""
+        """Return a copy for reading in another thread, in O(K); it shares the models."""
         result = copy.copy(self)
         result._curve = list(self._curve)
         result.sums, result._recent = self.sums.copy(), self._recent.copy()
@@ -330,7 +330,7 @@ class LiveComparison:
         return saved, arrays
 
     def restore(self, saved: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`to_saved`; raise ValueError for invalid data."""
+        """Restore the state from the result of :meth:`to_saved`; raise ValueError for invalid data."""
         self._curve = [list(point) for point in saved["curve"]]
         self._step, self._passed = int(saved["step"]), int(saved["passed"])
         for name, model, data in saved["models"]:
@@ -349,7 +349,7 @@ class LiveComparison:
 
 
 def share_form(model: StreamModel, other: StreamModel) -> bool:
-    """Let a model use the input encoder of another one if both are equal so far; return True on success.
+    """Let a model use the input encoder of another model if both encoders are equal; return True on success.
 
     One encoder then encodes each block for both models. Because each model's lock does not protect the other one, only
     one thread at a time may use them.

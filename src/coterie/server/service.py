@@ -1,4 +1,4 @@
-"""A folder with a journal and snapshots, and the one thread that writes and learns.
+"""A service: a folder with journal and snapshots, and the thread that writes and learns.
 
 ======================== ===========================================================================================
 ``lock``                 held by the process that writes
@@ -76,7 +76,7 @@ class _Request(NamedTuple):
 
 
 class SnapshotCost(NamedTuple):
-    """The size and duration of a snapshot, and the seconds in which learning and predicting were blocked."""
+    """The size and the duration of a snapshot, and the seconds in which it blocked learning."""
 
     size: int = 0
     seconds: float = 0.0
@@ -84,7 +84,7 @@ class SnapshotCost(NamedTuple):
 
 
 class Service:
-    """A model in a folder: it predicts, learns from labels, and continues after a crash without any loss.
+    """A model with a folder: it predicts, learns from labels, and continues after a crash without loss.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class Service:
     def _open(
         self, make: Callable[[], Engine], segment: int, accept_loss: bool, check: Callable[[Engine], object]
     ) -> None:
-        """Lock the folder, read it, and start to write; leave it unchanged on an error."""
+        """Lock and read the folder, and start the writer thread; on an error the folder is unchanged."""
         with ExitStack() as refused, ExitStack() as failed:
             if not self.folder.exists():
                 refused.callback(self._remove_folder)
@@ -252,7 +252,7 @@ class Service:
             self.folder.rmdir()
 
     def _read(self, make: Callable[[], Engine], segment: int) -> None:
-        """Read the folder, or create a model for a new folder; write nothing."""
+        """Read the folder, or create a model for a new folder; nothing is written."""
         snapshots = self.snapshots()
         self.lacks_journal = bool(snapshots) and not (firsts_in(self.folder) or (self.folder / FLUSHED).exists())
         if has_frames(self.folder):
@@ -277,12 +277,12 @@ class Service:
             self.replayed += 1
 
     def _oldest_needed(self) -> int:
-        """Return the offset of the newest snapshot, or the start of the journal if there is none."""
+        """Return the offset of the newest snapshot; without one, the start of the journal."""
         snapshots = self.snapshots()
         return offset_of(snapshots[-1]) if snapshots else min(firsts_in(self.folder), default=0)
 
     def snapshots(self) -> list[Path]:
-        """Return the files of snapshots, the oldest first."""
+        """Return the snapshot files, oldest first."""
         return snapshots_in(self.folder)
 
     def _load(self, snapshots: Sequence[Path]) -> Engine:
@@ -319,7 +319,7 @@ class Service:
         return predictions
 
     def observe(self, records: Sequence[Record]) -> Observed:
-        """Learn records with labels, or labels of predicted records; they are on the disk on return.
+        """Learn records with labels, or labels of predicted records; on return they are on disk.
 
         Raises
         ------
@@ -330,7 +330,7 @@ class Service:
         return outcome
 
     def choose(self, records: Sequence[Record]) -> Choices:
-        """Choose for records with ids; the choices are on the disk on return.
+        """Choose actions for records with ids; on return the choices are on disk.
 
         Raises
         ------
@@ -341,7 +341,7 @@ class Service:
         return outcome
 
     def reward(self, records: Sequence[Record]) -> Rewarded:
-        """Learn the rewards of choices; they are on the disk on return.
+        """Learn the rewards of choices; on return they are on disk.
 
         Raises
         ------
@@ -352,18 +352,18 @@ class Service:
         return outcome
 
     def forget(self, tasks: Sequence[Scalar]) -> Observed:
-        """Forget tasks and their open records; raise RefusedError for an unknown one, and then forget none."""
+        """Forget tasks with their open records; raise RefusedError, and forget none, if one is unknown."""
         outcome: Observed = self.submit("forgotten", [Record(task=task) for task in tasks]).result()
         return outcome
 
     def submit(self, kind: Kind, records: Sequence[Record]) -> Future[Any]:
-        """Write and apply an event; the returned future is done when the event is on the disk."""
+        """Submit an event to the writer thread; return a future that is done when the event is on disk."""
         result: Future[Any] = Future()
         self.submit_to(partial(resolve, result), kind, records)
         return result
 
     def submit_to(self, answer: ResultCallback, kind: Kind, records: Sequence[Record]) -> None:
-        """Write and apply an event; the writer thread calls ``answer`` when it is on the disk.
+        """Submit an event to the writer thread, which calls ``answer`` when the event is on disk.
 
         Raises
         ------
@@ -384,7 +384,7 @@ class Service:
             answer(nothing.get(kind, Observed(0, 0, [], offset)))
 
     def _submit(self, event: Event, encoded: msgspec.Raw, answer: ResultCallback) -> None:
-        """Write and apply an event with checked records."""
+        """Submit an event with validated records."""
         with self._depth_lock:
             self._require_open()
             if self.depth and self.depth + len(event.records) > self._most:
@@ -395,7 +395,7 @@ class Service:
             self._queue.put(_Request(event, answer, encoded))
 
     def snapshot(self) -> int:
-        """Write a snapshot of all acknowledged requests, and return its offset."""
+        """Write a snapshot that includes all acknowledged requests; return its journal offset."""
         with self._depth_lock:
             self._require_open()
             self._wanted = wanted = self._wanted or Future()
@@ -410,7 +410,7 @@ class Service:
             raise ClosedError("the service is closed")
 
     def require_folder(self) -> None:
-        """Raise LostFolderError if the folder is not the one that the service locked at its start."""
+        """Raise LostFolderError if the folder was replaced since the service locked it."""
         with suppress(OSError):
             if os.path.samestat(self._lock_path.stat(), self._lock_stat):
                 return
@@ -419,12 +419,12 @@ class Service:
         )
 
     def declare(self, labels: Sequence[Scalar]) -> None:
-        """Accept only these labels from now on; raise ValueError if the model cannot learn exactly these."""
+        """Declare the labels; others are rejected from now on. Raise ValueError if the model cannot learn them."""
         self.engine.require_declared(labels)
         self.labels = list(labels)
 
     def alarms(self) -> dict[str, str]:
-        """Return the active alarms, one sentence by name."""
+        """Return the active alarms as sentences by name."""
         alarms = self.engine.alarms(self.limits, self.clock())
         if self.snapshot_error is not None:
             alarms["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
@@ -466,7 +466,7 @@ class Service:
         return group
 
     def _commit(self, group: list[_Request]) -> None:
-        """Write a group of requests as one frame, learn it, and answer them when the frame is on the disk."""
+        """Write requests as one frame, learn them, flush the frame to disk, and answer."""
         try:
             self.require_folder()
         except LostFolderError as error:
@@ -497,7 +497,7 @@ class Service:
         return self.engine.forgotten > self._purged
 
     def _is_due(self) -> bool:
-        """Return True if enough records or time have passed since the last snapshot, or a task was forgotten."""
+        """Return True if a snapshot is due: after enough records or time, or a forgotten task."""
         if self._every_records is not None and self._since >= self._every_records:
             return True
         if self._must_purge and time.monotonic() >= self._purge_from + PURGE:
@@ -506,7 +506,7 @@ class Service:
         return seconds is not None and self._since > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _begin_snapshot(self) -> None:
-        """Write a snapshot in another thread, at an offset on the disk; learning continues after the copy."""
+        """Write a snapshot in another thread; learning continues once the model is copied."""
         with self._depth_lock:
             result, self._wanted = self._wanted or Future(), None
         try:
@@ -531,7 +531,7 @@ class Service:
         self._queue.put(None)  # another snapshot may have been requested
 
     def _save(self, offset: int, copied: threading.Event | None = None) -> int:
-        """Write a snapshot, and delete the files that it replaces; set ``copied`` after the copy."""
+        """Write a snapshot, and delete the files that it replaces; ``copied`` is set after the model was copied."""
         purging = self._must_purge and self.engine.forgotten <= offset
         path, began = self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", time.monotonic()
         blocked, copied = 0.0, copied or threading.Event()
@@ -586,7 +586,7 @@ class Service:
     # -- ending
 
     def close(self) -> None:
-        """Write the pending requests and a snapshot; release the folder."""
+        """Write pending requests and a snapshot, and unlock the folder."""
         with self._depth_lock:
             already, self._closed = self._closed, True
             self._queue.put(None)
@@ -620,7 +620,7 @@ class Service:
 
 
 def resolve(future: Future[Any] | asyncio.Future[Any], outcome: object) -> None:
-    """Set the outcome of a future, or its error, unless it is done or cancelled."""
+    """Set the result or the error of a future, unless it is done or cancelled."""
     with suppress(InvalidStateError):
         if isinstance(outcome, BaseException):
             future.set_exception(outcome)
