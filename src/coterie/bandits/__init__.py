@@ -1,4 +1,4 @@
-"""Contextual bandits for many tasks, and off-policy evaluation by a log of choices."""
+"""Contextual bandits for many tasks, and off-policy evaluation from logs."""
 
 import lazy_loader
 

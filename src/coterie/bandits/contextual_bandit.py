@@ -42,7 +42,7 @@ from .extremes import Extremes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The choice of a bandit; it unpacks to the action and its probability.
+    """A bandit's decision; it unpacks to the action and its probability.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ _Shown = tuple[Label, Label, Label, Label, Label]
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved data of a bandit, in addition to its model's."""
+    """The saved data of a bandit, without its model."""
 
     rewards: int
     extremes: Extremes
@@ -93,7 +93,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Offered(NamedTuple):
-    """Validated actions; ``featured`` is True for dictionaries of features."""
+    """Validated actions of a decision; ``featured`` is True for actions that are dictionaries of features."""
 
     actions: list[Action]
     featured: bool
@@ -199,7 +199,7 @@ class Bandit(Parameters):
     seed: int = spec.field(default=0, kind="whole")
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        """Make an unfitted instance."""
+        """Create an unfitted instance."""
         bandit = super().__new__(cls)
         bandit._begin()
         return bandit
@@ -225,11 +225,11 @@ class Bandit(Parameters):
 
     @property
     def _within(self) -> Estimator:
-        """The given model, or the default one for None."""
+        """The model passed by the user, or the default model."""
         return AdaptiveSharingRegressor() if self.model is None else self.model
 
     def __baselines__(self) -> dict[str, Bandit]:
-        """Return the same bandit over each baseline of its model, by name."""
+        """Return the same bandit with each baseline of its model, by name."""
         parameters = self.get_params(deep=False)
         return {name: Bandit(**(parameters | {"model": model})) for name, model in self._within.__baselines__().items()}
 
@@ -261,7 +261,7 @@ class Bandit(Parameters):
 
     @property
     def _taught(self) -> OnlineModel:
-        """The inner model of the estimator that learns, with the current parameters."""
+        """The inner model of the estimator, with the current parameters."""
         estimator, values = self.__dict__.get("model_"), self._parameter_getter()(self)
         if estimator is None:
             estimator = self.model_ = self._check().__sklearn_clone__()
@@ -280,7 +280,7 @@ class Bandit(Parameters):
 
     @property
     def _scale(self) -> str:
-        """The name of the scaling of records."""
+        """The scaling of records."""
         return self.scale or getattr(self.model, "scale", None) or "auto"
 
     @property
@@ -298,7 +298,7 @@ class Bandit(Parameters):
         *,
         id: Hashable = None,  # noqa: A002 - what services and logs call it
     ) -> Choice:
-        """Choose one of the actions; change nothing.
+        """Choose one of the actions; the bandit is not changed.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class Bandit(Parameters):
     def probabilities(
         self, x: Record | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
     ) -> list[float]:
-        """Return the probability of each action in the current state, without drawing. See :meth:`choose`."""
+        """Return the probability of each action, without a random choice. See :meth:`choose`."""
         with self.lock:
             result: list[float] = self._weighed({} if x is None else x, self._checked_actions(actions), task)[
                 0
@@ -377,7 +377,7 @@ class Bandit(Parameters):
             return result
 
     def _weighed(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
-        """Return the probability and the predicted reward of each action, and the predictions of members."""
+        """Return the probabilities and predicted rewards of the actions, and the ensemble members' predictions."""
         scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
         # before the first reward there are no scores, no range and no variances to explore by
@@ -399,7 +399,7 @@ class Bandit(Parameters):
 
     @property
     def _range(self) -> float:
-        """Return the range ρ of rewards, which is shorter if few are near its ends; 1 while all are equal."""
+        """Return the range ρ of rewards that SquareCB uses; 1 while all rewards are equal."""
         low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
         spread = float(high - low) if high > low else 1.0
         if self._rates or not high > low:
@@ -413,7 +413,7 @@ class Bandit(Parameters):
         return min(spread, float(deviation * (below + above) / math.sqrt(below * above)))
 
     def _predicted(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
-        """Predict the reward of each action; also return members' predictions and, if needed, the covariance."""
+        """Predict the reward of each action; return also members' predictions and, if needed, the covariance."""
         model, K = self._taught, len(offered.actions)
         with model.lock:
             source: Any = model.input
@@ -446,13 +446,13 @@ class Bandit(Parameters):
         return ModelPredictions(model, Records(rows, model.state.features, _repeated(task, rows.n_records)))
 
     def _rewards(self, model: OnlineModel, predicted: ModelPredictions) -> Floats:
-        """Return the predicted rewards; for a classifier the probabilities of 1."""
+        """Return the predicted rewards; for a classifier the probabilities of reward 1."""
         return (
             predicted.probabilities[:, list(model.label_encoder.ordered).index(1)] if self._rates else predicted.margins
         )
 
     def predict_members(self, x: Record, action: Action, task: Hashable = None) -> Predictions | None:
-        """Predict one action as :attr:`Choice.predictions`."""
+        """Return the ensemble members' predictions for one action, as in :attr:`Choice.predictions`."""
         with self.lock:
             return self._predicted(x, _checked([action]), task)[2]
 
@@ -466,7 +466,7 @@ class Bandit(Parameters):
         probability: float | None = None,
         task: Hashable = None,
     ) -> None:
-        """Learn the reward of a chosen action, in any order; lost rewards may be left out.
+        """Learn the reward of a chosen action; rewards may arrive in any order, or never.
 
         Parameters
         ----------
@@ -499,7 +499,7 @@ class Bandit(Parameters):
         probability: ArrayLike | None = None,
         task: AnyTasks = None,
     ) -> None:
-        """Learn rewards in order, for each row of a frame, array or list of dictionaries: all of them or none.
+        """Learn the rewards of many choices in order, or none if one is invalid.
 
         ``action``, ``reward``, ``probability`` and ``task`` have one entry per row; see :meth:`learn`. ``action`` may
         contain the choices that :meth:`choose_many` returned.
@@ -548,7 +548,7 @@ class Bandit(Parameters):
                 self._extremes.keep(model.population.tasks.numbers)
 
     def _predictions_before(self, model: OnlineModel, actions: Sequence[Action | Choice]) -> Predictions | None:
-        """Join the predictions stored in choices if the model has learned other rewards since; None if it has not."""
+        """Return the predictions stored in choices, if the model has learned since they were made; else None."""
         learned = self.__dict__.get("n_rewards_", 0)
         late = [
             action.predictions if isinstance(action, Choice) and action.n_rewards != learned + t else None
@@ -565,7 +565,7 @@ class Bandit(Parameters):
         )
 
     def _reward(self, reward: Label, where: str) -> float:
-        """Convert a reward to a number; raise ValueError unless it is finite and in range."""
+        """Convert a reward to a float; raise ValueError unless it is finite and in range."""
         if not _is_number(reward) or not math.isfinite(reward):
             raise ValueError(f"the reward{where} must be a finite number, got {reward!r}")
         if self._rates and reward not in (0, 1):
@@ -577,7 +577,7 @@ class Bandit(Parameters):
     # -- actions --------------------------------------------------------------------------------------------------
 
     def _checked_actions(self, actions: AnyLabels) -> _Offered:
-        """Check the offered actions; raise ValueError for duplicates, an empty list, or one not in ``actions``."""
+        """Validate the offered actions; raise ValueError for duplicates, no actions, or unknown ones."""
         if actions is None:
             if self.actions is None:
                 raise ValueError("there are no actions; pass them to each call or as the bandit's parameter")
@@ -630,7 +630,7 @@ class Bandit(Parameters):
         return self._estimator.tasks_
 
     def forget_task(self, task: Hashable) -> Self:
-        """Forget a task's own weights and its name; shared weights stay."""
+        """Forget a task: its name and own weights; shared weights are unchanged."""
         return self.forget_tasks([task])
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
@@ -648,7 +648,7 @@ class Bandit(Parameters):
     # -- files ----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Save the bandit to one file, completely or not at all; :func:`coterie.load` restores the same bits."""
+        """Save the bandit to one file atomically; :func:`coterie.load` restores it exactly."""
         persistence.save(self, path, self.lock)
 
     def __dump__(self) -> tuple[Json, Arrays]:
@@ -661,7 +661,7 @@ class Bandit(Parameters):
         return own | {"model": data}, arrays
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`; raise ValueError if it does not fit the parameters."""
+        """Restore the state from the result of :meth:`__dump__`; raise ValueError if it contradicts the parameters."""
         choices = data.get("choices", 0)
         require(type(choices) is int and choices >= 0, f"the number of choices is invalid: {choices!r}")
         self._choices = choices
@@ -685,12 +685,12 @@ def _is_number(value: object) -> bool:
 
 
 def taken_of(value: Label) -> Label:
-    """Return the action of a choice, or the action itself."""
+    """Return the action of a :class:`Choice`; other values unchanged."""
     return value.action if isinstance(value, Choice) else value
 
 
 def require_list(actions: AnyLabels) -> None:
-    """Raise TypeError for actions without an order, or of another type."""
+    """Raise TypeError for actions that are not a sequence."""
     if (
         isinstance(actions, (str, bytes, Mapping, Set))
         or hasattr(actions, "columns")
@@ -701,7 +701,7 @@ def require_list(actions: AnyLabels) -> None:
 
 
 def _action(value: Label) -> Action:
-    """Return an action as a mapping or as a label of a Python type; raise ValueError or TypeError for others."""
+    """Return an action as a mapping, or as a label of a Python type; raise an error for other values."""
     if type(value) is str or isinstance(value, Mapping):
         return value
     if isinstance(value, np.generic):
@@ -714,7 +714,7 @@ def _action(value: Label) -> Action:
 
 
 def _checked(values: AnyLabels) -> _Offered:
-    """Return the actions; raise ValueError for none or duplicates."""
+    """Return the actions; raise ValueError for duplicates, or if there are none."""
     require_list(values)
     actions = [_action(value) for value in values]
     if not actions:
@@ -729,7 +729,7 @@ def _checked(values: AnyLabels) -> _Offered:
 
 
 def _twice(actions: list[Any]) -> Any:
-    """Return an action that occurs twice, or None."""
+    """Return an action that occurs twice; None if there is none."""
     keys: list[Any] = actions
     if isinstance(actions[0], Mapping):
         try:
@@ -743,7 +743,7 @@ def _twice(actions: list[Any]) -> Any:
 
 
 def _differences(rows: Csr, first: NDArray[np.intp], second: NDArray[np.intp]) -> Csr:
-    """Subtract records pairwise: margins are linear, so variances of differences give covariances."""
+    """Return the differences of pairs of rows, because variances of differences give covariances of margins."""
     from scipy.sparse import csr_array
 
     width = int(rows.features.max(initial=0)) + 1
@@ -759,7 +759,7 @@ def _repeated(task: Hashable, n: int) -> Array:
 
 
 def contexts_of(X: AnyRecords) -> list[Record]:
-    """Return the contexts of a frame, an array or a list of dictionaries, one per row."""
+    """Return the contexts in a frame, an array or a list of dictionaries as a list, one per row."""
     if tabular.is_frame(X):
         return list(tabular.frame_records(X, True))
     if hasattr(X, "columns"):
@@ -773,7 +773,7 @@ def contexts_of(X: AnyRecords) -> list[Record]:
 
 
 def _column(name: str, values: AnyLabels, n: int) -> list[Label]:
-    """List one entry per row; raise ValueError for another number of entries, TypeError for other types."""
+    """Return a list with one entry per row; raise an error for another length or type."""
     if values is None:
         return [None] * n
     if isinstance(values, (str, bytes, Mapping)) or hasattr(values, "columns") or not hasattr(values, "__iter__"):
@@ -785,7 +785,7 @@ def _column(name: str, values: AnyLabels, n: int) -> list[Label]:
 
 
 def _offers(actions: AnyLabels, n: int) -> list[Sequence[Action] | None]:
-    """Return the actions of each of n rows, for one list for all rows or one for each row."""
+    """Return the actions offered in each of n rows, from one list for all rows or one list per row."""
     if actions is not None:
         require_list(actions)
     offered = list(actions) if actions is not None else None

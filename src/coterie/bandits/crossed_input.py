@@ -1,4 +1,4 @@
-"""Records of a choice: the products of a context's features, and of a constant, with those of an action.
+"""Input of bandits: products of the context's features (and a constant) with the action's features.
 
 A context and an action with features are dictionaries, read as by an estimator: strings are categories, dates and
 missing values have several features. With scaling, numbers of contexts are converted to running z-scores; numbers of
@@ -44,7 +44,7 @@ Action = Hashable | Record
 
 
 class Taken(Record):
-    """A context with the chosen action; as a mapping it is the context's features."""
+    """A context with the chosen action; as a mapping it has the context's features."""
 
     __slots__ = ("action", "x")
 
@@ -65,7 +65,7 @@ class Taken(Record):
 
 
 class Sizes:
-    """The running root mean square of each feature of chosen actions, over the actions with the feature.
+    """Running root mean square of each feature of actions.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Sizes:
         self._before: list[tuple[Array, Array]] = []
 
     def scaled(self, rows: Csr, learning: bool) -> Csr:
-        """Divide values by the root mean square of their feature, which includes these values if they are learned.
+        """Divide values by the running root mean square of their feature; learned values are included first.
 
         A new feature is divided by its own size.
         """
@@ -105,7 +105,7 @@ class Sizes:
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved data of contexts and actions; actions are labels or dictionaries."""
+    """The saved encoding of contexts and actions; actions are labels or dictionaries."""
 
     contexts: Json
     actions: Json
@@ -113,7 +113,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CrossedForm(InputEncoder):
-    """Encoder of contexts and actions as rows of products.
+    """Encoder of contexts and actions as rows of feature products.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class CrossedForm(InputEncoder):
         self._one = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
     def __getstate__(self) -> Json:
-        """Return the state without the compiled call, for copies and :mod:`pickle`."""
+        """Return the state without the compiled function, for copies and :mod:`pickle`."""
         return {name: value for name, value in self.__dict__.items() if name != "_cross"}
 
     def __setstate__(self, state: Json) -> None:
@@ -150,7 +150,7 @@ class CrossedForm(InputEncoder):
 
     @property
     def constant_column(self) -> int | None:
-        """The column of the constant in all records."""
+        """The index of the constant column."""
         return None if self._constant < 0 else self._constant
 
     @property
@@ -161,13 +161,13 @@ class CrossedForm(InputEncoder):
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def rows(self, x: Record, actions: Sequence[Action], learning: bool = False) -> Csr:
-        """Cross a context with each of several actions: one row per action."""
+        """Encode the products of a context with each of several actions: one row per action."""
         left, _ = self.contexts.read_one(x, learning)
         unseen = np.zeros(0 if learning else len(actions))
         return self._crossed(left, self._vectors(actions, learning), learning, unseen)
 
     def rows_and_unseen(self, x: Record, actions: Sequence[Action]) -> tuple[Csr, Floats]:
-        """Return rows to predict, with the products that have columns, and the squared length of all other products."""
+        """Encode rows to predict; return them, and the squared norm of products that have no column."""
         left, _ = self.contexts.read_one(x, False)
         unseen = np.zeros(len(actions))
         return self._crossed(left, self._vectors(actions, False), False, unseen), unseen
@@ -182,7 +182,7 @@ class CrossedForm(InputEncoder):
         return Csr(values[: starts[K]], features[: starts[K]], starts)
 
     def known_row(self, record: Taken) -> Csr | None:
-        """Encode a context and an action without new features; None if there is a new one.
+        """Encode a context and an action if all features are known; None if there is a new one.
 
         It changes nothing, and takes a third of the time of encoding with new features.
         """
@@ -217,7 +217,7 @@ class CrossedForm(InputEncoder):
         return Csr(values[: starts[1]], features[: starts[1]], starts)
 
     def _vectors(self, actions: Sequence[Action], learning: bool) -> Csr:
-        """Convert actions, all labels or all dictionaries, to vectors."""
+        """Convert actions, all labels or all dictionaries, to feature vectors."""
         featured = isinstance(actions[0], Mapping)
         if self.labels if featured else self.actions.vocabulary:
             kinds = ("labels", "dictionaries of features")
@@ -303,7 +303,7 @@ class CrossedForm(InputEncoder):
         return {"crossing": data}, arrays
 
     def restore(self, data: Json, arrays: Arrays) -> None:
-        """Restore the result of :meth:`to_saved`; raise ValueError for other data and arrays."""
+        """Restore the encoder from the result of :meth:`to_saved`; raise ValueError for invalid data."""
         saved, own = msgspec.convert(data, _Saved), strip_prefix(arrays, "preparation.")
         self.contexts = self._restored(self.contexts, saved.contexts, strip_prefix(own, "contexts."))
         self.actions = self._restored(self.actions, saved.actions, strip_prefix(own, "actions."))
@@ -343,24 +343,24 @@ class CrossedForm(InputEncoder):
 
 
 def with_unseen(rows: Csr, squares: Floats) -> Csr:
-    """Append an unseen feature of this squared length to each row."""
+    """Append to each row an unseen feature of this squared norm."""
     ends = rows.starts[1:]
     values, columns = np.insert(rows.values, ends, np.sqrt(squares)), np.insert(rows.features, ends, UNSEEN)
     return Csr(values, columns.astype(np.int32), rows.starts + np.arange(len(rows.starts)))
 
 
 class CrossedFastPath:
-    """Fast path for learning choices without new features; any other change of the model drops it."""
+    """Fast path for learning choices with known features and tasks."""
 
     def __init__(self, population: TaskRegistry, form: CrossedForm) -> None:
         self._population, self._form = population, form
 
     def score(self, x: Taken, task: Hashable) -> float:
-        """Return NaN: actions are scored together."""
+        """Return NaN: actions are scored together, elsewhere."""
         return math.nan
 
     def learn(self, x: Taken, y: Hashable, task: Hashable, labels: LabelEncoder) -> LabelEncoder | None:
-        """Learn a record; return the known labels, or None, with nothing changed, if anything may be new."""
+        """Learn a record and return the label encoder; return None, and learn nothing, if anything may be new."""
         population = self._population
         # a new task changes tables too, so it is for the slow path
         number = population.tasks.numbers.get(tabular.only_task(population.tasks) if task is None else task)
@@ -373,7 +373,7 @@ class CrossedFastPath:
 
 
 class CrossedInput(Input):
-    """Encoder of choices: each is a context with the chosen action.
+    """Input of bandits: each record is a context with the chosen action.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ class CrossedInput(Input):
         self.scale = scale
 
     def configure(self, options: InputOptions) -> None:
-        """Set the preprocessing parameters and the scaling of the bandit."""
+        """Set the options of reading, with the scaling of the bandit."""
         options = replace(options, scale=self.scale)
         if not isinstance(self.form, CrossedForm):
             self.form = CrossedForm(options)
@@ -399,18 +399,18 @@ class CrossedInput(Input):
         return x, tabular.only_task(known) if task is None else tabular.one_task(task)
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read records to learn and their labels."""
+        """Encode records to learn, and their labels."""
         rows, width = self.form.read(X, purpose.learning)
         task = tabular.task_labels(task, rows.n_records, purpose.known)
         return Records(rows, width, task).with_labels(y, purpose.labels)
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:
-        """Return a function that restores the current form, for records with errors."""
+        """Return a function that restores the current state, to call if a later record is invalid."""
         undo: Callable[[], None] = self.form.snapshot()
         return undo
 
     def size(self, records: Records) -> InputShape:
-        """Return the shape that a state needs for these records."""
+        """Return the shape that a model needs for these records."""
         return InputShape(records.width, False)
 
     @property
@@ -424,7 +424,7 @@ class CrossedInput(Input):
         return True
 
     def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
-        """Restore the form of the records of a model with this many features."""
+        """Restore the encoder of a model with this number of features."""
         self.form = CrossedForm(self.options)
         self.form.restore(data["crossing"], arrays)
         require(self.form.features <= features, f"records of {self.form.features} features do not fit")

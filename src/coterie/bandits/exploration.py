@@ -1,4 +1,4 @@
-"""Strategies of exploration: the probability of each action, computed from the predicted rewards."""
+"""Exploration strategies: the probability of each action, given the predicted rewards."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DRAWS = 4096
 
 
 def greedy(scores: Floats, epsilon: float = 0.0) -> Floats:
-    """Return the ε-greedy probabilities: 1 - ε shared by the actions of the largest score, ε by all actions."""
+    """Return ε-greedy probabilities: 1 - ε for the best action(s), and ε spread uniformly over all."""
     best = scores == scores.max()
     return np.asarray(epsilon / len(scores) + (1.0 - epsilon) * best / best.sum())
 
 
 def squarecb(scores: Floats, steepness: float) -> Floats:
-    """Return the probabilities 1 / (K + g (ŷ* - ŷ_a)), and the rest for the best action; g is ``steepness``.
+    """Return SquareCB probabilities 1 / (K + g (ŷ* - ŷ_a)), with g = ``steepness``; the rest for the best action.
 
     Inverse gap weighting: Abe and Long (1999); Foster and Rakhlin (2020), algorithm 1.
     """
@@ -37,7 +37,7 @@ def squarecb(scores: Floats, steepness: float) -> Floats:
 
 
 def thompson(scores: Floats, covariance: Floats) -> Floats:
-    """Return the probability that each of several normal scores is the largest, from their covariance matrix.
+    """Return Thompson sampling probabilities: for each normally distributed score, that of being the largest.
 
     Thompson sampling draws the weights, which all scores share, and takes the action of the largest score. For
     independent scores the probability is computed by quadrature, to 0.015 if deviations differ by orders of magnitude,
@@ -58,7 +58,7 @@ def thompson(scores: Floats, covariance: Floats) -> Floats:
 
 
 def _independent(scores: Floats, deviations: Floats) -> Floats:
-    """Compute the probability that each of independent normal scores is the largest, by quadrature."""
+    """Return the probability that each of independent normal scores is the largest, by quadrature."""
     from scipy.special import log_ndtr
 
     # a known score is a point mass: a tiny deviation keeps its quotient finite and orders ties evenly
@@ -74,18 +74,18 @@ def _independent(scores: Floats, deviations: Floats) -> Floats:
 
 
 def with_floor(probabilities: Floats, floor: float) -> Floats:
-    """Mix probabilities with the uniform distribution, which gets the share ``floor``."""
+    """Mix probabilities with the uniform distribution, with weight ``floor``."""
     return np.asarray((1.0 - floor) * probabilities + floor / len(probabilities))
 
 
 def uniform(seed: int, name: Hashable) -> float:
-    """Return a pseudo-random number in [0, 1) from a seed and a name, the same on every machine."""
+    """Return a reproducible uniform number in [0, 1) from a seed and a name."""
     text = msgspec.json.encode([seed, spec.to_json(name)])
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()[:7], "big") / 2.0**56
 
 
 def drawn(probabilities: Floats, at: float) -> int:
-    """Return the first action at which the cumulative probability exceeds a number in [0, 1)."""
+    """Return the first action with a cumulative probability above ``at``, a number in [0, 1)."""
     # scaled by the last sum, which rounding keeps from being exactly 1
     sums = np.cumsum(probabilities)
     place = min(int(np.searchsorted(sums, at * sums[-1], "right")), len(sums) - 1)

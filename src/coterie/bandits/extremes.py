@@ -1,4 +1,4 @@
-"""The range of rewards over all tasks, without those of forgotten tasks."""
+"""The smallest and largest reward over all tasks that are not forgotten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TASKS = 16
 
 
 class Extremes(msgspec.Struct):
-    """The smallest and the largest reward over all tasks, except those of forgotten tasks.
+    """The smallest and the largest rewards, stored by task for the 16 most extreme tasks on either side.
 
     The extreme rewards of the 16 most extreme tasks are stored at both ends, as ``[task, reward]``.
     """
@@ -28,7 +28,7 @@ class Extremes(msgspec.Struct):
         _keep_largest(self.highest, task, reward)
 
     def keep(self, tasks: Container[Hashable]) -> None:
-        """Drop the rewards of all other tasks."""
+        """Remove the rewards of all tasks except these."""
         for pairs in (self.lowest, self.highest):
             pairs[:] = [pair for pair in pairs if pair[0] in tasks]
 
@@ -44,7 +44,7 @@ class Extremes(msgspec.Struct):
 
 
 def _keep_largest(pairs: list[list[Label]], task: Hashable, number: float) -> None:
-    """Insert a task's number into a list sorted by numbers, with one entry per task."""
+    """Insert a task's number into a sorted list with one entry per task."""
     # smaller numbers of a full list are lost: after more than 16 tasks were forgotten the ends may be too near
     if len(pairs) == _TASKS and number <= pairs[-1][1]:
         return

@@ -1,4 +1,4 @@
-"""A log of choices: contexts, chosen actions, their probabilities, and rewards."""
+"""Logs of bandit decisions, for off-policy evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROUNDED = 1e-3
 
 
 class BanditLog:
-    """A log of choices, one per row and in order of time: the columns of a frame, arrays or lists.
+    """A log of bandit decisions, one per row in order of time, from columns, arrays or lists.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class BanditLog:
 
 
 def distributions(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) -> Floats:
-    """Convert distributions over each row's actions to an array, padded with 0; raise ValueError for invalid ones.
+    """Convert action probabilities per row to an array, padded with 0; raise ValueError for invalid ones.
 
     >>> distributions("pi", [[0.5, 0.5], [1]], [["a", "b"], ["b"]])
     array([[0.5, 0.5],
@@ -161,7 +161,7 @@ def matrix(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) ->
 def _actions(
     chosen: Sequence[Action], actions: Sequence[Action] | None, probabilities: AnyLabels
 ) -> Sequence[Sequence[Action]]:
-    """Return the actions of each row; rows with equal actions share one list."""
+    """Return the actions of each row; rows with equal actions share a list."""
     if actions is None and hasattr(probabilities, "columns"):
         actions = _names(probabilities)
     if actions is None:
@@ -195,7 +195,7 @@ def _refuse_equal(name: str, actions: list[Action]) -> None:
 
 
 def _place(i: int, action: Action, among: Sequence[Action]) -> int:
-    """Find the index of an action among those of its row."""
+    """Return the index of an action among those of row i; raise ValueError if it is not among them."""
     try:
         return among.index(action)
     except ValueError:
@@ -203,12 +203,12 @@ def _place(i: int, action: Action, among: Sequence[Action]) -> int:
 
 
 def _names(frame: AnyRecords) -> list[Label]:
-    """Return the names of a frame's columns."""
+    """Return the column names of a frame."""
     return _listed(getattr(frame, "column_names", frame.columns))
 
 
 def _by_label(name: str, frame: AnyRecords, actions: Sequence[Action]) -> list[list[Label]]:
-    """Return the rows of a frame with one column per action, in the order of the actions."""
+    """Return the rows of a frame with columns reordered like the actions."""
     names = _names(frame)
     if set(names) != set(actions):
         raise ValueError(f"{name}: its columns are {listed(names)}, expected the actions {listed(actions)}")
@@ -225,7 +225,7 @@ def _listed(values: AnyLabels) -> list[Label]:
 
 
 def _numbers(name: str, values: AnyLabels) -> Floats:
-    """Convert numbers to an array."""
+    """Convert a column to an array of floats."""
     try:
         result = np.array([np.nan if value is None else value for value in values], np.float64)
     except (TypeError, ValueError):
@@ -236,7 +236,7 @@ def _numbers(name: str, values: AnyLabels) -> Floats:
 
 
 def _refuse_length(name: str, values: AnyLabels, n: int) -> None:
-    """Raise ValueError for another length than that of the log."""
+    """Raise ValueError unless there is one value per row."""
     if len(values) != n:
         raise ValueError(f"{name}: {counted(len(values), 'row')}, expected the {n} of the log")
 

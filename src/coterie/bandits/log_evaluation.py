@@ -1,4 +1,4 @@
-"""Evaluate policies on a log of choices, and let a bandit learn it, in one call."""
+"""Evaluation of policies on a log of decisions, from which bandits learn at the same time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUNDS_OF_AN_ACTION = 2
 
 
 class LogRows(NamedTuple):
-    """The rows of a log to evaluate, and the numbers of rows left out.
+    """The rows of a log to evaluate, and the numbers of omitted rows.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class LogRows(NamedTuple):
 
 @dataclass(frozen=True)
 class BanditOutcome:
-    """The values of policies by a log, and the bandit that has learned it.
+    """The values of policies on a log, and the bandit that has learned the log.
 
     Attributes
     ----------
@@ -93,26 +93,26 @@ class BanditOutcome:
 
     @property
     def chosen(self) -> str:
-        """The policy of the verdict: the saved one, else the best that clearly beats sharing, else sharing."""
+        """The policy of the headline: a saved one if any, else the best that clearly beats sharing, else sharing."""
         if self.saved:
             return SAVED
         better = [name for name in self.values if name not in (SHARED, DONE) and self.gains[name][SHARED].low > 0.0]
         return max(better, key=lambda name: self.values[name].value, default=SHARED)
 
     def spoken(self, name: str) -> str:
-        """Return the name of a policy for a sentence."""
+        """Return the name of a policy for sentences."""
         if name == SINGLE:
             return f"always {self.single!r}"
         phrases = {SHARED: "a shared policy", POOLED: "one policy for all tasks", ALONE: "one policy per task"}
         return phrases.get(name, self.saved if name == SAVED else name)
 
     def row_name(self, name: str) -> str:
-        """Return the name of a policy for a table."""
+        """Return the name of a policy for tables."""
         return f"always {self.single!r}" if name == SINGLE else self.saved if name == SAVED else name
 
     @property
     def sentences(self) -> list[str]:
-        """The headline and the remarks on it."""
+        """The headline and remarks, as sentences."""
         chosen = self.chosen
         gain, policy = self.gains[chosen][DONE], self.spoken(chosen)
         against = f"{_told(gain)} against what was done{self._beside}."
@@ -130,7 +130,7 @@ class BanditOutcome:
 
     @property
     def _beside(self) -> str:
-        """Return the gain over the best competitor as a clause of the headline."""
+        """Return the gain over the best competitor, as a clause of the headline."""
         rivals = [name for name in self.values if name not in (self.chosen, DONE)]
         if not rivals:
             return ""
@@ -139,7 +139,7 @@ class BanditOutcome:
 
     @property
     def _reserves(self) -> Iterator[str]:
-        """Yield the caveats of the verdict."""
+        """Yield the caveats, as sentences."""
         if not self.log.known:
             yield (
                 "All intervals may be too narrow: the log has the probability of what was shown only. Log those of all "
@@ -153,7 +153,7 @@ class BanditOutcome:
 
     @property
     def counts(self) -> str:
-        """The numbers of rows, actions and tasks, and of rows left out, as a sentence."""
+        """The numbers of rows, actions and tasks, and of omitted rows, as a sentence."""
         sizes = {len(offered) for offered in self.log.actions}
         among = counted(max(sizes), "action") if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} actions"
         choices = f"{counted(len(self.log.rows), 'choice')} of {counted(len(self.log.tasks), 'task')}"
@@ -167,7 +167,7 @@ class BanditOutcome:
         return " ".join(sentences)
 
     def to_json(self) -> Json:
-        """Return the outcome for JSON."""
+        """Return the outcome as JSON data."""
         names = list(self.values)
         return {
             "rows": len(self.log.rows),
@@ -273,7 +273,7 @@ def _gains(
     pis: Mapping[str, Floats],
     gain_over: Callable[[Floats, Floats | None], PolicyGain],
 ) -> dict[str, dict[str, PolicyGain]]:
-    """Compute the gain of each policy over each other one and over the logged policy."""
+    """Return the gain of each policy over each other policy, and over the logged policy."""
     gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in (*pis, DONE)}
     for name, pi in pis.items():
         for other, against in [*pis.items(), (DONE, None)]:
@@ -285,7 +285,7 @@ def _gains(
 
 
 class _Going:
-    """A pass of bandits over a log: their choices in each row, and the best single action so far."""
+    """A pass of bandits over a log: their probabilities in each row, and the best single action so far."""
 
     def __init__(self, log: LogRows, model: Estimator, policy: Bandit | None) -> None:
         self.log, self.policy = log, policy
@@ -336,7 +336,7 @@ class _Going:
             bandit.learn(row.x, row.action, reward, row.probability, task=row.task)
 
     def _leading(self, offered: Ints) -> Floats:
-        """Return the probabilities of the best single action so far; uniform if none is known."""
+        """Return probability 1 for the best single action so far; uniform probabilities without one."""
         counts = self._counts[offered]
         if not counts.any():
             return np.full(len(offered), 1.0 / len(offered))
@@ -347,7 +347,7 @@ class _Going:
 
     @property
     def leader(self) -> Hashable:
-        """Return the action with the best value over the log, among those in at least a tenth of the rows."""
+        """Return the action with the highest value, among those chosen in at least a tenth of the rows."""
         # the best mean of many rare actions is mostly luck
         often = self._counts >= max(1.0, self._counts.max() / 10)
         means = np.where(often, self._sums / np.maximum(self._counts, 1), -np.inf)
@@ -355,7 +355,7 @@ class _Going:
 
 
 def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
-    """Create the shared bandit, and its baselines if there are tasks."""
+    """Return the bandit that shares between tasks, and its baselines if there are tasks."""
     shared = Bandit(model)
     shared.scores({}, [""])  # reject an unsuitable model before the first row
     if tasks < 2:
@@ -368,7 +368,7 @@ def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
 
 
 def _prepared(rows: list[LoggedChoice], window: float | None, path: str) -> LogRows:
-    """Select the rows to evaluate, and the actions of each; rows with equal actions share one list."""
+    """Select the rows to evaluate, and the actions of each row."""
     if not rows:
         raise InputError("the log has no rows", path)
     there, young, zeros = _with_rewards(rows, window)
@@ -388,7 +388,7 @@ def _prepared(rows: list[LoggedChoice], window: float | None, path: str) -> LogR
 
 
 def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[list[LoggedChoice], int, int]:
-    """Return the rows with a reward, the number of rows within the window, and that of rewards set to 0."""
+    """Return the rows with a reward, and counts of rows within the window and of rewards set to 0."""
     if window is None:
         return [row for row in rows if row.reward is not None], 0, 0
     if rows[-1].time is None:
@@ -401,7 +401,7 @@ def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[l
 
 
 def _matrix(rows: Sequence[Sequence[float] | Floats]) -> Floats:
-    """Convert rows to an array, padded with 0."""
+    """Convert lists of numbers to an array, padded with 0."""
     result = np.zeros((len(rows), max(map(len, rows))))
     for i, row in enumerate(rows):
         result[i, : len(row)] = row
@@ -409,7 +409,7 @@ def _matrix(rows: Sequence[Sequence[float] | Floats]) -> Floats:
 
 
 def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
-    """Raise an error for a log with probability 0 for an action that a policy may choose."""
+    """Raise an error if a policy may choose an action that the log's policy never chooses."""
     for i, row in enumerate(log.rows if log.known else ()):
         mu = np.array(row.probabilities)
         never = (pi[i, : len(mu)] > 0) & (mu == 0)
@@ -448,10 +448,10 @@ def interval_text(low: float, high: float) -> str:
 
 
 def gain_cells(gain: PolicyGain) -> list[str]:
-    """Format a gain and its interval as two cells."""
+    """Format a gain and its interval as two table cells."""
     return [f"{gain.value:+z.{digits(gain.low, gain.high)}f}", interval_text(gain.low, gain.high)]
 
 
 def _json(result: Json) -> Json:
-    """Convert a value or gain for JSON, with null for unknown ends."""
+    """Convert a value or gain to JSON data, with null for unknown ends of intervals."""
     return {**result, **{name: result[name] if np.isfinite(result[name]) else None for name in ("low", "high")}}

@@ -1,4 +1,4 @@
-r"""Off-policy evaluation: the value of a policy by a log of the choices of another one.
+r"""Off-policy evaluation: the value of a policy, estimated from a log of another policy's decisions.
 
 In row t the log's policy chose the action a_t with the probability μ_t(a_t), and the reward was r_t. A policy that
 chooses a with the probability π_t(a) has the weights w_t = π_t(a_t) / μ_t(a_t). Let q_t(a) be the reward predicted for
@@ -65,24 +65,24 @@ _LEAST_TASKS = 10
 
 
 class Chooser(Protocol):
-    """Interface of a policy that gives each action a probability, such as a Bandit."""
+    """Interface of policies, such as a Bandit: probabilities of actions."""
 
     def probabilities(
         self, x: Record, actions: Sequence[Action] | None = None, task: Hashable = None
     ) -> Sequence[float]:
-        """Compute the probability of each action."""
+        """Return the probability of each action."""
 
 
 class Predictor(Protocol):
-    """Interface of a model of rewards that predicts those of all actions, such as a Bandit."""
+    """Interface of reward models, such as a Bandit: predicted rewards of actions."""
 
     def scores(self, x: Record, actions: Sequence[Action] | None = None, task: Hashable = None) -> Sequence[float]:
-        """Predict the reward of each action."""
+        """Return the predicted reward of each action."""
 
     def learn(
         self, x: Record, action: Action, reward: float, probability: float | None = None, task: Hashable = None
     ) -> object:
-        """Learn the reward of the chosen action."""
+        """Learn the reward of a chosen action."""
 
 
 #: A policy: a Bandit, the probabilities of all rows, or a function of (x, actions, task) that returns those of one row.
@@ -91,7 +91,7 @@ Policy: TypeAlias = "Chooser | ArrayLike | Sequence[Sequence[float]] | Callable[
 
 @dataclass(frozen=True, repr=False)
 class PolicyValue:
-    """The value of a policy: its expected mean reward.
+    """The estimated value of a policy (its expected reward), with a confidence interval.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def off_policy(
     reward_range: Sequence[float] | None = None,
     for_new_tasks: bool = False,
 ) -> PolicyValue:
-    """Estimate the mean reward of a policy, with its interval, by a log of another policy's choices.
+    """Estimate the value of a policy, with a confidence interval, from a log of another policy's decisions.
 
     The policy is not updated. One that has learned from these rows is overrated; train it on the first part of a log,
     and evaluate it on the rest. Rows count as independent: the interval is for the tasks of the log, and for new tasks
@@ -219,7 +219,7 @@ def policy_value(
     reward_range: Sequence[float] | None = None,
     cluster: Sequence[Hashable] | None = None,
 ) -> PolicyValue:
-    """Estimate the value of a policy from arrays.
+    """Estimate the value of a policy from arrays of rewards, probabilities and predicted rewards.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def policy_value(
 
 
 class PolicyGain(NamedTuple):
-    """The difference between the values of two policies, with its interval.
+    """The difference of the values of two policies, with a confidence interval.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ def policy_gain(
     reward_range: Sequence[float] | None = None,
     cluster: Sequence[Hashable] | None = None,
 ) -> PolicyGain:
-    r"""Estimate the gain of a policy over another one by the same rows, more precisely than either value.
+    r"""Estimate the difference of two policies' values on the same rows, which is more precise than either value.
 
     It is the difference of their DR values. With d = π - π' in place of π, its interval is that of DR*, but that its
     known moments are those of \|d\|: E[w² | row] = Σ_a d(a)² / μ(a), the variance for rewards of 0 and 1 is the largest
@@ -356,7 +356,7 @@ def policy_gain(
 
 
 def _check_options(reward: Floats, level: float, reward_range: Sequence[float] | None) -> None:
-    """Raise ValueError for a level outside (0, 1) or rewards outside their range."""
+    """Raise ValueError for a level outside (0, 1), or rewards outside their range."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level!r}: expected a number between 0 and 1")
     if reward_range is None:
@@ -378,7 +378,7 @@ def _cut(interval: Interval, least: float, most: float) -> Interval:
 
 
 def _student_interval(phi: Floats, level: float) -> tuple[float, float]:
-    """Return Student's t interval of a mean."""
+    """Return Student's t interval of the mean of ``phi``."""
     from scipy.special import stdtrit
 
     n, value = len(phi), float(phi.mean())
@@ -389,7 +389,7 @@ def _student_interval(phi: Floats, level: float) -> tuple[float, float]:
 
 
 def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, interval: Interval) -> Interval:
-    """Widen an interval to cover new tasks like these, from the sums of φ - value per task.
+    """Widen a confidence interval so that it covers new tasks, from the sums of φ - value per task.
 
     se² = K / (K - 1) Σ_k (s_k - n_k value)² / n², for K tasks of n_k rows whose φ sum to s_k, with Student's quantile
     of K - 1 degrees of freedom.
@@ -410,7 +410,7 @@ def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, i
 
 
 def _probabilities(log: BanditLog, policy: Any) -> Floats:
-    """Compute the policy's probabilities of the actions of each row."""
+    """Return the policy's probabilities of the actions of each row."""
     choose = getattr(policy, "probabilities", policy)
     if callable(choose):
         policy = [choose(x, actions, task) for x, actions, task in zip(log.x, log.actions, log.task, strict=True)]
@@ -418,7 +418,7 @@ def _probabilities(log: BanditLog, policy: Any) -> Floats:
 
 
 def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
-    """Raise ValueError for a policy with actions that the log's policy never chooses or, if unknown, never chose."""
+    """Raise ValueError for a policy with actions that the log's policy never chooses."""
     if log.probabilities is not None:
         never = (pi > 0) & (log.probabilities == 0)
         if never.any():
@@ -440,7 +440,7 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
 
 
 def _predicted(log: BanditLog, predicted: Any) -> Floats:
-    """Predict the rewards of the actions of each row before its own reward is learned."""
+    """Return the predicted rewards of the actions of each row, predicted before the row's reward is learned."""
     if predicted is None:
         predicted = Bandit()
     if hasattr(predicted, "scores"):
@@ -458,7 +458,7 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
 
 
 def digits(low: float, high: float) -> int:
-    """Return the number of decimals for a number between two others.
+    """Return the number of decimals to show for numbers between two others.
 
     >>> digits(0.31, 0.35), digits(120.0, 180.0), digits(-math.inf, math.inf)
     (3, 0, 3)

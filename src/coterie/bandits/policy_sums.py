@@ -1,4 +1,4 @@
-"""Sums over a log of choices that give the interval of the DR* value of a policy, or of its gain over another one."""
+"""Sums over a log from which confidence intervals of policy values and gains are computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST = 1e90
 
 
 class Interval(NamedTuple):
-    """An interval, and the reason if it is unknown or may be too narrow."""
+    """A confidence interval, and the reason if it is unknown or may be too narrow."""
 
     low: float
     high: float
@@ -25,7 +25,7 @@ class Interval(NamedTuple):
 
 
 class PolicyMoments(NamedTuple):
-    """The mean of n numbers, and the sums of squared and cubed deviations from it."""
+    """The mean of n numbers, and the sums of squared and of cubed deviations."""
 
     n: int
     mean: float
@@ -34,7 +34,7 @@ class PolicyMoments(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: Floats) -> Self:
-        """Compute the moments; equal numbers have a second moment of exactly 0."""
+        """Compute the moments of numbers; for equal numbers the deviations are exactly 0."""
         if np.all(numbers == numbers[0]):
             return cls(len(numbers), float(numbers[0]))
         mean = float(numbers.mean())
@@ -43,7 +43,7 @@ class PolicyMoments(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """The sample variance, with n - 1."""
+        """The sample variance, with n - 1 degrees of freedom."""
         return self.second / (self.n - 1)
 
 
@@ -108,11 +108,11 @@ class PolicySums:
 
     @property
     def expected_rows(self) -> float:
-        """The expected number of rows with large weights, n h² / h₄; it does not depend on the actions drawn."""
+        """The expected number of rows with large weights, n h² / h₄."""
         return self.h**2 / self.h4 if self.h4 > 0.0 else math.inf
 
     def interval(self, level: float, reward_range: Sequence[float] | None = None) -> Interval:
-        """Return the interval of the mean of φ, for rewards within ``reward_range`` if given."""
+        """Return the confidence interval of the mean of φ; rewards are within ``reward_range`` if given."""
         from scipy.special import ndtri, stdtrit
 
         n, same = self.phi.n, self.reward.second == 0.0
@@ -152,7 +152,7 @@ class PolicySums:
         return Interval(min(max(low, least), most), max(min(high, most), least), warning)
 
     def _score_interval(self, far: float, least: float, most: float) -> tuple[tuple[float, float], float]:
-        """Return the ends V of Wilson's score interval for weighted rewards, and the largest variance between them.
+        """Return the ends of Wilson's score interval for weighted rewards, and the largest variance between them.
 
         Every reward is at one of the two ends of its range. The ends solve
         (V - value)² n = far² (a + b V + s²(Σ d q)). Suppose that the policy d has the value V, and that the model q of
@@ -180,7 +180,7 @@ class PolicySums:
         return (least + scale * ends[0], least + scale * ends[1]), largest * scale**2
 
     def _skewed_interval(self, variance: float, student: float, normal: float) -> tuple[float, float]:
-        """Return the interval of a mean by Hall's expansion, with this variance or a larger one."""
+        """Return the confidence interval of a skewed mean, by Hall's expansion."""
         n, value = self.phi.n, self.phi.mean
         variance = max(self.phi.variance, variance)
         if variance == 0.0:

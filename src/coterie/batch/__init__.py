@@ -1,4 +1,4 @@
-"""Batch multi-output learning, with the relations of the online learners as output kernels (ROS11)."""
+"""Batch (offline) kernel methods for many tasks, with relations between tasks as output kernels (ROS11)."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The base class of batch estimators: input formats, tasks, scikit-learn's conventions, saving."""
+"""The base class of batch estimators: input validation, tasks, and saving."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class TrainingRows(NamedTuple):
-    """Training rows: features, and the task of each row (None if every row has the outputs of all tasks)."""
+    """Training records, and the task of each (None if each record has the outputs of all tasks)."""
 
     points: Points
     tasks: Index | None
     codes: Codes | None
 
     def one_task_each(self, tasks: Sequence[Hashable] | None) -> tuple[Index, Codes]:
-        """Return all tasks (``tasks`` first, then those of the rows) and the task index of each row."""
+        """Return all tasks (``tasks`` first, then those of the records), and the task index of each record."""
         if self.tasks is None or self.codes is None:
             raise ValueError("y has one column, so each row needs a task; pass task=")
         known = Index([*(() if tasks is None else labels_of(tasks)), *self.tasks.labels])
@@ -50,7 +50,7 @@ class TrainingRows(NamedTuple):
 
 @spec.with_constructor
 class _Reading(Parameters):
-    """The parameters by which all batch estimators read records."""
+    """Base class with the parameters for reading records."""
 
     _: KW_ONLY
     dtype: Literal["float64", "float32"] = "float64"
@@ -59,7 +59,7 @@ class _Reading(Parameters):
 
 
 class BatchEstimator(_Reading):
-    """Base of the batch estimators; learning sets ``expansion_`` and the attributes that a subclass adds.
+    """Base class of batch estimators.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class BatchEstimator(_Reading):
 
     @abstractmethod
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        """Fit the model to these records only, discarding any previous fit."""
+        """Fit the model to these records."""
 
     @abstractmethod
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
-        """The outputs at each record, shape (m,) or (m, p)."""
+        """Return the outputs at each record, shape (m,) or (m, p)."""
 
     # -- scikit-learn's conventions
 
@@ -127,7 +127,7 @@ class BatchEstimator(_Reading):
         return self._take_over(fresh)
 
     def predict(self, X: Records, task: Tasks | None = None) -> Array:
-        """Predict the outputs or the label of each record for its task; all outputs if y had a column per task.
+        """Predict the outputs or the label of each record for its task (or for all tasks, if trained so).
 
         Raises
         ------
@@ -138,11 +138,11 @@ class BatchEstimator(_Reading):
         return self.labels_.labels(self._scores(X, task))
 
     def score(self, X: Records, y: Labels, task: Tasks | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return R², averaged over outputs; for classes the share of records predicted correctly."""
+        """Return R² (averaged over outputs), or the accuracy of a classifier."""
         return self.labels_.accuracy(y, self.predict(X, task), sample_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`.
+        """Save the model to one file atomically; see :func:`coterie.load`.
 
         Raises
         ------
@@ -159,14 +159,14 @@ class BatchEstimator(_Reading):
 
     @property
     def _pairwise(self) -> bool:
-        """True if records are kernel values."""
+        """True if records are precomputed kernel values."""
         return isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
 
     def _kernel(self) -> Kernel:
         return Gaussian() if self.kernel is None else as_kernel(self.kernel)
 
     def _training_rows(self, X: Records, task: Tasks | None, shared: bool) -> TrainingRows:
-        """Read training rows; ``shared`` means that each row may have the outputs of all tasks."""
+        """Validate training records; with ``shared``, each record may have the outputs of all tasks."""
         X, task = tabular.split_task(X, task, self.task_column)
         points = self._points(X, learning=True)
         if shared and task is None:
@@ -176,7 +176,7 @@ class BatchEstimator(_Reading):
         return TrainingRows(points, Index(distinct), codes)
 
     def _values(self, X: Records, task: Tasks | None) -> Array:
-        """Evaluate the learned functions: for each record's task, or for all tasks if training rows had all outputs."""
+        """Evaluate the learned functions at each record, for its task or for all tasks."""
         self._check_fitted()
         X, task = tabular.split_task(X, task, self.task_column)
         points, expansion = self._points(X, learning=False), self.expansion_
@@ -187,7 +187,7 @@ class BatchEstimator(_Reading):
         return expansion.values(points, Asked(distinct, self._unseen(distinct), places))
 
     def _unseen(self, distinct: Sequence[Hashable]) -> list[Hashable]:
-        """Return the tasks that were not fitted; raise ValueError if ``new_task='raise'``."""
+        """Return the tasks without training data; raise ValueError if ``new_task='raise'``."""
         known = self.expansion_.tasks.numbers
         new = [label for label in distinct if label not in known]
         check_no_collisions(new, known)
@@ -200,7 +200,7 @@ class BatchEstimator(_Reading):
         return self.__dict__.get("input_")
 
     def _points(self, X: Records, learning: bool) -> Points:
-        """Check X and convert it to the points that kernels take."""
+        """Validate X, and convert it to `Points` for kernels."""
         if learning:
             self.input_ = Input()
         counts_unseen = not learning and not isinstance(self._kernel(), Linear)
@@ -229,7 +229,7 @@ class BatchEstimator(_Reading):
 
     @property
     def dual_coef_(self) -> Array:
-        """The dual coefficients c of the training rows, shaped like y; y_i alpha_i for support vector machines."""
+        """The dual coefficients of the training records, shaped like y."""
         self._check_fitted(AttributeError)
         return self.expansion_.coefficients
 
@@ -241,7 +241,7 @@ class BatchEstimator(_Reading):
 
     @property
     def _relation_used(self) -> BatchRelation:
-        """The relation between tasks: the parameter, or ``MixedEffect(omega=0.5)`` for None."""
+        """The relation between tasks; by default ``MixedEffect(omega=0.5)``."""
         return relation_of(self.relation)
 
     # -- model files
@@ -250,7 +250,7 @@ class BatchEstimator(_Reading):
         return self.labels_.scores(self._outputs(X, task))
 
     def __dump__(self) -> tuple[Json, Arrays]:
-        """Return the learned functions and attributes as data with a JSON form and named arrays."""
+        """Return the fitted state as JSON data and named arrays."""
         if not self._fitted:
             return {}, {}
         data, arrays = self.expansion_.dump()
@@ -260,7 +260,7 @@ class BatchEstimator(_Reading):
         return data | noted | described, arrays | more | coded
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`.
+        """Restore the fitted state from the result of :meth:`__dump__`.
 
         Raises
         ------
@@ -288,14 +288,14 @@ class BatchEstimator(_Reading):
 
 
 class BatchClassifier(BatchEstimator):
-    """Base of the batch classifiers."""
+    """Base class of batch classifiers."""
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     _several_outputs = False
     labels_: Classes
 
     def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
-        """Score each class, shape (m, n_classes); for two classes score the second one, shape (m,)."""
+        """Return the score of each class, shape (m, n_classes); for two classes that of the second, shape (m,)."""
         self._check_fitted()
         return self._scores(X, task)
 
@@ -307,7 +307,7 @@ class BatchClassifier(BatchEstimator):
 
 
 def _check_kept(name: str, value: AnyRows, outputs: int) -> None:
-    """Raise ValueError for a fitted attribute that is not numeric or has not one number per output."""
+    """Raise ValueError for an invalid fitted attribute in a file."""
     numbers = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "if"
     require(numbers and np.isfinite(value).all(), f"{name} holds no numbers")
     fits = len(value) == outputs if name in _OF_OUTPUTS else len(value)

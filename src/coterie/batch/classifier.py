@@ -1,4 +1,4 @@
-"""Classification by kernel ridge regression on the codes of classes."""
+"""Classification by kernel ridge regression on class codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .target_codes import classes_of
 
 @spec.estimator
 class MultitaskKernelClassifier(BatchClassifier):
-    """Kernel ridge regression on the codes of classes; predicts the class with the nearest code (ROS11 §6.2).
+    """Classifier by kernel ridge regression on class codes; predicts the class with the nearest code (ROS11 §6.2).
 
     Each class has a code: +1 and -1 for two classes, by default a unit vector for more. The codes of the rows are
     regressed as by :class:`MultitaskKernelRidge`. Unit vectors with independent outputs are one-vs-all.

@@ -1,4 +1,4 @@
-"""The two forms of a batch problem: each row belongs to one task, or each row has an output for every task.
+"""The two forms of a batch problem: one task per record, or the outputs of all tasks for each record.
 
 Both are ridge regression with the kernel Q((x, s), (z, t)) = k(x, z) M_st. A design computes blocks of Q and estimates
 the memory of each solver; solvers do not depend on rows and tasks.
@@ -34,7 +34,7 @@ FEWER = "no solver would fit, take fewer rows or dtype='float32'"
 
 @dataclass(frozen=True)
 class Separate:
-    """One output per row, for the task of the row: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
+    """Design with one task per record: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
 
     kernel: Kernel
     points: Points
@@ -51,7 +51,7 @@ class Separate:
 
     @cached_property
     def parts(self) -> list[Codes]:
-        """Groups of rows with no kernel values between groups: Q is block diagonal."""
+        """Groups of records with zero kernel values between groups, i.e. the diagonal blocks of Q."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -69,11 +69,11 @@ class Separate:
         return Q
 
     def product(self, c: Array) -> Array:
-        """Compute Q c: O(n²) kernel values and O(n) memory, or by features if the kernel is linear."""
+        """Compute the product Q c without storing Q: O(n²) kernel values, or by features for a linear kernel."""
         return joint_product(self.kernel, self.points, self.codes, self.points, self.codes, self.M, c, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
-        """Factor Q + alpha I, with one Cholesky factor for each part: O(Σ n_p³ / 3)."""
+        """Factor Q + alpha I by Cholesky, block by block: O(Σ n_p³ / 3)."""
         solvers = [(rows, positive_factor(self.values(rows, rows), alpha)) for rows in self.parts]
 
         def solve(y: Array) -> Array:
@@ -85,23 +85,23 @@ class Separate:
         return solve
 
     def spectrum(self) -> JointSpectrum:
-        """Eigenvalues and eigenvectors of Q: O(Σ n_p³)."""
+        """Compute the eigenvalues and eigenvectors of Q: O(Σ n_p³)."""
         return JointSpectrum([EigenBlock(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
 
     def bytes(self, solver: str) -> float:
-        """Estimate the peak memory of a solver."""
+        """Estimate the peak memory of a solver in bytes."""
         size, squares = np.dtype(self.dtype).itemsize, [float(len(rows)) ** 2 for rows in self.parts]
         # Cholesky overwrites its block; divide and conquer needs the eigenvectors and two more squares as workspace
         return size * (1.1 * sum(squares) if solver == "cholesky" else sum(squares) + 3.2 * max(squares))
 
     def preferred(self) -> str:
-        """The fastest exact solver for Tikhonov regularisation."""
+        """The fastest exact solver for ridge regression."""
         return "cholesky"
 
 
 @dataclass(frozen=True)
 class Shared:
-    """One output per task in every row: Q = M ⊗ K, which has the eigenvalues s_i l_j (ROS11 §5.2)."""
+    """Design with the outputs of all tasks for each record: Q = M ⊗ K (ROS11 §5.2)."""
 
     kernel: Kernel
     points: Points
@@ -116,23 +116,23 @@ class Shared:
         return len(self.points.squares)
 
     def gram(self) -> Array:
-        """K."""
+        """The kernel matrix K of the records."""
         return block(self.kernel, self.points, self.points, self.dtype)
 
     @cached_property
     def tasks(self) -> tuple[Array, Array]:
-        """The eigenvalues of M, clipped at 0 with nearly equal ones set equal, and its eigenvectors."""
+        """The eigenvalues and eigenvectors of M; negative eigenvalues are set to 0, nearly equal ones made equal."""
         lams, U = eigen(np.array(self.M, self.dtype))
         for lam, places in distinct(lams):
             lams[places] = lam
         return lams, U
 
     def product(self, C: Array) -> Array:
-        """Compute K C M with blocks of K, or by features if the kernel is linear."""
+        """Compute the product K C M without storing K, or by features for a linear kernel."""
         return gram_product(self.kernel, self.points, self.points, C @ self.M, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
-        """Factor the system K C M + alpha C = Y, with one Cholesky factor for each distinct eigenvalue of M."""
+        """Factor the system K C M + alpha C = Y: one Cholesky factor for each distinct eigenvalue of M."""
         lams, U = self.tasks
         K = self.gram()
         # in the eigenbasis of M the columns separate: lam_j K c_j + alpha c_j = (Y U)_j
@@ -147,20 +147,20 @@ class Shared:
         return solve
 
     def spectrum(self) -> KroneckerSpectrum:
-        """The eigenvalues and eigenvectors of K and of M: O(n³ + T³), O(n d² + T³) by fewer features than rows."""
+        """Compute the eigenvalues and eigenvectors of K and of M: O(n³ + T³)."""
         if is_narrow(self.kernel, self.points):
             return KroneckerSpectrum(*thin_eigen(dense(as_matrix(self.points)), self.dtype), *self.tasks)
         return KroneckerSpectrum(*eigen(self.gram()), *self.tasks)
 
     def bytes(self, solver: str) -> float:
-        """Estimate the peak memory of a solver."""
+        """Estimate the peak memory of a solver in bytes."""
         size, outputs = np.dtype(self.dtype).itemsize, 6.0 * self.n * len(self.M)
         if solver == "cholesky":
             return size * (outputs + (1.1 + len(distinct(self.tasks[0]))) * float(self.n) ** 2)
         return size * (outputs + 4.2 * self.n * rank_bound(self.kernel, self.points))
 
     def preferred(self) -> str:
-        """The fastest exact solver for Tikhonov regularisation; a spectrum costs about twenty Cholesky factors."""
+        """The fastest exact solver for ridge regression."""
         if is_narrow(self.kernel, self.points):
             return "spectrum"
         # each distinct eigenvalue of M costs a factor, one spectrum serves them all
@@ -168,7 +168,7 @@ class Shared:
 
 
 def solve(design: Separate | Shared, used: Filter, y: Array, solver: str) -> Array:
-    """Compute the coefficients c = g(Q) y.
+    """Compute the dual coefficients c = g(Q) y for a spectral filter g.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def solve(design: Separate | Shared, used: Filter, y: Array, solver: str) -> Arr
 
 
 def choose_solver(design: Separate | Shared, used: Filter, solver: str) -> str:
-    """Choose the solver, or check that the requested one can apply the filter and fits in memory."""
+    """Return the name of the solver; raise an error if the requested one cannot apply the filter."""
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
     quickest = [design.preferred()] if "cholesky" in used.solvers else []  # of the exact ones
@@ -211,13 +211,13 @@ def choose_solver(design: Separate | Shared, used: Filter, solver: str) -> str:
 
 
 def require_spectrum(design: Separate | Shared) -> None:
-    """Raise OutOfMemoryError if a spectrum does not fit in memory."""
+    """Raise OutOfMemoryError if an eigendecomposition does not fit in memory."""
     instead = "choose on fewer rows, a part of them drawn at random, and fit all"
     memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
 
 
 def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
-    """Return a function of y and alpha that solves the system and caches the factor for each alpha."""
+    """Return a function that solves the system for y and alpha, and caches the factor of each alpha."""
     known: dict[float, Callable[[Array], Array]] = {}
 
     def solved(y: Array, alpha: float) -> Array:

@@ -1,4 +1,4 @@
-"""Spectral filters: how much of the data is fitted along each eigenvector of the kernel matrix (ROS11 §5).
+"""Spectral filters, which regularise kernel methods by a function of the kernel matrix's eigenvalues (ROS11 §5).
 
 With Q = Σ_i sigma_i u_i u_i' a filter g gives the coefficients c = Σ_i g(sigma_i) (u_i'y) u_i. 1 / sigma would fit the
 data exactly; every filter is close to it for large sigma and bounded for small sigma, so that noise is not amplified.
@@ -25,23 +25,23 @@ _STEPS = spec.Setting(kind="whole", at_least=1)
 
 
 class Filter(ABC):
-    """A filter g and the ways to apply it to Q."""
+    """Base class of spectral filters g."""
 
     #: The solvers that can apply it; "cholesky" calls :meth:`iterate`.
     solvers: ClassVar[tuple[str, ...]] = ("spectrum",)
 
     @abstractmethod
     def gains(self, sigma: Array, largest: float) -> Array:
-        """g(sigma) for eigenvalues of which the largest is given."""
+        """Return g(sigma) for eigenvalues sigma; ``largest`` is the largest eigenvalue."""
 
     def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
-        """Return C by products with Q and by Tikhonov systems, without the spectrum."""
+        """Return the coefficients by iteration with products and Tikhonov systems, without an eigendecomposition."""
         raise NotImplementedError(f"{self!r} needs the spectrum; choose solver='spectrum'")
 
 
 @spec.part
 class Tikhonov(Filter):
-    """g(sigma) = 1 / (sigma + alpha): the minimiser of the squared errors plus alpha ‖f‖².
+    """Tikhonov regularisation (ridge regression): g(sigma) = 1 / (sigma + alpha).
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Tikhonov(Filter):
 
 @spec.part
 class IteratedTikhonov(Filter):
-    """g(sigma) = (1 - (alpha / (sigma + alpha))^steps) / sigma: ridge regression of the residuals, this many times.
+    """Iterated Tikhonov regularisation: ridge regression of the residuals, repeated ``steps`` times.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class IteratedTikhonov(Filter):
 
 @spec.part
 class Landweber(Filter):
-    """Gradient descent stopped early (L2 boosting): c_i = c_{i-1} + eta (y - Q c_{i-1}).
+    """Landweber iteration (gradient descent with early stopping): c_i = c_{i-1} + eta (y - Q c_{i-1}).
 
     Its filter is g(sigma) = eta Σ_{j < steps} (1 - eta sigma)^j.
 
@@ -154,7 +154,7 @@ class Landweber(Filter):
 
 @spec.part
 class NuMethod(Filter):
-    """Accelerated gradient descent (Brakhage's nu-method): needs the square root of the steps of Landweber.
+    """Nu-method (accelerated gradient descent), which needs about the square root of Landweber's steps.
 
     The residual 1 - sigma g(sigma) is the polynomial r_steps with r(0) = 1 that is orthogonal on [0, largest] for the
     weight x^(2nu-1/2) (1-x)^(-1/2), x = sigma / largest.
@@ -193,7 +193,7 @@ class NuMethod(Filter):
 
 @spec.part
 class CutOff(Filter):
-    """g(sigma) = 1 / sigma for sigma >= threshold, 0 below (truncated SVD, principal components).
+    """Spectral cut-off (principal components): g(sigma) = 1 / sigma for sigma >= threshold, else 0.
 
     Parameters
     ----------
@@ -213,18 +213,18 @@ class CutOff(Filter):
 
 
 def _over(power: Array, sigma: Array, limit: float) -> Array:
-    """Divide power by sigma; return the limit for sigma = 0."""
+    """Return power / sigma, with ``limit`` for sigma = 0."""
     positive = sigma > 0.0
     return np.where(positive, power / np.where(positive, sigma, 1.0), limit)
 
 
 def _inverse(largest: float) -> float:
-    """1 / the largest eigenvalue; 1 if all are zero, because then every c gives the same functions."""
+    """Return 1 / ``largest``; 1 for 0."""
     return 1.0 / largest if largest > 0.0 else 1.0
 
 
 def filter_of(used: Filter | None, alpha: float) -> Filter:
-    """Check a filter; return a Tikhonov filter for None.
+    """Validate a filter; return a Tikhonov filter for None.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The functions that batch estimators learn: f(x, t) = Σ_j k(x, x_j) Σ_s M_ts c_js over the training rows."""
+"""Learned functions of batch estimators: f(x, t) = Σ_j k(x, x_j) Σ_s M_ts c_js over the training records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .products import by_tasks, gram_product, joint_product, quadratic
 
 
 class Asked(NamedTuple):
-    """The distinct tasks to predict for, the new ones among them, and the index of each record's task."""
+    """The distinct tasks of a prediction, the new ones among them, and the index of each record's task."""
 
     labels: Sequence[Hashable]
     new: Sequence[Hashable]
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
 
 @dataclass
 class KernelExpansion:
-    """Training rows, their coefficients and the output kernel.
+    """Learned functions: the training records, their coefficients, and the output kernel.
 
     Attributes
     ----------
@@ -72,17 +72,17 @@ class KernelExpansion:
 
     @property
     def features(self) -> int:
-        """The width of the rows."""
+        """The number of features."""
         return int(self.points.features)
 
     @property
     def outputs(self) -> int:
-        """The number of outputs, or of tasks if training rows had the outputs of all tasks."""
+        """The number of outputs, or of tasks if each training record had the outputs of all tasks."""
         return int(self.C.shape[1])
 
     @property
     def has_shared_rows(self) -> bool:
-        """True if every training row had the outputs of all tasks."""
+        """True if each training record had the outputs of all tasks."""
         return self.codes is None
 
     @property
@@ -96,7 +96,7 @@ class KernelExpansion:
         return self.C[:, 0] if self.flat else self.C
 
     def values(self, X: Points, asked: Asked | None) -> Array:
-        """Return the outputs for each record's task, shape (m,) or (m, p), or for all tasks, shape (m, T)."""
+        """Return the outputs at each record, shape (m,) or (m, p); for all tasks, shape (m, T)."""
         if asked is None:
             return self.sums(X, self.C @ self.M)
         rows = self._rows_of(asked)
@@ -106,7 +106,7 @@ class KernelExpansion:
         return outputs[:, 0] if self.flat else outputs
 
     def _rows_of(self, asked: Asked) -> Array:
-        """Return the rows of M for some tasks; new tasks have the rows of the relation's prior.
+        """Return the rows of M for these tasks; those of new tasks come from the relation's prior.
 
         Raises
         ------
@@ -120,35 +120,35 @@ class KernelExpansion:
         return rows
 
     def columns_at(self, X: Points, rows: Array, places: Codes) -> Array:
-        """Return all outputs for the task of each record, shape (m, p); ``rows[place]`` is its row of M."""
+        """Return all outputs at each record, shape (m, p); ``rows[place]`` is the row of M for the record's task."""
         if self.codes is None:
             raise ValueError("outputs at a task need training rows with one task each")
         return joint_product(self.kernel, X, places, self.points, self.codes, rows, self.C, str(self.C.dtype))
 
     def sums(self, X: Points, C: Array) -> Array:
-        """K(X, ·) C."""
+        """Return the product K(X, ·) C with the kernel values of the training records."""
         return gram_product(self.kernel, X, self.points, C, str(self.C.dtype))
 
     def penalty(self) -> float:
-        """Σ_st A_st ⟨f_s, f_t⟩ = c'Qc."""
+        """Return the penalty Σ_st A_st ⟨f_s, f_t⟩ = c'Qc."""
         # tr(A M P M) = tr(M P): A is not needed, so a singular M is no problem
         return float(np.sum(self.M * self._task_products()))
 
     def inner_products(self) -> Array:
-        """⟨f_s, f_t⟩ in the space of k for all pairs of tasks, shape (T, T), summed over outputs: O(n²) values of k."""
+        """Return the inner products ⟨f_s, f_t⟩ of all tasks' functions, shape (T, T): O(n²) kernel values."""
         # f_t = Σ_s M_ts h_s with h_s = Σ_(i in s) c_i k(x_i, ·), whose inner products are the inner matrix
         products = self.M @ self._task_products() @ self.M
         return np.asarray((products + products.T) / 2)
 
     def _task_products(self) -> Array:
-        """Σ_ij c_i k(x_i, x_j) c_j by the tasks of i and j, summed over outputs."""
+        """Return Σ_ij c_i k(x_i, x_j) c_j for the records i and j of each pair of tasks."""
         if self.codes is None:
             return quadratic(self.kernel, self.points, self.C, str(self.C.dtype))
         by_output = [by_tasks(self.codes, c, len(self.M)) for c in self.C.T]
         return np.asarray(sum(quadratic(self.kernel, self.points, D, str(self.C.dtype)) for D in by_output))
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return everything except kernel and relation, as JSON data and named arrays."""
+        """Return the state without kernel and relation, as JSON data and named arrays."""
         arrays = {f"rows.{name}": array for name, array in self.points.rows._asdict().items()}
         arrays |= {"C": self.C, "M": self.M, "rounds": self.points.rounds}
         if self.codes is not None:
@@ -157,7 +157,7 @@ class KernelExpansion:
 
     @classmethod
     def restored(cls, kernel: Kernel, relation: BatchRelation | None, data: Json, arrays: Arrays) -> KernelExpansion:
-        """Restore the result of :meth:`dump`.
+        """Restore an expansion from the result of :meth:`dump`.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class KernelExpansion:
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`KernelExpansion.dump` returns in addition to the arrays."""
+    """The JSON data of :meth:`KernelExpansion.dump`."""
 
     tasks: list[Label]
     features: Annotated[int, msgspec.Meta(ge=1, le=MOST_FEATURES)]
@@ -199,14 +199,14 @@ class _Saved(msgspec.Struct):
 
 
 def _array(arrays: Arrays, name: str, like: Array) -> Array:
-    """Read a named array of a file; numbers may be in single precision."""
+    """Return a named array of a file; raise ValueError for a wrong type."""
     array = arrays.get(name)
     single = array is not None and like.dtype == np.float64 and array.dtype == np.float32
     return array_of(arrays, name, like.astype(np.float32) if single else like)
 
 
 def _check_rows(rows: Csr | Dense, features: int) -> None:
-    """Raise ValueError for rows of another width or with column indices out of range."""
+    """Raise ValueError for records of wrong width, or with column indices out of range."""
     if rows.dense:
         require_shape("rows", rows.values, None, features)
         return

@@ -1,4 +1,4 @@
-"""Estimate memory and compare it with the free memory before allocating."""
+"""Estimates of free memory, to raise an error before a large allocation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PART = 0.9
 
 
 class OutOfMemoryError(MemoryError, ValueError):
-    """More memory is needed than is free; nothing has been allocated."""
+    """Error for an operation that needs more memory than is free; nothing has been allocated."""
 
 
 def available_bytes() -> float:
@@ -26,7 +26,7 @@ def available_bytes() -> float:
 
 
 def fits(needed: float) -> bool:
-    """True if this many bytes are free."""
+    """Return True if this many bytes are free."""
     return needed <= PART * available_bytes()
 
 
@@ -45,7 +45,7 @@ def require(needed: float, what: str, instead: str) -> None:
 
 
 def gibibytes(count: float) -> str:
-    """Format a number of bytes."""
+    """Format a number of bytes in GiB."""
     return f"{count / 2**30:.3g} GiB"
 
 
@@ -58,7 +58,7 @@ def _free() -> float:
 
 
 def _left_in_group() -> float:
-    """Return the memory that a container may still allocate; the page cache does not count."""
+    """Return the memory that a container may still allocate."""
     for limit, statistics, name in _GROUPS:
         with suppress(OSError, ValueError, StopIteration):
             return float(limit.read_text()) - _entry(statistics, name)

@@ -1,4 +1,4 @@
-"""Relations as output kernels: the matrix M = A⁻¹ between tasks, and its rows for tasks without training data."""
+"""Relations as output kernels: the matrix M = A⁻¹ between tasks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from . import memory
 
 
 class BatchRelation(Protocol):
-    """The part of a relation that batch estimators use."""
+    """Interface of relations for batch estimators."""
 
     @property
     def form(self) -> str:
-        """The form of M; "learned" is learned online, "alternated" in batch."""
+        """The form of M; "learned" is learned online, "alternated" by batch alternation."""
 
     def relation_matrix(self, tasks: Sequence[Hashable]) -> Matrix:
         """Return M for these tasks, shape (T, T)."""
@@ -30,7 +30,7 @@ class BatchRelation(Protocol):
 
 @spec.part
 class OptimalOutputKernel:
-    """The best output kernel M of trace T, learned with the functions (Zhang & Yeung 2010; SRDV11 eq. 3.10).
+    """Learned output kernel: the optimal M of trace T, computed in turn with the functions (Zhang & Yeung 2010).
 
     Over functions f and positive semidefinite M of trace T it minimises
 
@@ -75,16 +75,16 @@ class OptimalOutputKernel:
     steps: int = spec.field(default=200, kind="whole", at_least=1)
 
     def relation_matrix(self, tasks: Sequence[Hashable]) -> Array:
-        """Return the initial matrix M."""
+        """Return the initial M."""
         return np.eye(len(tasks))
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Array:
-        """Return zeros: the function of a task without training data is zero."""
+        """Return zeros, because tasks without training data have the zero function."""
         return np.zeros((len(new), len(tasks)))
 
 
 def optimal(G: Array) -> Array:
-    """T G^½ / tr G^½, which minimises tr(M⁻¹ G) over M of trace T."""
+    """Return T G^½ / tr G^½, the M of trace T that minimises tr(M⁻¹ G)."""
     values, U = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
     return np.ascontiguousarray((U * (len(G) * roots / roots.sum())) @ U.T)
@@ -95,7 +95,7 @@ DEFAULT = MixedEffect(omega=0.5)
 
 
 def relation_of(relation: BatchRelation | None) -> BatchRelation:
-    """Check a relation; return ``MixedEffect(omega=0.5)`` for None.
+    """Validate a relation; return ``MixedEffect(omega=0.5)`` for None.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def relation_of(relation: BatchRelation | None) -> BatchRelation:
 
 
 def fixed_relation_of(relation: BatchRelation | None) -> BatchRelation:
-    """Check a relation as :func:`relation_of` does; raise ValueError if it is learned in batch."""
+    """Validate a relation; raise ValueError if it is learned by batch alternation."""
     used = relation_of(relation)
     if is_learned(used):
         raise ValueError(f"relation {relation!r} is learned only by MultitaskKernelRidge; choose a fixed relation")
@@ -125,7 +125,7 @@ def fixed_relation_of(relation: BatchRelation | None) -> BatchRelation:
 
 
 def is_learned(relation: BatchRelation) -> bool:
-    """True for :class:`~coterie.batch.OptimalOutputKernel`, which is learned with the functions."""
+    """Return True for :class:`~coterie.batch.OptimalOutputKernel`, which is learned with the functions."""
     return relation.form == OptimalOutputKernel.form
 
 
@@ -150,6 +150,6 @@ def prior_rows(relation: BatchRelation | None, new: Sequence[Hashable], tasks: S
 
 
 def known_tasks(relation: BatchRelation | None) -> Sequence[Hashable] | None:
-    """Return the tasks that a relation names, as a matrix with names does; None for other relations."""
+    """Return the tasks that a relation lists; None for relations that allow any tasks."""
     tasks: Sequence[Hashable] | None = getattr(relation, "known_tasks", None)
     return tasks

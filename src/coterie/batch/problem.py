@@ -1,4 +1,4 @@
-"""A batch problem: records, outputs, tasks and the weight of each row in the risk."""
+"""A batch problem: training records, outputs, tasks and weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .target_codes import numbers, plain
 
 @dataclass(frozen=True)
 class Problem:
-    """Outputs Y of records and tasks, each row scaled by the square root of its weight in the risk.
+    """A batch problem; outputs are scaled by the square root of their records' weights.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Problem:
     center: Array
 
     def design(self, M: Array) -> Separate | Shared:
-        """Return the kernel matrix for an output kernel M, rows and columns scaled by the roots of the weights."""
+        """Return the design (kernel matrix) for an output kernel M."""
         # weighted least squares as ordinary least squares: R (Q + alpha R⁻²) R = R Q R + alpha I for roots R
         weighted = np.ascontiguousarray(self.roots[:, None] * M * self.roots, np.float64)
         if self.codes is None:
@@ -67,14 +67,14 @@ class Problem:
         return Separate(self.kernel, self.points, self.codes, weighted, self.dtype)
 
     def expansion(self, C: Array, M: Array) -> KernelExpansion:
-        """Return the predictor with these coefficients."""
+        """Return the learned functions with these coefficients."""
         # coefficients of the scaled system times the roots are those of k(x_i, ·) itself
         c = np.asarray(C * self.row_roots, self.dtype)
         return KernelExpansion(self.kernel, self.relation, self.points, self.tasks, self.codes, c, M, self.flat)
 
     @property
     def row_roots(self) -> Array:
-        """Return the root of each row's weight, shaped to multiply an array of outputs."""
+        """Return the square root of each record's weight, shaped for multiplication with outputs."""
         return self.roots if self.codes is None else self.roots[self.codes][:, None]
 
 
@@ -87,7 +87,7 @@ def problem_of(
     risk: str,
     center: bool,
 ) -> Problem:
-    """Read and check the training records and numbers.
+    """Validate the training data, and return the problem.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def problem_from(
     center: bool = False,
     names: Sequence[Hashable] | None = None,
 ) -> Problem:
-    """Make the problem of checked rows and outputs."""
+    """Return the problem of validated records and outputs."""
     codes: Ints | None = None
     if rows.codes is None:
         known = column_tasks(Y.shape[1], tasks, names, model.relation)
@@ -132,7 +132,7 @@ def problem_from(
 def column_tasks(
     n_columns: int, tasks: Sequence[Hashable] | None, names: Sequence[Hashable] | None, relation: BatchRelation | None
 ) -> Index:
-    """Return the tasks of the columns of y: ``tasks``, else the relation's tasks, the frame's names, or 0, 1, ....
+    """Return the tasks of the columns of y: from ``tasks``, the relation, the frame's columns, or 0, 1, ....
 
     Raises
     ------
@@ -150,7 +150,7 @@ def column_tasks(
 
 
 def risk_roots(risk: str, codes: Ints | None, n_tasks: int) -> Array:
-    """Return the square roots of the rows' weights: all 1, or 1/n_t scaled to a mean weight of 1."""
+    """Return the square roots of records' weights: 1, or those for equal total weight of all tasks."""
     if risk == "rows" or codes is None:
         return np.ones(n_tasks)
     counts = np.bincount(codes, minlength=n_tasks)

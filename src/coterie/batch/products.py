@@ -1,4 +1,4 @@
-"""Products with kernel matrices that are not stored: in blocks, or by features for linear kernels."""
+"""Products with kernel matrices that are not stored."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MOST_WEIGHTS = 2**26
 
 
 def block(kernel: Kernel, X: Points, Z: Points, dtype: str) -> Array:
-    """Compute the kernel's values for all pairs."""
+    """Return the kernel values of all pairs."""
     out, Z = np.empty((len(X.squares), len(Z.squares)), dtype), widened(Z, X.features)
     kernel.values(convert_form(X, Z), Z, out)
     return out
 
 
 def convert_form(X: Points, Z: Points) -> Points:
-    """Convert X to dense or sparse, like Z: kernels need pairs of one form."""
+    """Convert X to the storage of Z, dense or sparse, because kernels need both in the same storage."""
     if isinstance(X.rows, Dense) == isinstance(Z.rows, Dense):
         return X
     if isinstance(Z.rows, Dense):
@@ -43,7 +43,7 @@ def convert_form(X: Points, Z: Points) -> Points:
 
 
 def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
-    """Cut records into chunks, so that a block of kernel values with ``width`` others is small."""
+    """Yield slices of records such that a block of kernel values with ``width`` others is small."""
     height = max(BLOCK_ENTRIES // max(width, 1), 1)
     n = len(points.squares)
     for first in range(0, n, height):
@@ -52,7 +52,7 @@ def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
 
 
 def by_tasks(codes: Codes, c: Array, n_tasks: int) -> csr_array[np.float64]:
-    """Arrange coefficients by task: a sparse matrix of shape (n, T)."""
+    """Arrange coefficients by task, as a sparse matrix of shape (n, T)."""
     from scipy.sparse import csr_array
 
     n = len(codes)
@@ -62,7 +62,7 @@ def by_tasks(codes: Codes, c: Array, n_tasks: int) -> csr_array[np.float64]:
 def joint_product(
     kernel: Kernel, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str
 ) -> Array:
-    """Return Σ_j k(x_i, z_j) M_(p_i t_j) C_j for records x_i with rows p_i of M and records z_j of tasks t_j.
+    """Return Σ_j k(x_i, z_j) M_(p_i t_j) C_j for each record x_i, without storing the kernel matrix.
 
     It needs the memory of one block. For a linear kernel the weights of each task, W = M Σ_j C_j z_j, are computed
     first: O(entries + T² d).
@@ -79,7 +79,7 @@ def joint_product(
 
 
 def _dots(X: AnyRecords, W: Array, places: Codes) -> Array:
-    """Return the products x_i · w_(p_i) of each record with the weights at its place."""
+    """Return the inner product x_i · w_(p_i) of each record with the weights at index ``places[i]``."""
     if isinstance(X, np.ndarray):
         return np.asarray(np.einsum("nd,nd->n", X, W[places]))
     rows = np.repeat(np.arange(len(places)), np.diff(X.indptr))
@@ -87,7 +87,7 @@ def _dots(X: AnyRecords, W: Array, places: Codes) -> Array:
 
 
 def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> Array:
-    """Return Σ_j k(x_i, z_j) C_j for each record x_i, block by block; a linear kernel uses weights Σ_j C_j z_j."""
+    """Return Σ_j k(x_i, z_j) C_j for each record x_i, without storing the kernel matrix."""
     if _has_few_weights(kernel, C.shape[1], Z):
         return np.asarray(as_matrix(X) @ (as_matrix(Z).T @ np.asarray(C, np.float64)))
     out = np.empty((len(X.squares), C.shape[1]))
@@ -97,7 +97,7 @@ def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> 
 
 
 def quadratic(kernel: Kernel, X: Points, D: Array | csr_array[np.float64], dtype: str) -> Array:
-    """Return D' K D for an array or sparse matrix D with one row per record: O(n²) values of k, one block in memory.
+    """Return D' K D for a matrix D with one row per record, without storing K: O(n²) kernel values.
 
     If the kernel is linear it goes by the weights D'X: O(entries + T² d).
     """
@@ -117,15 +117,15 @@ def rank_bound(kernel: Kernel, X: Points) -> int:
 
 
 def is_narrow(kernel: Kernel, X: Points) -> bool:
-    """Return True if the spectrum is faster by features than by the kernel matrix."""
+    """Return True if an eigendecomposition by features is faster than by the kernel matrix."""
     return 2 * rank_bound(kernel, X) < len(X.squares)
 
 
 def _has_few_weights(kernel: Kernel, n_tasks: int, Z: Points) -> bool:
-    """Return True for a linear kernel if the weights of all tasks fit in memory."""
+    """Return True for a linear kernel with weights of all tasks that fit in memory."""
     return isinstance(kernel, Linear) and n_tasks * Z.features <= MOST_WEIGHTS
 
 
 def dense(matrix: Array | csr_array[np.float64]) -> Array:
-    """Return an array or a sparse matrix as an array."""
+    """Convert a sparse matrix to an array; arrays are returned unchanged."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

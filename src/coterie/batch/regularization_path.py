@@ -1,4 +1,4 @@
-"""Select the relation between tasks and the regularisation parameter by cross-validation."""
+"""Selection of relation and regularisation parameter by leave-one-out cross-validation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RidgePath:
-    """Squared errors on rows left out, one at a time, for each relation and alpha.
+    """Leave-one-out errors for each relation and each value of alpha.
 
     Attributes
     ----------
@@ -48,19 +48,19 @@ class RidgePath:
 
     @property
     def curve(self) -> Array:
-        """The mean squared error over rows for each relation and value, shape (n_relations, n_values)."""
+        """The mean squared leave-one-out error for each relation and value, shape (n_relations, n_values)."""
         known = self.counts > 0
         # weighted by outputs, so the mean over rows and not over tasks
         return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=self.counts[known]))
 
     @property
     def best(self) -> tuple[BatchRelation, float]:
-        """The relation and the value with the least error."""
+        """The relation and the value with the smallest error."""
         return self._least(self.curve)
 
     @property
     def best_by_task(self) -> dict[Hashable, tuple[BatchRelation, float]]:
-        """Return the relation and the value with the least error on each task."""
+        """Return the relation and the value with the smallest error for each task."""
         known = np.flatnonzero(self.counts)
         return {self.tasks[t]: self._least(self.errors[:, :, t]) for t in known}
 
@@ -85,7 +85,7 @@ def ridge_path(
     values: Sequence[float] | None = None,
     relations: Sequence[BatchRelation] | None = None,
 ) -> RidgePath:
-    """Compute errors on rows left out, one at a time, along the values of alpha, and for several relations.
+    """Compute leave-one-out errors for several values of alpha, and for several relations.
 
     One spectrum per relation (for shared inputs, one in total) serves all values. With G = Q + alpha I and c = G⁻¹y,
     the error on row i is c_i / (G⁻¹)_ii. If each row has the outputs of all tasks, all of them are left out together.
@@ -145,7 +145,7 @@ def ridge_path(
 
 
 def _errors(problem: Problem, alphas: list[float], relations: list[BatchRelation]) -> Iterator[Array]:
-    """Yield the mean squared errors by alpha and task for each relation."""
+    """Yield the mean squared errors by alpha and task, for each relation."""
     filters, factored = [Tikhonov(alpha) for alpha in alphas], None
     for relation in relations:
         if is_learned(relation):
@@ -162,7 +162,7 @@ def _errors(problem: Problem, alphas: list[float], relations: list[BatchRelation
 
 
 def _by_task(problem: Problem, missing: Array) -> Array:
-    """The mean squared error of each task."""
+    """Return the mean squared error of each task."""
     # rows are multiplied by the roots of their weights; errors are those of y itself
     squares = (missing / problem.row_roots) ** 2
     if problem.codes is None:
@@ -180,7 +180,7 @@ def _counts(problem: Problem) -> Codes:
 
 
 def _list_of(name: str, values: Sequence[T]) -> list[T]:
-    """Make a list; raise ValueError if it is empty."""
+    """Return values as a list; raise ValueError if it is empty."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a sequence, got {values!r}")
     if not list(values):

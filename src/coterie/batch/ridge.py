@@ -24,7 +24,7 @@ from .problem import Problem, problem_of
 
 @spec.estimator
 class MultitaskKernelRidge(BatchEstimator):
-    """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
+    """Kernel ridge regression for many tasks, which share through M = A⁻¹ (ROS11 §3-5).
 
     With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),
 
@@ -122,7 +122,7 @@ class MultitaskKernelRidge(BatchEstimator):
 
     @property
     def penalty_(self) -> float:
-        """Σ_st A_st ⟨f_s, f_t⟩ of the functions learned: O(n²) kernel values."""
+        """The penalty Σ_st A_st ⟨f_s, f_t⟩ of the learned functions: O(n²) kernel values."""
         self._check_fitted(AttributeError)
         return self.expansion_.penalty()
 
@@ -135,7 +135,7 @@ class MultitaskKernelRidge(BatchEstimator):
         return np.asarray(outputs + self.center_[0]) if self.center else outputs
 
     def _center_at(self, X: Records, task: Tasks | None, n: int) -> Array:
-        """Return the mean of each record's task; the mean over all tasks for a new task."""
+        """Return the centre (mean of y) of each record's task; the mean over tasks for a new task."""
         distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
         known = self.expansion_.tasks.numbers
         # a new task has no column of its own: the mean over columns stands in for its intercept
@@ -151,12 +151,12 @@ class MultitaskKernelRidge(BatchEstimator):
             self.expansion_ = self._solved(problem, output_kernel(self.relation, problem.tasks.labels))
 
     def _solved(self, problem: Problem, M: Array) -> KernelExpansion:
-        """Solve the problem under an output kernel."""
+        """Solve the problem for a given output kernel."""
         used = filter_of(self.filter, self.alpha)
         return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver), M)
 
     def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[KernelExpansion, Array]:
-        """Learn functions and output kernel in turn; also return the objective after each round.
+        """Learn functions and output kernel in turn; return them, and the objective after each iteration.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class MultitaskKernelRidge(BatchEstimator):
 
 
 def _loss(problem: Problem, expansion: KernelExpansion) -> float:
-    """Σ_i w_i (y_i - f(x_i))²."""
+    """Return the weighted sum of squared errors."""
     if problem.codes is None:
         values = expansion.sums(problem.points, expansion.C @ expansion.M)
     else:

@@ -1,4 +1,4 @@
-"""Cholesky factors and spectra of kernel matrices, and the coefficients c = g(Q) y of a filter by a spectrum."""
+"""Cholesky factors and eigendecompositions of kernel matrices, and dual coefficients c = g(Q) y."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING = 1e-15
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of a positive semidefinite A, rounding errors set to 0, and eigenvectors; overwrites A."""
+    """Return the eigenvalues (rounding errors set to 0) and eigenvectors of a positive semidefinite A; overwrites A."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
@@ -26,7 +26,7 @@ def eigen(A: Array) -> tuple[Array, Array]:
 
 
 def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
-    """Return the eigenvalues of X X' that exceed rounding, and their eigenvectors (n, r): O(n d²)."""
+    """Return the nonzero eigenvalues of X X' and their eigenvectors, shape (n, r), by an SVD: O(n d²)."""
     from scipy.linalg import svd
 
     V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
@@ -36,7 +36,7 @@ def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
 
 
 def distinct(values: Array) -> list[tuple[float, Codes]]:
-    """Group values that are equal up to rounding, ascending, each with its positions."""
+    """Group values that are equal up to rounding; return each distinct value with its positions."""
     order = np.argsort(values, kind="stable")
     gap = 64 * np.finfo(values.dtype).eps * max(float(values.max(initial=0.0)), np.finfo(np.float64).tiny)
     groups = np.split(order, np.flatnonzero(np.diff(values[order]) > gap) + 1)
@@ -44,7 +44,7 @@ def distinct(values: Array) -> list[tuple[float, Codes]]:
 
 
 def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
-    """Factor A + alpha I; return a function that solves (A + alpha I) x = b. Overwrites A.
+    """Factor A + alpha I by Cholesky; return a function that solves (A + alpha I) x = b. Overwrites A.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
 
 
 class EigenBlock(NamedTuple):
-    """The rows of a block of Q, with the block's eigenvalues and eigenvectors."""
+    """A diagonal block of Q: its rows, eigenvalues and eigenvectors."""
 
     rows: Codes
     sigma: Array
@@ -74,7 +74,7 @@ class EigenBlock(NamedTuple):
 
 
 class JointSpectrum:
-    """The spectrum of Q for rows with one task each, block by block."""
+    """Eigendecomposition of Q for one task per record, block by block."""
 
     def __init__(self, parts: Sequence[EigenBlock], n: int) -> None:
         self.parts, self.n = list(parts), n
@@ -85,7 +85,7 @@ class JointSpectrum:
         return max(float(part.sigma[-1]) for part in self.parts)
 
     def path(self, filters: Sequence[Filter], y: Array) -> Iterator[Array]:
-        """C = g(Q) y for each filter: O(n²) each."""
+        """Return C = g(Q) y for each filter: O(n²) each."""
         turned = [part.U.T @ y[part.rows] for part in self.parts]
         for gains in self._gains(filters):
             c = np.empty_like(y)
@@ -94,7 +94,7 @@ class JointSpectrum:
             yield c
 
     def left_out(self, filters: Sequence[Filter], y: Array) -> Iterator[Array]:
-        """Return leave-one-out residuals of the rows, c_i / (g(Q))_ii for Tikhonov's g: O(n²) each."""
+        """Return leave-one-out residuals, c_i / (g(Q))_ii for ridge regression: O(n²) per filter."""
         for gains, c in zip(self._gains(filters), self.path(filters, y), strict=True):
             missing = np.empty_like(y)
             for part, g in zip(self.parts, gains, strict=True):
@@ -108,7 +108,7 @@ class JointSpectrum:
 
 
 class KroneckerSpectrum:
-    """The spectrum of M ⊗ K: eigenvalues s_i l_j, eigenvectors those of K and of M (ROS11 §5.2).
+    """Eigendecomposition of M ⊗ K: eigenvalues s_i l_j, from those of K and of M (ROS11 §5.2).
 
     Eigenvectors of K whose eigenvalue is zero may be left out: all of them have the gain g(0), and they span what the
     others do not.
@@ -118,7 +118,7 @@ class KroneckerSpectrum:
         self.s, self.V, self.lams, self.U = s, V, lams, U
 
     def under(self, lams: Array, U: Array) -> KroneckerSpectrum:
-        """Return the spectrum for another M, reusing the spectrum of K."""
+        """Return the eigendecomposition for another M with the same K."""
         return KroneckerSpectrum(self.s, self.V, lams, U)
 
     @property
@@ -127,12 +127,12 @@ class KroneckerSpectrum:
         return float(self.s[-1] * self.lams[-1])
 
     def path(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
-        """C = V [g(s_i l_j) (V'YU)_ij] U' for each filter: O(n T (n + T)) each."""
+        """Return C = V [g(s_i l_j) (V'YU)_ij] U' for each filter: O(n T (n + T)) each."""
         for C in self._turned(filters, Y):
             yield C @ self.U.T
 
     def left_out(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
-        """Return the residuals of each row when all its outputs are left out: O(n r T) each for rank r of K.
+        """Return residuals of each record with all its outputs left out: O(n r T) per filter, for rank r of K.
 
         With H_ij = Σ_k V_ik² g(s_k l_j) it is R U' for R_ij = (C U)_ij / H_ij.
         """
@@ -145,7 +145,7 @@ class KroneckerSpectrum:
 
     @property
     def _thin(self) -> bool:
-        """True if some eigenvectors of K are left out."""
+        """True if eigenvectors of K with eigenvalue zero are not stored."""
         n, r = self.V.shape
         return bool(r < n)
 
@@ -155,7 +155,7 @@ class KroneckerSpectrum:
         return self._sums_along(filters, self.V, self.V.T @ turned, turned, self.lams)
 
     def _sums_along(self, filters: Sequence[Filter], V: Array, Z: Array, whole: Array, lams: Array) -> Iterator[Array]:
-        """Return Σ_k V_ik g(s_k l_j) Z_kj for each filter; terms with g = g(0) for all filters are summed once.
+        """Return Σ_k V_ik g(s_k l_j) Z_kj for each filter.
 
         Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
         """
@@ -168,7 +168,7 @@ class KroneckerSpectrum:
             yield gains[0] * flat + V[:, first:] @ (gains[1:] * Z[first:])
 
     def _constant_before(self, filters: Sequence[Filter]) -> int:
-        """Count the smallest eigenvalues of K that every filter treats as zero."""
+        """Return the number of smallest eigenvalues of K that every filter treats as zero."""
         sigma = np.concatenate([[0.0], self.s * self.lams[-1]])
         steep = np.zeros(len(self.s), bool)
         for used in filters:

@@ -1,4 +1,4 @@
-"""Support vector machines with the joint kernel of inputs and tasks, on scikit-learn's solver (LIBSVM)."""
+"""Support vector machines for many tasks, solved by scikit-learn (LIBSVM)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .target_codes import numbers, signs_of
 
 @spec.estimator
 class MultitaskSVC(BatchClassifier):
-    """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
+    """Support vector classifier for many tasks: hinge loss, and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
     For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
     classes are one machine each against all others.
@@ -171,7 +171,7 @@ def _learn_machines(
     tasks: Sequence[Hashable] | None,
     flat: bool,
 ) -> None:
-    """Fit scikit-learn's machine on the joint kernel for each column of targets; keep the support vectors."""
+    """Fit a machine of scikit-learn for each column of targets, on precomputed joint kernel values."""
     known, codes = rows.one_task_each(tasks)
     n = len(codes)
     memory.require(2 * 8.0 * n**2, f"a kernel matrix of {n} x {n} rows", "take fewer rows, or an online learner")

@@ -1,4 +1,4 @@
-"""Outputs as numbers, or as classes with one code each, predicted by the nearest code (ROS11 §6.2)."""
+"""Targets as numbers, or as class codes (ROS11 §6.2)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from coterie.types import AnyLabels, Array, Arrays, Json, Labels
 
 
 class Numbers:
-    """Numeric targets: the outputs are the predictions."""
+    """Numeric targets, which are the outputs themselves."""
 
     def scores(self, outputs: Array) -> Array:
         """Return the outputs."""
         return outputs
 
     def labels(self, scores: Array) -> Array:
-        """Return the predicted numbers, which are the scores."""
+        """Return the predictions, which are the scores."""
         return scores
 
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
@@ -32,13 +32,13 @@ class Numbers:
         return float(r2_score(plain(y), predicted, sample_weight=weights))
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return empty data."""
+        """Return empty data: there is no state."""
         return {}, {}
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes as targets.
+    """Class targets with a code vector for each class.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class Classes:
 
     @property
     def binary(self) -> bool:
-        """True for two classes with one output: the sign of the score is the class."""
+        """True for two classes with one output, the sign of which is the class."""
         return self.codes.shape == (2, 1)
 
     def scores(self, outputs: Array) -> Array:
-        """⟨f, code⟩ - middle ‖code‖² for each class; f for two classes.
+        """Return the score of each class: ⟨f, code⟩ - middle ‖code‖²; for two classes f.
 
         For two classes with other codes than -1 and +1, f is brought to these.
         """
@@ -72,12 +72,12 @@ class Classes:
         return np.asarray(outputs @ self.codes.T - self.middle * (self.codes**2).sum(axis=1))
 
     def labels(self, scores: Array) -> Array:
-        """Return the predicted labels: the first class wins ties, and a score of zero is positive."""
+        """Return the class with the largest score; for two classes the sign of the score decides."""
         places = (scores >= 0).astype(np.int64) if self.binary else scores.argmax(axis=1)
         return np.asarray(self.classes[places])
 
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
-        """Return the share of records predicted correctly."""
+        """Return the (weighted) accuracy."""
         weights = None if weights is None else np.asarray(weights, np.float64)
         return float(np.average(predicted == np.asarray(y), weights=weights))
 
@@ -87,7 +87,7 @@ class Classes:
 
     @classmethod
     def restored(cls, data: Json, arrays: Arrays, outputs: int) -> Classes:
-        """Restore the result of :meth:`dump` for functions with this many outputs.
+        """Restore the classes from the result of :meth:`dump`.
 
         Raises
         ------
@@ -117,7 +117,7 @@ def plain(y: Labels) -> ArrayLike:
 
 
 def numbers(y: Labels, n: int, name: str = "y") -> Array:
-    """Check numeric outputs, shape (n,) or (n, p), finite.
+    """Validate numeric outputs, of shape (n,) or (n, p).
 
     Raises
     ------
@@ -134,7 +134,7 @@ def numbers(y: Labels, n: int, name: str = "y") -> Array:
 
 
 def classes_of(y: Labels, n: int, coding: str | ArrayLike = "one-vs-all") -> tuple[Classes, Array]:
-    """Return the classes of y, and the outputs to learn, shape (n, p).
+    """Return the classes of y, and the codes as outputs to learn, shape (n, p).
 
     Raises
     ------
@@ -160,13 +160,13 @@ def classes_of(y: Labels, n: int, coding: str | ArrayLike = "one-vs-all") -> tup
 
 
 def signs_of(y: Labels, n: int) -> tuple[Classes, Array]:
-    """Return the classes of y and one column of +1 or -1 per class; one column for two classes."""
+    """Return the classes of y, and a column of +1 or -1 per class (a single column for two classes)."""
     labels, Y = classes_of(y, n)
     return Classes(labels.classes, labels.codes, middle=0.0), np.where(Y > 0.5, 1.0, -1.0)
 
 
 def codes_of(coding: str | ArrayLike, n_classes: int) -> Array:
-    """Return a code for each class: +1 and -1 for two, else the rows of the coding matrix.
+    """Return the code of each class: +1 and -1 for two classes, else rows of the coding matrix.
 
     Examples
     --------

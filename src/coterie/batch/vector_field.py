@@ -1,4 +1,4 @@
-"""Vector fields: regression with matrix-valued kernels, free of divergence or of curl."""
+"""Vector field regression with matrix-valued kernels, also divergence-free or curl-free."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ MATRICES = 4
 
 
 def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
-    """Return δ = x - z for all pairs, shape (n, m, D), and r² = ‖δ‖²/sigma² and exp(-r²/2)/sigma², shape (n, m)."""
+    """Return differences δ = x - z of all pairs, shape (n, m, D), and r² = ‖δ‖²/sigma², exp(-r²/2)/sigma²."""
     delta = X[:, None, :] - Z[None, :, :]
     r2 = np.einsum("nmd,nmd->nm", delta, delta) / sigma**2
     return delta, r2, np.exp(-r2 / 2) / sigma**2
 
 
 class FieldKernel(ABC):
-    """A kernel of vector fields: its value at a pair of points is a matrix Γ(x, z)."""
+    """Base class of matrix-valued kernels Γ(x, z) for vector fields."""
 
     @abstractmethod
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
-        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
+        """Return Γ for all pairs, shape (n, m, p, p), with p components."""
 
     @abstractmethod
     def slopes(self, X: Array, Z: Array, p: int) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
+        """Return the derivatives ∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
 
 
 class _Derivatives(FieldKernel):
@@ -65,10 +65,10 @@ class _Derivatives(FieldKernel):
 
     @abstractmethod
     def _g(self, r2: Array, D: int) -> Array:
-        """g(r²), the entry of the diagonal."""
+        """Return g(r²), the factor of the identity matrix."""
 
     def _inside(self, delta: Array, r2: Array, p: int) -> Array:
-        """The matrix in brackets for all pairs."""
+        """Return the matrix in brackets for all pairs."""
         D = delta.shape[2]
         if p != D:
             raise ValueError(f"y must have a component for each of the {D} coordinates of X, got {p} components")
@@ -95,7 +95,7 @@ class _Derivatives(FieldKernel):
 
 @spec.part
 class DivergenceFree(_Derivatives):
-    """Fields without sources: Γ(x, z) = e^(-r²/2)/sigma² [δδ'/sigma² + ((D - 1) - r²) I], δ = x - z, r = |δ|/sigma.
+    """Divergence-free kernel: Γ(x, z) = e^(-r²/2)/sigma² [δδ'/sigma² + ((D - 1) - r²) I], δ = x - z, r = |δ|/sigma.
 
     Every field that it makes has divergence zero, as the velocity of an incompressible fluid (ROS11 §6.1).
 
@@ -117,7 +117,7 @@ class DivergenceFree(_Derivatives):
 
 @spec.part
 class CurlFree(_Derivatives):
-    """Fields without vortices: Γ(x, z) = e^(-r²/2)/sigma² [I - δδ'/sigma²], δ = x - z, r = |δ|/sigma.
+    """Curl-free kernel: Γ(x, z) = e^(-r²/2)/sigma² [I - δδ'/sigma²], δ = x - z, r = |δ|/sigma.
 
     Every field that it makes is the gradient of a potential, as an electrostatic one (ROS11 §6.1).
 
@@ -139,7 +139,7 @@ class CurlFree(_Derivatives):
 
 @spec.part
 class FieldMixture(FieldKernel):
-    """mix · DivergenceFree + (1 - mix) · CurlFree: any field, learned as its two Helmholtz components.
+    """Mixture of kernels, mix · DivergenceFree + (1 - mix) · CurlFree, for the Helmholtz components of any field.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class FieldMixture(FieldKernel):
 
 @spec.part
 class Separable(FieldKernel):
-    """Γ(x, z) = exp(-r²/(2 sigma²)) B for one positive semidefinite matrix B; the identity by default.
+    """Separable kernel: Γ(x, z) = exp(-r²/(2 sigma²)) B, with a positive semidefinite matrix B.
 
     Examples
     --------
@@ -254,7 +254,7 @@ class VectorFieldRidge(Parameters):
     alpha: float = spec.field(default=1.0, above=0)
 
     def fit(self, X: Records, y: Labels) -> Self:
-        """Learn from the field y, shape (n, D), at the points X, shape (n, D)."""
+        """Fit the field to values y, shape (n, D), at points X, shape (n, D)."""
         if y is None:
             raise ValueError("VectorFieldRidge requires y to be passed, but the target y is None")
         check_fields(self)
@@ -269,44 +269,44 @@ class VectorFieldRidge(Parameters):
         return self._take_over(fresh)
 
     def predict(self, X: Records) -> Array:
-        """The field at each point, shape (m, D)."""
+        """Predict the field at each point, shape (m, D)."""
         field = self._summed(X, self._kernel().blocks, "nmij,mj->ni")
         return field[:, 0] if self.dual_coef_.ndim == 1 else field
 
     def gradient(self, X: Records) -> Array:
-        """∂f_i/∂x_k of the prediction at each point, shape (m, D, D)."""
+        """Return the derivatives ∂f_i/∂x_k of the predicted field at each point, shape (m, D, D)."""
         return self._summed(X, self._kernel().slopes, "nmijk,mj->nik")
 
     def divergence(self, X: Records) -> Array:
-        """Σ_i ∂f_i/∂x_i of the prediction at each point, shape (m,); of as many components as coordinates."""
+        """Return the divergence Σ_i ∂f_i/∂x_i of the predicted field at each point, shape (m,)."""
         self._check_square("divergence")
         return np.asarray(np.trace(self.gradient(X), axis1=1, axis2=2))
 
     def curl(self, X: Records) -> Array:
-        """∂f_k/∂x_i - ∂f_i/∂x_k of the prediction at each point, shape (m, D, D): in any dimension D of both."""
+        """Return the curl ∂f_k/∂x_i - ∂f_i/∂x_k of the predicted field at each point, shape (m, D, D)."""
         self._check_square("curl")
         slopes = self.gradient(X)
         # antisymmetric; in three dimensions its three entries are the usual curl
         return np.asarray(slopes.transpose(0, 2, 1) - slopes)
 
     def score(self, X: Records, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The explained variance R², its mean over components."""
+        """Return R², averaged over components."""
         from sklearn.metrics import r2_score
 
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
+        """Save the model to one file atomically; see :func:`coterie.load`."""
         persistence.save(self, path)
 
     def __dump__(self) -> tuple[Json, Arrays]:
-        """Return the fitted attributes as data with a JSON form and named arrays."""
+        """Return the fitted attributes as JSON data and named arrays."""
         names = [name for name in ("X_fit_", "dual_coef_") if name in self.__dict__]
         data = self.input_.to_saved()[0]["kept"] if self._fitted else {}
         return data, {name: self.__dict__[name] for name in names}
 
     def __restore__(self, data: Json, arrays: Arrays) -> Self:
-        """Restore the result of :meth:`__dump__`.
+        """Restore the fitted attributes from the result of :meth:`__dump__`.
 
         Raises
         ------
@@ -360,7 +360,7 @@ class VectorFieldRidge(Parameters):
         return np.asarray(rows.values)
 
     def _summed(self, X: Records, values: Callable[[Array, Array, int], Array], sums: str) -> Array:
-        """Return Σ_j values(x_i, x_j) c_j at each point, in blocks of points."""
+        """Return Σ_j values(x_i, x_j) c_j at each point, computed in blocks of points."""
         self._check_fitted()
         points = self._points(X, reset=False)
         C = self.dual_coef_ if self.dual_coef_.ndim == 2 else self.dual_coef_[:, None]
@@ -370,7 +370,7 @@ class VectorFieldRidge(Parameters):
 
 
 def _solved(kernel: FieldKernel, points: Array, Y: Array, alpha: float) -> Array:
-    """Solve for the vectors c, point by point."""
+    """Solve the linear system for the coefficient vectors c, one per point."""
     # the rows of G are (point, component), as Y.ravel() has them
     G = kernel.blocks(points, points, Y.size // len(points)).transpose(0, 2, 1, 3).reshape(Y.size, Y.size)
     return positive_factor(G, alpha)(Y.ravel()).reshape(Y.shape)

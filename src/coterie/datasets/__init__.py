@@ -1,4 +1,4 @@
-"""The flights data set of the package, prepared for linear learners."""
+"""The flights data set, prepared for linear learners."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def export(path: str | Path) -> None:
 
 
 class Encoded(NamedTuple):
-    """One column as features: their names, and each row's feature and value."""
+    """A column encoded as features: their names, and the feature index and value of each row."""
 
     names: list[str]
     code: NDArray[np.int32]
@@ -139,7 +139,7 @@ def _encode(name: str, column: pa.ChunkedArray) -> Encoded:
 
 
 def _one_hot(columns: Sequence[Encoded]) -> tuple[csr_array, tuple[str, ...]]:
-    """Return the columns side by side with a constant, rows of unit norm, and the features' names."""
+    """Concatenate encoded columns and a constant to rows of unit norm; return them and the feature names."""
     n = len(columns[0].code)
     columns = [*columns, Encoded(["constant"], np.zeros(n, np.int32), np.ones(n))]
     starts = np.cumsum([0] + [len(column.names) for column in columns], dtype=np.int32)
