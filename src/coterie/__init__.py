@@ -1,4 +1,4 @@
-"""Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
+"""Online multitask learning: a model for each user, customer or sensor, all learning from each other."""
 
 import sysconfig
 

@@ -28,7 +28,7 @@ _LABELS: Json = {
 
 
 class ExpressionError(ValueError):
-    r"""An error in an expression, with its position.
+    r"""Error in an expression, with its position.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class ExpressionError(ValueError):
         self.shown = (text, f"{' ' * column}^")
 
     def in_option(self, option: str) -> ExpressionError:
-        """Return this error with the name of the command-line option in front of its message."""
+        """Return this error with the name of a command-line option before the message."""
         return ExpressionError(f"{option}: {self}", self._text, self._column)
 
 
 def read_expression(text: str) -> Any:
-    """Make the model, part or value that a Python expression describes.
+    """Create the model, part or value that a Python expression describes, without executing code.
 
     The expression consists of constants, tuples, lists, dictionaries, and calls of coterie's estimators and parts by
     name, with arguments by position or by keyword. ``TaskGraph.read("edges.csv")``, and ``read`` of `Clusters`,
@@ -103,7 +103,7 @@ class Expression:
             raise ExpressionError(f"not a Python expression: {error or 'nested too deeply'}", self.text, 0) from None
 
     def value(self, task_type: TaskType | None = None) -> Estimator:
-        """Evaluate the expression; ``task_type`` is the type of tasks in its files, None to infer it."""
+        """Evaluate the expression; ``task_type`` is the type of tasks in relation files (None: inferred)."""
         try:
             return self._value(self.tree, task_type)
         except RecursionError:
@@ -111,7 +111,7 @@ class Expression:
 
     @cached_property
     def files(self) -> list[str]:
-        """The files named in the expression."""
+        """The names of files in the expression."""
         first = [call.args[0] for call in self._reading() if call.args]
         return [str(argument.value) for argument in first if isinstance(argument, ast.Constant)]
 
@@ -120,12 +120,12 @@ class Expression:
         return (call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "read")
 
     def error(self, message: str, node: ast.AST) -> ExpressionError:
-        """Return an error with the position of a node."""
+        """Return an error with the position of a syntax node."""
         offset = getattr(node, "col_offset", 0)
         return ExpressionError(message, self.text, len(self.text.encode()[:offset].decode(errors="ignore")))
 
     def argument_error(self, error: Exception, node: ast.AST) -> ExpressionError:
-        """Return the error of a call with the position of the argument that its message names."""
+        """Return the error of a call, with the position of the argument that its message names."""
         first = str(error).split(" ", 1)[0].rstrip(",:").partition("=")[0]
         keywords = node.keywords if isinstance(node, ast.Call) else []
         return self.error(str(error), next((keyword.value for keyword in keywords if keyword.arg == first), node))
@@ -203,7 +203,7 @@ _SERVICES = "coterie.server."
 
 
 def registered_class(name: str) -> type | None:
-    """Return the estimator or part with a name; None if there is none, and for the states of services."""
+    """Return the public estimator or part with this name; None if there is none."""
     cls = spec.find_class(spec.ESTIMATORS, name) or spec.find_class(spec.PARTS, name)
     return None if cls is None or cls.__module__.startswith(_SERVICES) else cls
 
@@ -222,7 +222,7 @@ def class_names() -> list[str]:
 
 
 class LearnerExpression:
-    """The online model for a command, made when the type of its tasks is known.
+    """The expression of a command's model, which is created when the type of task labels is known.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class LearnerExpression:
 
     @property
     def files(self) -> list[str]:
-        """The files named in the expression."""
+        """The names of files in the expression."""
         return self._expression.files
 
     @property
@@ -285,12 +285,12 @@ class LearnerExpression:
 
     @property
     def asks(self) -> bool:
-        """True if the model learns only from labels that it queries."""
+        """True for selective sampling."""
         return type(self.model).__name__ == "SelectiveSampling"
 
     @property
     def continued(self) -> str | None:
-        """The expression of the query strategy for a saved model; None without one."""
+        """The expression of the query strategy for a saved model; None if it is not one."""
         call = self._expression.tree
         if not self.asks or not isinstance(call, ast.Call):
             return None
@@ -306,12 +306,12 @@ class LearnerExpression:
         return getattr(model, name, None)
 
     def make(self, task_type: TaskType | None = None) -> Estimator:
-        """Return a new, unfitted model; ``task_type`` as in `Expression.value`."""
+        """Return a new, unfitted model for tasks of this type."""
         return self._expression.value(task_type)
 
 
 def part_of(role: str, text: str, such: str) -> Any:
-    """Make a part from its expression; raise an error for any other object.
+    """Create a part from its expression; raise an error for objects of another kind.
 
     Examples
     --------

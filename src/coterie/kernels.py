@@ -1,4 +1,4 @@
-"""Kernels: inner products of records in another feature space.
+"""Kernels k(x, z): inner products of records in another feature space.
 
 A kernel fills an array with its values for all pairs of two sets of records, ``values(X, Z, out)``. Those made of inner
 products take one matrix product for a block of records, or an inverted index if records are sparse.
@@ -31,7 +31,7 @@ KernelLike: TypeAlias = Kernel | str | Callable[[Any, Any], ArrayLike]
 
 
 class _Algebra:
-    """The operators of kernels, ``k1 + k2``, ``k1 * k2`` and ``2.0 * k``, with any kernel as operand."""
+    """Operators of kernels: ``k1 + k2``, ``k1 * k2`` and ``2.0 * k``."""
 
     __array_ufunc__ = None  # numbers of NumPy's leave the product to the kernel
 
@@ -50,7 +50,7 @@ class _Algebra:
 
 @spec.part
 class LinearKernel(_Algebra):
-    """k(x, z) = x · z, ``kernels.Linear`` for short.
+    """Linear kernel k(x, z) = x · z; ``kernels.Linear`` is a short name.
 
     Examples
     --------
@@ -63,11 +63,11 @@ class LinearKernel(_Algebra):
     plain: ClassVar[bool] = True
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs: O(n m d), or O(common entries) if sparse."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs: O(n m d), or O(common entries) if sparse."""
         products(X, Z, out)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         return np.asarray(X.squares, np.float64)
 
 
@@ -76,7 +76,7 @@ Linear = LinearKernel
 
 @spec.part
 class Polynomial(_Algebra):
-    """k(x, z) = (x · z + coef0)^degree.
+    """Polynomial kernel k(x, z) = (x · z + coef0)^degree.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Polynomial(_Algebra):
             raise ValueError(f"degree must be a whole number, at least 1, got {self.degree!r}")
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         products(X, Z, out)
         out += self.coef0
         if self.degree == 2:
@@ -116,13 +116,13 @@ class Polynomial(_Algebra):
             np.power(out, int(self.degree), out=out)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         return np.asarray((X.squares + self.coef0) ** int(self.degree))
 
 
 @spec.part
 class Gaussian(_Algebra):
-    """k(x, z) = exp(-‖x - z‖² / (2 sigma²)).
+    """Gaussian (RBF) kernel k(x, z) = exp(-‖x - z‖² / (2 sigma²)).
 
     Parameters
     ----------
@@ -147,22 +147,22 @@ class Gaussian(_Algebra):
 
     @property
     def radial_scale(self) -> float:
-        """The factor s of exp(-s ‖x - z‖²), 1 / (2 sigma²); compiled code evaluates kernels that have it."""
+        """The factor s = 1 / (2 sigma²) of exp(-s ‖x - z‖²), for compiled code."""
         return 0.5 / self.sigma**2
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         products(X, Z, out)
         gaussians(out, X.squares, Z.squares, self.radial_scale)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         return np.ones(len(X.squares))
 
 
 @spec.part
 class Normalised(_Algebra):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): every record has norm one, as the mistake bounds of CC12 require.
+    """Normalised kernel k(x, z) / sqrt(k(x, x) k(z, z)); every record has norm one, as the bounds of CC12 require.
 
     A record of norm 0 is orthogonal to all others.
 
@@ -189,17 +189,17 @@ class Normalised(_Algebra):
         return bool(self.kernel.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         self.kernel.values(X, Z, out)
         divided(out, self.kernel.diagonal(X), self.kernel.diagonal(Z))
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record: 1, or 0 for a record of zeros."""
+        """Return k(x, x) of each record: 1, or 0 for a zero record."""
         return np.asarray(self.kernel.diagonal(X) > 0, np.float64)
 
 
 class _OfTwo(_Algebra):
-    """A kernel of two kernels, combined entry by entry."""
+    """Base class of kernels that combine the values of two kernels."""
 
     combine: ClassVar[np.ufunc]
     first: Any
@@ -214,23 +214,23 @@ class _OfTwo(_Algebra):
         return bool(self.first.trusted and self.second.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         self.first.values(X, Z, out)
         self.combine(out, _compute_values(self.second, X, Z), out=out)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         return np.asarray(self.combine(self.first.diagonal(X), self.second.diagonal(X)))
 
 
 class _OfOne(_Algebra):
-    """A kernel of one inner kernel."""
+    """Base class of kernels that transform the values of another kernel."""
 
     kernel: Any
 
     @property
     def trusted(self) -> bool:
-        """False: values are checked, because they may overflow or a function may fail."""
+        """False: values must be checked, because they may overflow or come from a user's function."""
         return False
 
     def __post_init__(self) -> None:
@@ -239,7 +239,7 @@ class _OfOne(_Algebra):
 
 @spec.part
 class Sum(_OfTwo):
-    """k(x, z) = first(x, z) + second(x, z), ``first + second`` for short: concatenated feature spaces (FOR09 2.2.7).
+    """Sum of two kernels, ``first + second``: k(x, z) = first(x, z) + second(x, z) (FOR09 2.2.7).
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Sum(_OfTwo):
 
 @spec.part
 class Product(_OfTwo):
-    """k(x, z) = first(x, z) · second(x, z), ``first * second`` for short: all pairs of their features (FOR09 2.2.7).
+    """Product of two kernels, ``first * second``: k(x, z) = first(x, z) · second(x, z) (FOR09 2.2.7).
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class Product(_OfTwo):
 
 @spec.part
 class Scaled(_OfOne):
-    """k(x, z) = factor · kernel(x, z), ``factor * kernel`` for short: the weight of a kernel in a sum (FOR09 2.2.7).
+    """Scaled kernel, ``factor * kernel``: k(x, z) = factor · kernel(x, z) (FOR09 2.2.7).
 
     Parameters
     ----------
@@ -320,18 +320,18 @@ class Scaled(_OfOne):
         return bool(self.kernel.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         self.kernel.values(X, Z, out)
         out *= self.factor
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         return np.asarray(self.factor * self.kernel.diagonal(X))
 
 
 @spec.part
 class Exponential(_OfOne):
-    """k(x, z) = exp(kernel(x, z)): products of all orders of its features (FOR09 2.2.8).
+    """Exponential of a kernel: k(x, z) = exp(kernel(x, z)) (FOR09 2.2.8).
 
     Normalised, that of ``Linear() * (1 / sigma**2)`` is the Gaussian kernel of width sigma.
 
@@ -359,19 +359,19 @@ class Exponential(_OfOne):
     kernel: Any
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         self.kernel.values(X, Z, out)
         with np.errstate(over="ignore"):
             np.exp(out, out=out)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.kernel.diagonal(X)))
 
 
 def _require_computed(part: object, *names: str) -> None:
-    """Convert names or functions in these fields to kernels; raise ValueError for a precomputed kernel."""
+    """Convert names or functions in these fields to kernels; raise ValueError for ``"precomputed"``."""
     for name in names:
         kernel = as_kernel(getattr(part, name))
         if isinstance(kernel, Precomputed):
@@ -383,19 +383,19 @@ def _require_computed(part: object, *names: str) -> None:
 
 
 def _compute_values(kernel: Any, X: Points, Z: Points) -> Values:
-    """Return the values of a kernel for all pairs, in a new array."""
+    """Return the kernel values of all pairs as a new array."""
     values = np.zeros((len(X.squares), len(Z.squares)))
     kernel.values(X, Z, values)
     return values
 
 
 class _Opaque(_Algebra):
-    """A kernel of which only values are known."""
+    """Base class of kernels that are computed by a function of arrays."""
 
     trusted: ClassVar[bool] = False
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         diagonal = np.zeros(len(X.squares))
         for first in range(0, len(diagonal), _AT_ONCE):
             block = piece(X, first, min(first + _AT_ONCE, len(diagonal)))
@@ -405,7 +405,7 @@ class _Opaque(_Algebra):
 
 @spec.part
 class Pairwise(_Opaque):
-    """A kernel of ``sklearn.metrics.pairwise.pairwise_kernels`` by its name.
+    """A kernel of ``sklearn.metrics.pairwise.pairwise_kernels``, by name.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ class Pairwise(_Opaque):
             raise ValueError(message) from error
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         out[:] = self._of(_narrow(as_matrix(X)), _narrow(as_matrix(Z)))
 
     def _of(self, X: AnyRecords, Z: Any) -> Any:
@@ -452,7 +452,7 @@ class Pairwise(_Opaque):
 
 
 def _narrow(X: AnyRecords) -> Any:
-    """Return an array, or a sparse matrix as a copy with sorted indices of 32 bits: scikit-learn sorts in place."""
+    """Return an array, or a copy of a sparse matrix with sorted 32-bit indices, as scikit-learn needs it."""
     if not isinstance(X, np.ndarray):
         X = X.sorted_indices()
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -461,7 +461,7 @@ def _narrow(X: AnyRecords) -> Any:
 
 @spec.part
 class Precomputed:
-    """Records that are kernel values: column s of a record is its value with the record of round s.
+    """Precomputed kernel: records are rows of a kernel matrix, with one column per training record.
 
     For training, X is the (n, n) Gram matrix of the stream in order; for prediction, X has the values with these n
     records. A further pass starts with column 0 again.
@@ -478,16 +478,16 @@ class Precomputed:
     trusted: ClassVar[bool] = False
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs: the columns of Z's rounds."""
+        """Copy the kernel values of all pairs from the columns of Z's rounds to ``out``, shape (n, m)."""
         out[:] = as_matrix(X)[:, Z.rounds % X.features]
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
         return np.asarray(as_matrix(X)[np.arange(len(X.squares)), X.rounds % X.features], np.float64)
 
 
 class Function(_Opaque):
-    """A kernel given as a function of two arrays of records, (n, d) and (m, d), that returns the (n, m) values.
+    """A kernel given by a function of two arrays of records, (n, d) and (m, d), that returns values (n, m).
 
     scikit-learn's kernels and support vector machines use such functions. A model with one can be pickled, if the
     function can, but not saved to a file, because model files contain no code.
@@ -497,7 +497,7 @@ class Function(_Opaque):
         self.function = function
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
+        """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         values = np.asarray(self.function(as_matrix(X), as_matrix(Z)), np.float64)
         if values.shape != out.shape:
             raise ValueError(
@@ -514,7 +514,7 @@ _NAMES: dict[str, Callable[[], Kernel]] = {"linear": Linear, "gaussian": Gaussia
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
-    """Return a kernel part for a part, a name (``"linear"``, ``"gaussian"``, one of scikit-learn's) or a function.
+    """Convert a name, a function or a kernel to a kernel.
 
     Raises
     ------
@@ -540,14 +540,14 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
 
 def kernels_of(kernels: Part) -> Part:
-    """Return kernel parts for parts, names or functions: one, a tuple for a list, or a dictionary by view or task."""
+    """Convert names or functions to kernels: a single one, a tuple for a list, or a dictionary."""
     if isinstance(kernels, Mapping):
         return {name: as_kernel(kernel) for name, kernel in kernels.items()}
     return tuple(map(as_kernel, kernels)) if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
 
 
 def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix | None = None) -> Values:
-    """Return the kernel's values for all pairs of rows of X and Z (by default X), shape (n, m).
+    """Return the kernel matrix of X and Z (by default X), shape (n, m).
 
     Examples
     --------
@@ -560,7 +560,7 @@ def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix 
 
 
 def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0) -> float:
-    """Return the median distance between different records: a good first width for a ``Gaussian``.
+    """Return the median distance between records, a good initial width for ``Gaussian``.
 
     Parameters
     ----------

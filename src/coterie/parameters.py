@@ -1,4 +1,4 @@
-"""scikit-learn's conventions for parameters, without importing scikit-learn before it is needed."""
+"""Parameters of estimators by the conventions of scikit-learn, which is imported only when needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Request:
-    """``set_METHOD_request``: choose the arguments that scikit-learn's meta-estimators pass to a method."""
+    """Method ``set_METHOD_request`` of scikit-learn's metadata routing."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name, self._method = name, name.removeprefix("set_").removesuffix("_request")
@@ -41,7 +41,7 @@ class _Request:
 
 
 def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
-    """Return the arguments of a method, besides X and y, that may be routed: a task always, others on request."""
+    """Return the arguments of a method that metadata routing can pass (all but X and y)."""
     function = getattr(model, method, None)
     arguments = () if function is None else inspect.signature(function).parameters.values()
     names = [
@@ -51,7 +51,7 @@ def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
 
 
 class Parameters:
-    """Constructor arguments as attributes: ``get_params``, ``set_params`` and a complete ``repr``.
+    """Base class of estimators: ``get_params``, ``set_params`` and a complete ``repr``.
 
     Also ``_fitted``, which is True after the first update.
     """
@@ -69,7 +69,7 @@ class Parameters:
     _learning: ClassVar[str] = "fit, partial_fit or learn_one"
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        """Make an instance; register the class with River's types if River is loaded."""
+        """Create an instance; register the class with River's base classes if River is loaded."""
         river = sys.modules.get("river.base")
         if river is not None and cls._learns_streams:
             getattr(river, cls._kind.capitalize()).register(cls)
@@ -78,7 +78,7 @@ class Parameters:
     @classmethod
     @cache
     def _parameter_getter(cls) -> attrgetter[tuple[object, ...]]:
-        """Return a getter of all parameters of an instance at once."""
+        """Return a function that gets all parameters of an instance."""
         return attrgetter(*spec.parameters_of(cls))
 
     def get_params(self, deep: bool = True) -> Json:
@@ -124,7 +124,7 @@ class Parameters:
         return model.__sklearn_clone__().set_params(**below)
 
     def _nested(self, name: str, value: Any) -> Any:
-        """Return the model or part of a parameter: the new value, or the current one."""
+        """Return the nested model or part of a parameter: the new value if set, else the current one."""
         return getattr(self, name) if value is None else value
 
     @property
@@ -137,12 +137,12 @@ class Parameters:
 
     @property
     def _source(self) -> Any:
-        """The :class:`coterie.data.input.Input` of the fitted model; None before the first record."""
+        """The input encoding (:class:`coterie.data.input.Input`) of the fitted model; None before the first record."""
         return None
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns of the training arrays or frames, without the task column."""
+        """The number of columns of training arrays or frames, without the task column."""
         width = None if self._source is None else self._source.seen.width
         if width is None:
             raise AttributeError(f"{type(self).__name__} was not fitted to an array or frame and has no n_features_in_")
@@ -150,7 +150,7 @@ class Parameters:
 
     @property
     def feature_names_in_(self) -> AnyLabels:
-        """Names of the columns of the training frames, if all are text, without the task column."""
+        """The names of the columns of training frames, if all are strings, without the task column."""
         names = None if self._source is None else self._source.seen.names
         if names is None:
             raise AttributeError(
@@ -160,7 +160,7 @@ class Parameters:
 
     @property
     def encoder_(self) -> Any:
-        """The encoder of records from files; dictionaries are read the same way."""
+        """The encoder of records from files; dictionaries are encoded in the same way."""
         if self._source is None or self._source.encoder is None:
             raise AttributeError(f"{type(self).__name__} was not fitted to a file and has no encoder_")
         return self._source.encoder
@@ -179,7 +179,7 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(values[name])}' for name in changed)})"
 
     def _take_over(self, fresh: Self) -> Self:
-        """Take over the fitted attributes of a copy, which alone was changed if learning failed."""
+        """Copy the fitted attributes of ``fresh``, a copy of this estimator that was trained."""
         for name in [name for name in self.__dict__ if name.endswith("_")]:
             del self.__dict__[name]
         for name, value in fresh.__dict__.items():
@@ -204,7 +204,7 @@ class Parameters:
         return copied.set_params(**(new_params or {}))
 
     def _asking_as(self, copied: Self) -> Self:
-        """Give a copy the same metadata requests, and return it."""
+        """Copy the metadata requests to another estimator, and return it."""
         if self._passed_on:
             copied._passed_on = self._passed_on
         return copied
@@ -243,7 +243,7 @@ def tags(
     sparse: bool = True,
     pairwise: bool = False,
 ) -> Tags:
-    """Make scikit-learn's tags of a supervised estimator."""
+    """Return scikit-learn's tags of a supervised estimator."""
     from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
     return Tags(

@@ -1,4 +1,4 @@
-"""Models saved as one safetensors file, with parameters as JSON in its metadata, and without code.
+"""Saving and loading of models, as safetensors files with parameters in JSON, without executable code.
 
 The file holds the model's named arrays, its labels and shapes as a JSON document in an array of bytes, and as metadata
 the format's version, the class and its parameters (long ones in an array too), and a checksum of everything else.
@@ -70,7 +70,7 @@ def save(
     lock: contextlib.AbstractContextManager[object] | None = None,
     mode: int = 0o666,
 ) -> None:
-    """Write a model to one file, completely or not at all.
+    """Write a model to one file atomically.
 
     The model is copied while the lock is held; everything else happens without it, so that learning continues. The copy
     is written to a temporary file next to the target, flushed to the disk and renamed, so that a crash leaves either
@@ -103,7 +103,7 @@ def save(
 
 
 def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> None:
-    """Write a safetensors file: the header's length, the header, and the arrays one after the other.
+    """Write a safetensors file: the header's length, the header, and the arrays.
 
     The library's own writer needs all of it in memory as bytes. Wider types come first, so that every array is aligned
     to the size of its entries.
@@ -124,7 +124,7 @@ def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> Non
 
 
 def load(path: str | PathLike[str]) -> Estimator:
-    """Load a model written by :func:`save`; learning continues with the same results, bit for bit.
+    """Load a model written by :func:`save`; learning continues with exactly the same results.
 
     An attacker can give a file a valid checksum, so the contents are not trusted: a state that no model with its
     parameters can have is rejected before anything is computed with it (docs/appendix/file-format.md). O(its bytes).
@@ -176,7 +176,7 @@ def load(path: str | PathLike[str]) -> Estimator:
 
 
 class _Described(msgspec.Struct, rename={"name": "class"}):
-    """The class of a model and its parameters in a file."""
+    """The class of a model and its parameters, as saved in a file."""
 
     name: str
     parameters: JsonValue
@@ -191,7 +191,7 @@ def _check_types(kind: type, parameters: Json) -> None:
 
 
 def _is_like(value: object, hint: Any) -> bool:
-    """Return True if a value has the annotated type; parts and kernels pass, because the estimator checks them."""
+    """Return True if a value has the annotated type; parts and kernels are checked by the estimator."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_is_like(value, option) for option in typing.get_args(hint))
@@ -209,7 +209,7 @@ _PLAIN: dict[Any, Any] = {str: str, int: (int, float), float: (int, float), bool
 
 @contextlib.contextmanager
 def _refusing(path: str | PathLike[str]) -> Iterator[None]:
-    """Convert errors about a file's contents to a ValueError of one sentence.
+    """Context that converts errors about a file's contents to a ValueError of one sentence.
 
     Values on which learning or predicting depend are checked and raise ValueError. Other errors come from data of types
     that were never written.
@@ -242,7 +242,7 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
 
 
 def require_local(path: str | PathLike[str], what: str = "") -> None:
-    """Raise ValueError for a URL: models, reports and pictures are stored only on this machine.
+    """Raise ValueError for a URL, because files are written only to this machine.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def require_local(path: str | PathLike[str], what: str = "") -> None:
 
 
 def _thinned(arrays: Arrays) -> Arrays:
-    """Replace large, mostly zero arrays by their non-zero entries, because few of 2^18 hashed features occur.
+    """Replace large, mostly zero arrays by their non-zero entries.
 
     ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
     Other arrays are not copied.
@@ -286,12 +286,12 @@ def _bits(array: Array) -> Array:
 
 
 def _bytes(array: Array) -> memoryview:
-    """View the bytes of a contiguous array."""
+    """View a contiguous array as bytes."""
     return array.reshape(-1).view(np.uint8).data
 
 
 def _filled(tensors: Arrays) -> Arrays:
-    """Restore the arrays that :func:`_thinned` replaced by entries.
+    """Restore the arrays that :func:`_thinned` replaced by non-zero entries.
 
     Raises
     ------
@@ -322,7 +322,7 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 
 def _memory() -> float:
-    """Return the bytes of memory of the machine or container; infinity if unknown."""
+    """Return the memory of the machine or container in bytes; infinity if unknown."""
     memory = math.inf
     with contextlib.suppress(AttributeError, ValueError, OSError):
         memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -341,7 +341,7 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
 
 
 def _resolve_target(path: str | PathLike[str]) -> Path:
-    """Follow links; raise an error for devices and URLs."""
+    """Resolve symbolic links; raise an error for devices and URLs."""
     require_local(path)
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
@@ -351,7 +351,7 @@ def _resolve_target(path: str | PathLike[str]) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Open a file that replaces ``path`` after it is on the disk, and is deleted on an error.
+    """Context that opens a temporary file and renames it to ``path`` at the end, or deletes it on an error.
 
     It has the permissions of the file that it replaces; a new one has ``mode``, under the umask.
     """
@@ -378,7 +378,7 @@ def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes
 
 
 def require_writable(path: str | PathLike[str]) -> None:
-    """Raise an error unless `replacing` can write ``path``; test it with a small temporary file next to it.
+    """Raise an error unless `replacing` can write to ``path``, as a test with a small temporary file shows.
 
     Raises
     ------
@@ -410,7 +410,7 @@ def require_writable(path: str | PathLike[str]) -> None:
 
 
 def remove_leftovers(path: str | PathLike[str]) -> None:
-    """Remove the temporary files of `replacing` for this target that killed processes have left.
+    """Delete temporary files of `replacing` that killed processes left next to this path.
 
     A process holds a lock on its temporary file until it ends. Locked files stay, and if the system cannot lock
     files, all are kept. Files that cannot be removed are kept as well.
@@ -430,7 +430,7 @@ def _temporary_prefix(target: Path) -> str:
 
 
 def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
-    """Open a new file next to the target, ``.NAME.coterie-xxxxxxxx``, locked against removal by other processes.
+    """Open and lock a new temporary file next to the target.
 
     The kernel applies the umask to the permissions; reading the umask would set it for all threads.
     """
@@ -445,7 +445,7 @@ def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
 
 
 def _locked(handle: int, wait: bool) -> bool:
-    """Lock an open file until it is closed; return False if the system cannot lock files.
+    """Lock an open file; return False if the system cannot lock files.
 
     Raises
     ------
@@ -468,7 +468,7 @@ LOCK = "lock"
 
 
 def hold_folder(folder: Path) -> IO[bytes]:
-    """Lock a folder against other processes that call this, until the returned file is closed.
+    """Lock a folder against other processes, until the returned file is closed.
 
     If files cannot be locked, as on Windows and on some shares, it has no effect.
 
@@ -487,7 +487,7 @@ def hold_folder(folder: Path) -> IO[bytes]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the directory entries of a folder are on the disk, safe against a power failure."""
+    """Flush the directory entries of a folder to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

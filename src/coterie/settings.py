@@ -1,4 +1,4 @@
-"""Settings: the help, range and option of a field, declared once in its metadata.
+"""Settings of dataclass fields: help text, range and command-line option, declared in the field's metadata.
 
 ``field`` puts a `Setting` into a field's metadata: a sentence of help and the range. From there come
 
@@ -25,7 +25,7 @@ _KEY = "coterie.setting"
 
 @dataclass(frozen=True)
 class Setting:
-    """The meaning and range of a field.
+    """The help text and the range of a dataclass field.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Setting:
 
     @property
     def bounded(self) -> bool:
-        """True if some values are out of range."""
+        """True if the setting has a range or choices."""
         bounds = (self.above, self.at_least, self.at_most, self.below)
         return bool(self.choices) or self.kind in ("whole", "flag") or any(bound is not None for bound in bounds)
 
@@ -132,7 +132,7 @@ class Setting:
 
 
 def either(words: Iterable[str]) -> str:
-    """Join alternatives in a sentence.
+    """Join alternatives with commas and "or".
 
     >>> either(["a", "b", "c"])
     'a, b or c'
@@ -172,7 +172,7 @@ def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING,
 
 
 def learned(*, init: Literal[False] = False) -> Any:
-    """Declare a fitted attribute of an estimator, which is not a parameter."""
+    """Declare a fitted attribute of an estimator (not a parameter)."""
     return dataclasses.field(init=init)
 
 
@@ -182,7 +182,7 @@ def settings_of(cls: type) -> Mapping[str, Setting]:
 
 
 def check_fields(self: object) -> None:
-    """Raise ValueError, naming the field, for a dataclass with a value out of range."""
+    """Raise ValueError, naming the field, if a field's value is out of range."""
     for name, label, optional, setting in _checks(type(self)):
         value = getattr(self, name)
         if not (optional and value is None) and not (setting.several and isinstance(value, (tuple, list))):
@@ -190,7 +190,7 @@ def check_fields(self: object) -> None:
 
 
 def _checks(cls: type) -> list[tuple[str, str, bool, Setting]]:
-    """Return the name, the name in errors, None as a value, and the setting of each field with a range."""
+    """Return for each field with a range: its name, its name in errors, if it may be None, and its setting."""
     if cls not in _CHECKS:
         optional = {field.name: field.default is None for field in fields(cls)}
         _CHECKS[cls] = [
@@ -220,5 +220,5 @@ def check_count(name: str, value: object) -> None:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return True for a number of Python or NumPy, but not for booleans."""
+    """Return True for a Python or NumPy number other than bool."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

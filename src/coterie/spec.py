@@ -68,7 +68,7 @@ LONGEST_LITERAL = 10_000
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def part(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass that can be converted to JSON and back.
+    """Make a class a part: a frozen dataclass that can be converted to JSON and back.
 
     Values are checked against the `Setting` of their fields before the class's own ``__post_init__``. Two parts are
     equal when their JSON forms are, so parts that hold arrays can be compared.
@@ -105,7 +105,7 @@ def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
 
 
 def _require_name_of_its_own(cls: type) -> None:
-    """Raise an error for a user's part with the name of one of coterie's parts, because files use the name."""
+    """Raise an error for a user's part with the name of one of coterie's parts, because files use names."""
     if cls.__module__.startswith("coterie."):
         return
     name = cls.__name__
@@ -115,7 +115,7 @@ def _require_name_of_its_own(cls: type) -> None:
 
 @dataclass_transform(eq_default=False, field_specifiers=(field, learned))
 def with_constructor(cls: type[T]) -> type[T]:
-    """Give an estimator a constructor with its fields as parameters, without checks.
+    """Add a constructor with the fields as parameters, which are not checked there.
 
     Parameters are checked when they are used, as in scikit-learn: by :func:`coterie.settings.check_fields`, including
     the values of ``Literal`` types.
@@ -129,19 +129,19 @@ def with_constructor(cls: type[T]) -> type[T]:
 
 
 def register(cls: type[T]) -> type[T]:
-    """Register a class by name for :func:`coterie.load`, and for unfitted instances in other models."""
+    """Register a class by name, for :func:`coterie.load` and for unfitted models as parameters."""
     ESTIMATORS[cls.__name__] = cls
     return cls
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field, learned))
 def estimator(cls: type[T]) -> type[T]:
-    """Give an estimator the constructor of its fields, and register it for files, ``--learner`` and documentation."""
+    """Add a constructor to an estimator, and register it for files, ``--learner`` and documentation."""
     return register(with_constructor(cls))
 
 
 def find_class(table: dict[str, type], name: str) -> type | None:
-    """Return a class in one of the tables, importing public names if needed; None if there is none."""
+    """Return the class with this name in a registry, importing public modules if needed; None if there is none."""
     if name not in table:
         rooms = _rooms()
         named = [(room, name) for room in rooms if name in dir(room)]
@@ -193,7 +193,7 @@ def check_parameters(cls: type, names: Iterable[str]) -> None:
 
 
 def values_of(value: object) -> Json:
-    """Return the values of the parameters of a part or an estimator, by name."""
+    """Return the parameters of a part or an estimator, by name."""
     return {name: getattr(value, name) for name in parameters_of(type(value))}
 
 
@@ -207,7 +207,7 @@ def is_hashable(value: object) -> bool:
 
 
 def require_part(role: str, value: object, example: str) -> None:
-    """Raise TypeError, with an example, for text, a class, or another object that is not a part."""
+    """Raise TypeError, with an example, for an object that is not a part."""
     if getattr(value, "__name__", None) in PARTS:
         require_instance(role, value)
     if type(value).__name__ not in PARTS:
@@ -220,7 +220,7 @@ def is_part(value: object) -> bool:
 
 
 def require_instance(role: str, value: object) -> None:
-    """Raise TypeError, with the expression to write, for a class instead of an instance."""
+    """Raise TypeError for a class in place of an instance; the message shows the expression to write."""
     if isinstance(value, type):
         raise TypeError(f"{role} is the class {value.__name__}; pass an instance: {value.__name__}(...)")
 
@@ -229,7 +229,7 @@ def require_instance(role: str, value: object) -> None:
 
 
 def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
-    """Convert a part, or a value in a part or a task label, to plain JSON data; :func:`from_json` is the inverse.
+    """Convert a part, a parameter value or a task label to JSON data; :func:`from_json` is the inverse.
 
     Raises
     ------
@@ -253,12 +253,12 @@ def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Return True for an integer, except NumPy's durations, which are a subclass."""
+    """Return True for an integer, except NumPy's durations."""
     return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
 def from_json(data: JsonValue, deepest: int = DEEPEST) -> JsonValue:
-    """Convert JSON data of :func:`to_json` back, without running any code.
+    """Convert JSON data of :func:`to_json` back, without executing code.
 
     Raises
     ------
@@ -282,7 +282,7 @@ LABELS = (str, bool, int, float, bytes, tuple, datetime.date, uuid.UUID, decimal
 
 
 def labels_of(data: JsonValue) -> list[Label]:
-    """Check a list of labels from a file; raise ValueError unless it is a list of present, hashable labels."""
+    """Return a list of labels from a file; raise ValueError for missing or unhashable labels."""
     if not isinstance(data, list):
         raise ValueError(f"{data!r} is not a list of labels")
     for label in data:
@@ -292,7 +292,7 @@ def labels_of(data: JsonValue) -> list[Label]:
 
 
 def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
-    """Raise ValueError for labels that cannot be restored from a file, before they are learned: O(their length).
+    """Raise ValueError for new labels that cannot be restored from a file: O(their length).
 
     Without the check, a model with such a label could not be saved or loaded. The message begins with ``role``. A
     ``"label"`` of records must not end with a null character either, because arrays of text drop it.
@@ -322,7 +322,7 @@ ENDS_WITH_NULL = "ends with a null character, which arrays of text drop"
 
 
 def ends_with_null(label: object) -> bool:
-    r"""Return True for text, or bytes, with a null character at its end, which NumPy's arrays drop.
+    r"""Return True for text or bytes that end with a null character, which NumPy's arrays drop.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def _why_not_saved(label: Hashable) -> str | None:
 
 
 def _shown(label: object) -> str:
-    """Format a label as a shortened literal."""
+    """Format a label as a Python literal, shortened if it is long."""
     try:
         return reprlib.repr(label)
     except (ValueError, RecursionError):  # of thousands of digits
@@ -356,7 +356,7 @@ def _shown(label: object) -> str:
 
 
 def _is_plain_label(label: Label) -> bool:
-    """Return True for the most frequent kinds of labels that files restore."""
+    """Return True for the most frequent types of labels, which files can restore."""
     kind = type(label)
     if kind is int:
         return bool(label.bit_length() < 64)
@@ -496,7 +496,7 @@ def _hash(self: object) -> int:
 
 
 def _hashable(data: JsonValue) -> Any:
-    """Convert JSON data to nested tuples: equal data have equal hashes, also 10 and 10.0."""
+    """Convert JSON data to nested tuples, so that equal data have equal hashes."""
     if isinstance(data, dict):
         return tuple((key, _hashable(item)) for key, item in data.items())
     return tuple(map(_hashable, data)) if isinstance(data, list) else data
@@ -512,7 +512,7 @@ def _show(self: object) -> str:
 
 
 def literal(value: object) -> str:
-    """Return the expression that makes a value: arrays as lists, NumPy scalars as Python numbers.
+    """Return the Python expression of a value: arrays as lists, NumPy scalars as Python numbers.
 
     Arrays of more than 10,000 entries are shortened, and are then no expression.
 

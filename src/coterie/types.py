@@ -1,4 +1,4 @@
-"""Types of records, labels and tasks in the public interface, and of arrays."""
+"""Type aliases and protocols for records, labels, tasks and arrays."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ class AnySparseMatrix(Protocol):
         """The numbers of rows and columns."""
 
     def tocsr(self) -> Any:
-        """Convert to compressed sparse rows."""
+        """Convert to CSR format."""
 
 
 class RowMatrix(Protocol):
-    """An array or a CSR matrix of records, with row selection."""
+    """An array or a CSR matrix of records, with row indexing."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The numbers of rows and columns."""
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Take some of the rows."""
+        """Return the selected rows."""
 
     def __mul__(self, other: Any, /) -> Any:
-        """Multiply entry by entry."""
+        """Multiply elementwise."""
 
 
 class Frame(Protocol):

@@ -1,4 +1,4 @@
-"""Online estimators of multi-view records, such as sound and image, and functions for such records."""
+"""Multi-view learning: online estimators for records with several feature vectors, such as sound and image."""
 
 from coterie.data.view_input import PartialBlock, pad_views
 from coterie.estimators.multiview import MultiviewPerceptron, OrthogonalMultiviewPerceptron, ParallelPerceptrons

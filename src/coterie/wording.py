@@ -1,4 +1,4 @@
-"""Numbers and lists in texts, and the source line of a warning."""
+"""Formatting of numbers, lists and tables in texts; and warnings with the user's source line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u206
 
 
 def percent(rate: float, digits: int = 1) -> str:
-    """Format a rate as a percentage, a dash for nan.
+    """Format a rate as a percentage; a dash for nan.
 
     >>> percent(0.21437)
     '21.4 %'
@@ -45,7 +45,7 @@ def percent(rate: float, digits: int = 1) -> str:
 
 
 def points(rate: float, digits: int = 1) -> str:
-    """Format a difference of rates in percentage points, without the unit; never "-0.0", a dash for nan.
+    """Format a difference of rates in percentage points, without the unit; a dash for nan.
 
     >>> points(-0.0001)
     '0.0'
@@ -54,7 +54,7 @@ def points(rate: float, digits: int = 1) -> str:
 
 
 def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
-    """List the first names, quoting those with a comma, and the number of the others.
+    """List the first names, and the number of the others.
 
     >>> listed(["a", "b, c", "d"], most=2)
     "a, 'b, c' and 1 more"
@@ -65,7 +65,7 @@ def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
 
 
 def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float = 0.6) -> str:
-    """Return the question "did you mean" for the end of an error, empty if no name is similar.
+    """Return "; did you mean ...?" with a similar name, for the end of an error message; '' if none is similar.
 
     >>> nearest("perceptorn", ["perceptron", "pa1"]), nearest("x", ["perceptron"])
     ("; did you mean 'perceptron'?", '')
@@ -75,7 +75,7 @@ def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float 
 
 
 def nearest_file(path: str) -> str:
-    """Return the question "did you mean" for a missing file, by the names in its folder."""
+    """Return "; did you mean ...?" with a similar file name in the same folder; '' if none is similar."""
     place = Path(path)
     try:
         names = [path.name for path in place.parent.iterdir()]
@@ -85,7 +85,7 @@ def nearest_file(path: str) -> str:
 
 
 def counted(n: int, thing: str) -> str:
-    """Join a number and its noun.
+    """Return a number with its noun in singular or plural.
 
     >>> counted(1, "task"), counted(4037, "task")
     ('1 task', '4,037 tasks')
@@ -94,12 +94,12 @@ def counted(n: int, thing: str) -> str:
 
 
 def none_for_nan(value: float) -> float | None:
-    """Return the value, or None for nan."""
+    """Return the value; None for nan."""
     return None if isnan(value) else value
 
 
 def spoken(learner: str) -> str:
-    """Return the name of a learner in a sentence.
+    """Return the name of a learner for use in a sentence.
 
     >>> spoken("pooled"), spoken("share=0.25")
     ('one model for all tasks', 'share=0.25')
@@ -111,7 +111,7 @@ def spoken(learner: str) -> str:
 
 
 def digits_of(gain: float, low: float, high: float) -> int:
-    """Return the digits with which a gain, and the end of its interval nearer to zero, are not shown as 0.
+    """Return the number of decimals (1 or 2) that shows a gain and its interval's nearer end as not zero.
 
     It is 1 from a tenth of a percentage point on, else 2.
 
@@ -123,7 +123,7 @@ def digits_of(gain: float, low: float, high: float) -> int:
 
 
 def visible(text: str) -> str:
-    r"""Replace control characters and line breaks by their escape sequences.
+    r"""Replace control characters and line breaks by escape sequences.
 
     >>> print(visible("ann\x1b[31m\nbob"), visible("Zoë – 東京"))
     ann\x1b[31m\nbob Zoë – 東京
@@ -132,7 +132,7 @@ def visible(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
-    r"""Yield the lines of a table, with the first ``words`` columns aligned left, the others right.
+    r"""Yield the lines of a text table; the first ``words`` columns are left-aligned.
 
     >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\n")
     learner   error
@@ -157,7 +157,7 @@ _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 def warn(message: Warning | str, category: type[Warning] = UserWarning) -> None:
-    """Warn with the calling line outside the package."""
+    """Emit a warning that points at the calling line outside the package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

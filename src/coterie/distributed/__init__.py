@@ -1,4 +1,4 @@
-"""Sharded learning: each task belongs to one of several estimators, which learn in parallel on Ray."""
+"""Sharded learning: tasks are divided among several estimators, which learn in parallel on Ray."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Sharded learning from files: the common start, the split, the shards, and the total of their sums."""
+"""Sharded learning from files: common start, splitting into shards, learning, and totals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ COMMON_START, _FEW, _BLOCK = 10_000, 100, 1000
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run: its step (``"split"`` or ``"learn"``), the records processed, and their total if known."""
+    """The progress of a run: the step (``"split"`` or ``"learn"``), the records processed, and their total if known."""
 
     step: str
     records: int
@@ -87,7 +87,7 @@ class ShardedOutcome:
 
     @property
     def model(self) -> ShardedModel:
-        """The sharded model, for predictions."""
+        """The sharded model."""
         return load(self.folder)
 
     def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict:
@@ -99,14 +99,14 @@ class ShardedOutcome:
 
 
 class _Until(Stop):
-    """Stop the common start after a number of records, if two labels were seen."""
+    """Stops the common start after a number of records, once two labels were seen."""
 
     def __init__(self, wanted: int) -> None:
         super().__init__()
         self.wanted, self.records, self.labels = wanted, 0, 0
 
     def see(self, traces: Mapping[str, Trace]) -> None:
-        """Count the records and the labels of a block."""
+        """Count the records and labels of a block."""
         trace = next(iter(traces.values()))
         self.records += trace.n
         self.labels = 2 if trace.label.dtype.kind == "f" and not len(trace.classes) else len(trace.classes)
@@ -219,7 +219,7 @@ def learn(
 
 
 def _kind(paths: list[str], named: str | None) -> str:
-    """Return the format of the records of shards."""
+    """Return the format of the shards' files."""
     kinds = {detect_format(path, named) for path in paths}
     if kinds <= set(TABLES):
         return "arrow"
@@ -230,7 +230,7 @@ def _kind(paths: list[str], named: str | None) -> str:
 
 @contextmanager
 def _open_run(folder: Path, settings: RunSettings) -> Iterator[Path]:
-    """Lock the folder, and start a run in it or continue the existing one."""
+    """Lock the folder, and create or continue a run in it."""
     require_place(folder)
     folder.mkdir(exist_ok=True)
     with hold_folder(folder):
@@ -264,7 +264,7 @@ def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
 
 
 def _common_start(paths: list[str], choice: LearnerExpression, alone: bool, records: int, reading: Json) -> ShardState:
-    """Learn the first records."""
+    """Learn the first records, from which all shards start."""
     reader = read(paths, **reading, block_rows=max(_FEW, min(records, _BLOCK)))
     until = _Until(wanted=records)
     outcome = learn_new(reader, {TOGETHER: choice}, alone=alone, on_round=until.see, stop=until)
@@ -290,7 +290,7 @@ def _learn_shards(run: Path, split: Split, every: str, address: str | None, repo
 
 
 def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
-    """Move the models of the shards into the folder, write the manifest last, and add up their sums."""
+    """Move the shards' models into the folder, write the manifest, and add up the shards' sums."""
     run, sums, names, seconds = folder / RUN, start.sums, [], []
     first = start.label_baselines.total
     labels = LabelCounts(first.n, dict(first.sums))
@@ -310,7 +310,7 @@ def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
 
 
 def _positive_label(model: Estimator) -> Hashable:
-    """Return the positive one of two labels; None for other labels."""
+    """Return the positive label of two classes; None for other kinds of labels."""
     encoder = stream_model_of(model).label_encoder
     classes = [] if encoder.numeric else encoder.classes.tolist()
     return classes[-1] if len(classes) == 2 else None

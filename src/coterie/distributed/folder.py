@@ -1,4 +1,4 @@
-"""A sharded model: a folder of model files and a manifest; a task's shard predicts its records."""
+"""Sharded models: a folder with one model file per shard and a manifest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ShardFile(msgspec.Struct, frozen=True):
-    """The model file of a shard, its SHA-256, and the number of records after the common start."""
+    """A shard's model file, with its SHA-256 and the number of records after the common start."""
 
     file: str
     digest: str
@@ -42,7 +42,7 @@ class ShardFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The contents of ``manifest.json``; ``routing`` names the rule from tasks to shards."""
+    """The contents of ``manifest.json``; ``routing`` names the function from tasks to shards."""
 
     version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)]
     routing: str
@@ -75,7 +75,7 @@ def read_manifest(folder: str | PathLike[str]) -> Manifest:
 
 
 def write_manifest(folder: Path, names: Iterable[str], records: Iterable[int], start: int) -> Manifest:
-    """Write the manifest of model files; remove files of an earlier manifest."""
+    """Write the manifest, and delete model files of an earlier manifest."""
     shards = [ShardFile(name, _digest(folder / name), n) for name, n in zip(names, records, strict=True)]
     manifest = Manifest(VERSION, RULE, start, shards)
     write_json(folder / MANIFEST, manifest)
@@ -86,12 +86,12 @@ def write_manifest(folder: Path, names: Iterable[str], records: Iterable[int], s
 
 
 def new_name(shard: int) -> str:
-    """Return a name for a shard's model file that no earlier manifest has."""
+    """Return an unused name for a shard's model file."""
     return f"shard-{shard:05}-{secrets.token_hex(4)}.coterie"
 
 
 def load(folder: str | PathLike[str]) -> ShardedModel:
-    """Load a sharded model; a shard is read at its first record.
+    """Load a sharded model; each shard is loaded when it is first needed.
 
     Raises
     ------
@@ -107,7 +107,7 @@ _COMMON = ("_many_classes", "classes_", "encoder_", "feature_names_in_", "n_feat
 
 
 class ShardedModel:
-    """A sharded model for predictions.
+    """A sharded model: each record is predicted by the shard of its task.
 
     ``predict``, ``decision_function``, ``predict_proba`` and ``predict_interval`` are those of the shards' estimator,
     and need ``task``.
@@ -130,7 +130,7 @@ class ShardedModel:
         self._shard_numbers = ShardNumbers(len(self.manifest.shards))
 
     def shard(self, number: int) -> Estimator:
-        """Return the estimator of a shard.
+        """Return the estimator of a shard, loading it if necessary.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class ShardedModel:
         return np.asarray(np.concatenate(predictions)[place])
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Predict a block of a raw reader; each shard encodes its records."""
+        """Predict a block of unencoded records; each shard encodes its own records."""
 
         def predict(model: Estimator, rows: Codes) -> BlockPredictions:
             part = encode_raw(block.take(rows), stream_model_of(model).encoder)
@@ -175,7 +175,7 @@ class ShardedModel:
         return BlockPredictions(*columns)  # type: ignore[arg-type]
 
     def _by_shard(self, tasks: Tasks, predict: Callable[[Estimator, Codes], ResultT]) -> tuple[list[ResultT], Codes]:
-        """Predict each shard's rows by the shard; also return the place of each row in the concatenation."""
+        """Predict rows shard by shard; return the results, and the position of each row in them."""
         numbers = self._shard_numbers.look_up(tasks)
         shards = np.unique(numbers).tolist() or [0]  # the first one gives the form for no records
         predictions = [predict(self.shard(shard), np.flatnonzero(numbers == shard)) for shard in shards]
@@ -184,7 +184,7 @@ class ShardedModel:
 
 
 def encode_raw(block: Block, encoder: RecordEncoder | None) -> Block:
-    """Encode a block of a raw reader, unless it is empty, without updating the scales."""
+    """Encode a block of unencoded records without updating scales; an empty block is returned unchanged."""
     if isinstance(block.X, TextRows):
         return replace(block, X=block.X.X)
     if encoder is None or not isinstance(block.X, TableRows):
@@ -232,7 +232,7 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
 
 
 def require_place(folder: Path) -> None:
-    """Raise an error unless a sharded model can be written to a folder: it is new, or has an unfinished run.
+    """Raise an error unless the folder is new, or has an unfinished run.
 
     Raises
     ------

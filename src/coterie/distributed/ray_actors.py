@@ -33,7 +33,7 @@ ANSWER, POLL = 10.0, 1.0
 
 
 class LostShardError(RuntimeError):
-    """The process of a shard died too often."""
+    """Error for a shard with a process that died too often."""
 
 
 def learn_on_ray(
@@ -43,7 +43,7 @@ def learn_on_ray(
     address: str | None,
     on_progress: Callable[[dict[int, int]], None],
 ) -> None:
-    """Learn the shards of a run, each in one actor.
+    """Learn all shards of a run, each in a Ray actor.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _wait(ray: ModuleType, actors: list[Any], on_progress: Callable[[dict[int, i
 
 @contextlib.contextmanager
 def _connected(ray: ModuleType, shards: int, address: str | None) -> Iterator[None]:
-    """Connect to a cluster, or start Ray on this machine with a token that only this user can read."""
+    """Connect to a Ray cluster, or start Ray on this machine with a private token."""
     if ray.is_initialized():  # the caller's
         yield
         return
@@ -157,7 +157,7 @@ def _connected(ray: ModuleType, shards: int, address: str | None) -> Iterator[No
 
 @cache
 def _prepare_environment() -> bool:
-    """Set the environment for a Ray that this process starts: a token, no statistics, full priority of workers.
+    """Set environment variables for a Ray started by this process: private token, no usage statistics, priority.
 
     The token is in a temporary folder that only this user can read. Workers have the lowest priority by default, and
     almost stop on a machine that does other work. Ray reads the environment when it is imported: a Ray that the caller
@@ -177,7 +177,7 @@ def _prepare_environment() -> bool:
 
 @contextlib.contextmanager
 def _restored_signals() -> Iterator[None]:
-    """Restore this process's signal handlers, which Ray replaces."""
+    """Context that restores this process's signal handlers, which Ray replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -1,4 +1,4 @@
-"""The shard of a task: a stable hash of its label, equal on all machines and for all file formats."""
+"""Routing of tasks to shards, by a hash of the task label that is equal on all machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RULE = "feature_hash(text of the task, 30) modulo the number of shards"
 
 
 def shard_of(task: Hashable, shards: int) -> int:
-    """Return the shard of a task.
+    """Return the shard (number) of a task.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def shard_of(task: Hashable, shards: int) -> int:
 
 
 class ShardNumbers(dict["Hashable", int]):
-    """The shard of each task, cached.
+    """A cache of the shard numbers of tasks.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class ShardNumbers(dict["Hashable", int]):
         return number
 
     def look_up(self, tasks: Any) -> NDArray[np.int64]:
-        """Return the shard of each record, given its task."""
+        """Return the shard number of each record, given its task."""
         labels = tasks.tolist() if hasattr(tasks, "tolist") else tasks
         return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
 
 
 def _text(label: object) -> str:
-    """Convert a label to text; equal labels have equal texts."""
+    """Convert a task label to text; equal labels give equal texts."""
     match label:
         case bool() | np.bool_() | int() | np.integer():
             return str(int(label))

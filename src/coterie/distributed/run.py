@@ -1,4 +1,4 @@
-"""The folder of an unfinished run: its settings, the split records, and the states of shards."""
+"""Folder of an unfinished sharded run: settings, split records, and states of shards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATE, _DATA = "state.npz", "data"
 
 
 class RunSettings(msgspec.Struct, frozen=True):
-    """The settings of a run; a command that continues it must have the same.
+    """The settings of a run, which must be equal when the run is continued.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class RunSettings(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The index of a split stream: the files of each shard and their numbers of records.
+    """The files of each shard, with their numbers of records.
 
     It is written after all these files are on the disk.
 
@@ -67,14 +67,14 @@ class Split(msgspec.Struct, frozen=True):
 
 
 def write_json(path: Path, data: msgspec.Struct) -> None:
-    """Write a structure as JSON, completely or not at all."""
+    """Write a structure as JSON, atomically."""
     with replacing(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(data)))
 
 
 @dataclass
 class ShardState:
-    """The learners of a shard after a number of records.
+    """The state of a shard after a number of records: its learners and sums.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class ShardState:
 
 
 def save_state(path: Path, state: ShardState) -> None:
-    """Save a state as a folder, completely or not at all."""
+    """Save the state of a shard as a folder, atomically."""
     sums, arrays = state.sums.to_saved()
     data = {
         "names": list(state.models),
@@ -129,7 +129,7 @@ def save_state(path: Path, state: ShardState) -> None:
 
 
 def load_state(path: Path) -> ShardState:
-    """Load a saved state."""
+    """Load the state of a shard."""
     with np.load(path / _STATE, allow_pickle=False) as file:
         arrays = dict(file)
     data = json.loads(str(arrays.pop(_DATA)))
@@ -140,12 +140,12 @@ def load_state(path: Path) -> ShardState:
 
 
 def state_path(run: Path, shard: int, records: int) -> Path:
-    """Return the folder of a shard's state after a number of records."""
+    """Return the path of a shard's state after a number of records."""
     return run / f"shard-{shard:05}-{records}"
 
 
 def states_of(run: Path, shard: int) -> list[tuple[int, Path]]:
-    """Return the saved states of a shard: the number of records and the folder, the latest last."""
+    """Return the saved states of a shard as pairs (number of records, path), in order."""
     return sorted((int(path.name.rsplit("-", 1)[1]), path) for path in run.glob(f"shard-{shard:05}-*"))
 
 
@@ -155,5 +155,5 @@ def read_settings(run: Path) -> RunSettings:
 
 
 def read_split(run: Path) -> Split:
-    """Read the records of each shard."""
+    """Read the index of the shards' files."""
     return msgspec.json.decode((run / SPLIT).read_bytes(), type=Split)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Shard:
-    """A shard of a run: a learner of separate files, which continues from its last save.
+    """A shard of a run: learns its own files, from its last saved state on.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Shard:
         return self._records
 
     def learn(self) -> Exception | None:
-        """Learn all records of the shard, and save; return an error of reading or learning."""
+        """Learn all records of the shard, and save its state; return an error instead of raising it."""
         try:
             self._learn()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The split: one pass over the files writes the records of each shard to separate files."""
+"""Splitting of files into one set of files per shard, in one pass."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def split_records(
 
 
 class _Writer:
-    """The files of a shard: lines of text, or Arrow IPC files, one for each change of the columns' types."""
+    """Writer of a shard's files: text lines, or Arrow IPC files (a new one when column types change)."""
 
     def __init__(self, run: Path, shard: int) -> None:
         self._run, self._shard = run, shard
@@ -125,7 +125,7 @@ class _Writer:
         self._pending = []
 
     def close(self) -> None:
-        """Write pending records, and wait until all are on the disk."""
+        """Write buffered records, and flush all files to disk."""
         self._write()
         self._end()
 

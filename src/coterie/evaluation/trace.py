@@ -212,7 +212,7 @@ class Trace:
         return self._two_label_fields(np.log(probability / (1.0 - probability)), probability)
 
     def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
-        """Return the fields of the constant: before each round n labels, ``of_label`` of them the true one."""
+        """Return the fields of the constant's trace: n labels and ``of_label`` true ones are known before a round."""
         if not len(self.classes):
             return {}
         # by counts, so that equal counts give equal margins, which the AUC takes as ties

@@ -365,7 +365,7 @@ def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
 
 
 def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix) -> tuple[Ints, float, float]:
-    """Return rounds with a mistake, and the comparator's hinge loss and q of :func:`heterogeneous_bound` in them."""
+    """Return the rounds with a mistake, and in these the hinge loss and the q of :func:`heterogeneous_bound`."""
     K = len(trace.tasks)
     if len(X) != K or len(U) != K or any(len(np.asarray(rows)) != trace.n for rows in X):
         raise ValueError(f"X and U must have one array per task ({K}) for {trace.n} rounds, got {len(X)} and {len(U)}")
