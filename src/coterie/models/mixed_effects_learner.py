@@ -241,21 +241,22 @@ class MixedEffectsLearner(CompiledLearner):
         model, n = state.model, len(run.tasks)
         if model.has_left:
             return np.full(n, np.nan)
-        coefficients, columns = model.coefficients(run.tasks), model.columns
+        tasks, places = np.unique(run.tasks, return_inverse=True)
+        coefficients, columns = model.coefficients(tasks), model.columns
         rows = run.rows.to_csr()
         positions = np.full(max(state.features, rows.width) + 1, len(columns))
         positions[columns[1:]] = np.arange(1, len(columns))
         owners = np.repeat(np.arange(n), np.diff(rows.starts))
         padded = np.pad(coefficients, ((0, 0), (0, 1)))
         entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
-        parts = padded[owners, positions[rows.features[entries]]] * rows.values[entries]
-        margins = np.bincount(owners, parts, n)
+        parts = padded[places[owners], positions[rows.features[entries]]] * rows.values[entries]
+        constants, margins = coefficients[places, 0], np.bincount(owners, parts, n)
         if record is None:
-            return np.asarray(coefficients[:, 0] + margins)
+            return np.asarray(constants + margins)
         whole = record.to_csr()
         constant = float(whole.values[whole.features == columns[0]].sum()) or 1.0
         variance = self.variances(state, Batch(record, run.tasks[:1]))[0] if self.logistic else 0.0
-        return np.asarray((coefficients[:, 0] + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
+        return np.asarray((constants + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
 
     def share(self, state: State) -> Floats:
         """Return the shared fraction of each task's weights w = m + v: 1 - E[v · v] / E[w · w], at least 0.
