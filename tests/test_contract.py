@@ -223,9 +223,9 @@ OF_ALL_FORMS = ("p-norm auto", "numbers of all shares")
 SPARSE = ("kernel", "kernel Forgetron")
 #: These compile what others have in parts.
 SELDOM = (
-    *("half-life AROW", "numbers forgotten", "sharing ensemble", "sharing members"),
-    *("sharing cheap", "spectral primed", "log det trace", "batch optimal inverse", "every rounds", "primed auto"),
-    *("batch optimal", "covariance inverse", "divergence", "primed by b", "von Neumann"),
+    *("half-life AROW", "half-life by b", "numbers by tube", "numbers forgotten", "sharing ensemble"),
+    *("sharing members", "sharing cheap", "spectral primed", "log det trace", "batch optimal inverse"),
+    *("every rounds", "primed auto", "batch optimal", "covariance inverse", "divergence", "primed by b", "von Neumann"),
 )
 EVERY_LEARNER = LEARNERS | ROUNDED
 

@@ -154,7 +154,8 @@ def test_a_relation_that_is_known_after_priming(relation, A, epoch):
     assert_same(model, trace, run, y)
 
 
-@pytest.mark.parametrize("name", ["logdet", slow("von Neumann, trace"), slow("covariance, inverse")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["logdet", "von Neumann, trace", "covariance, inverse"])
 def test_passive_aggressive_steps_read_the_diagonal_and_the_average_is_of_the_weights_before_each_round(name):
     relation, update = LAWS[name]
     X, y, task = stream(5)
@@ -260,6 +261,7 @@ def correlations(W):
     return np.divide(G, np.outer(length, length), out=np.zeros_like(G), where=np.outer(length, length) > 0)
 
 
+@pytest.mark.slow
 def test_auto_is_the_first_look_that_finds_the_correlations_settled():
     X, y, task = stream(30, n=1500)
     looks, last, settled = 4 * K, np.zeros((K, K)), None

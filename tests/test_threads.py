@@ -92,9 +92,7 @@ def waits(model, verb, records):
     ("name", "verb"),
     slow_where(
         product(MODELS, VERBS),
-        lambda name, verb: (
-            name == "variances" or (name not in ("logistic", "orthogonal views") and verb != "partial_fit")
-        ),
+        lambda name, verb: name in ("variances", "orthogonal views") or (name != "logistic" and verb != "partial_fit"),
     ),
 )
 def test_nobody_learns_or_looks_while_another_thread_learns(name, verb):
