@@ -166,6 +166,16 @@ def test_passive_aggressive_steps_read_the_diagonal_and_the_average_is_of_the_we
     assert trace.mistake.sum() > 0
 
 
+@pytest.mark.slow
+def test_a_covariance_of_more_tasks_than_features_keeps_its_digits():
+    """Where it is nearly singular, an inverse that is changed by rank two loses them."""
+    X, y, task = stream(n=300, d=5, n_tasks=6)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model, _ = ran(ct.tasks.Covariance(0.1, step_norm=True, weights="new"), X, y, task, 6)
+    M = np.linalg.inv(np.cov(model.coef_) + 0.1 * np.eye(6))
+    np.testing.assert_allclose(model.relation_matrix_ * np.trace(M) / 36, M, rtol=0, atol=1e-9 * M.max())
+
+
 # -- theorems and degenerate cases ------------------------------------------------------------------------------------
 
 

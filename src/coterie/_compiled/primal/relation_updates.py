@@ -545,7 +545,7 @@ def _rank_two(P, a, b, d):
     p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
     determinant = q * q - p * r
     # q² and p r nearly cancel where A is nearly singular after the change
-    if not determinant > 1e-6 * (q * q + abs(p * r)):
+    if not determinant > 1e-3 * (q * q + abs(p * r)):
         return False
     scaled = d * determinant
     for j in range(a.size):

@@ -327,7 +327,8 @@ class Covariance(_Ridged):
     """Covariance relation: A_s = cov(W) + ridge I, with the features as observations (SRDV11 eq. 3.9, OMTLCOV).
 
     The penalty uses A as a precision, so with the equation of the paper tasks with similar vectors push each other
-    apart; ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) per mistake, by Woodbury's identity.
+    apart; ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) per mistake, by Woodbury's identity; with more
+    tasks than features O(K³) at those where it would lose digits.
 
     Parameters
     ----------
