@@ -18,7 +18,7 @@ import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
 from coterie._compiled.core.dictionaries import read_dictionary
 from coterie._compiled.primal.calls import RecordCalls, prepared
-from coterie._compiled.primal.preparation import UNPREPARED
+from coterie._compiled.primal.scaling import UNPREPARED
 from coterie._compiled.primal.stream import learn_one, predict_one
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from coterie._compiled.core.moments import FAR, LIMIT, NOTHING, noted, scale_of, z_score
-from coterie._compiled.primal.preparation import prepare_columns
+from coterie._compiled.primal.scaling import prepare_columns
 from coterie._compiled.primal.targets import standardise as labels_standardised
 from coterie._compiled.text.rows import standardise
 from reference import moments as reference

@@ -1,4 +1,4 @@
-"""Compiled code: arrays and scalars in, arrays and scalars out."""
+"""Code compiled by numba: functions of arrays and scalars."""
 
 from numba.core import config as _config
 

@@ -1,4 +1,4 @@
-"""The use of numba's private interfaces: the cache of compiled code on disk, and linking.
+"""The use of numba's private interfaces: the cache of compiled code on disk, and linking of callees.
 
 **Linking.** numba optimises each function separately and makes machine code with two wrappers for it. A learner's round
 has about a hundred functions, of which Python calls one. Optimising only the outermost function takes a third less
@@ -53,7 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 
 @cache
 def _sources(room: str) -> str:
-    """Return a digest of a room's source files."""
+    """Return a digest (hash) of the source files of a subpackage."""
     digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
     for path in sorted((Path(__file__).parent / room).glob("*.py")):
         digest.update(path.name.encode())
@@ -62,7 +62,7 @@ def _sources(room: str) -> str:
 
 
 def _sources_for(module: str) -> tuple[str, ...]:
-    """Return digests of the rooms with code that a module may contain; of all for modules of other packages."""
+    """Return digests of the subpackages that a module may use; of all of them for modules of other packages."""
     parts = module.split(".")
     room = parts[2] if parts[:2] == ["coterie", "_compiled"] else ""
     return tuple(map(_sources, (*ROOMS[room], room) if room in ROOMS else ROOMS))
@@ -89,7 +89,7 @@ class _Files:
         self._start = start
 
     def load(self, key: tuple[str, bytes]) -> Any:
-        """Return the code for these types, None if there is none for the current sources."""
+        """Load the machine code for these argument types; None if there is none for the current sources."""
         name, sources = key
         try:
             content = Path(f"{self._start}.{name}.nbc").read_bytes()
@@ -98,7 +98,7 @@ class _Files:
         return pickle.loads(content[len(sources) :]) if content.startswith(sources) else None  # noqa: S301 - we wrote it
 
     def save(self, key: tuple[str, bytes], code: Any) -> None:
-        """Write the code for these types to its file, completely or not at all; warn if that fails."""
+        """Write the machine code for these argument types to its file atomically; warn if that fails."""
         name, sources = key
         target = Path(f"{self._start}.{name}.nbc")
         written = target.with_suffix(f".{uuid.uuid4().hex}")
@@ -112,7 +112,7 @@ class _Files:
 
 
 class _Cache(FunctionCache):
-    """A cache of machine code that is invalid when sources change: of its room and below, and of its types' rooms.
+    """A cache of machine code that is invalidated when source files change that the code may depend on.
 
     Sources are compared by content, which does not change when a checkout or a container image is copied; times do.
     """
@@ -149,7 +149,7 @@ def _digest(*parts: Any) -> bytes:
 
 
 class _Linked(JITCodeLibrary):
-    """Code of a function and its callees, to be linked into a caller's code."""
+    """Compiled code of a function and its callees, to be linked into a caller's code."""
 
     def add_linking_library(self: Any, library: Any) -> None:
         if library is not rtsys.library:  # which numba gives to every function, so to the outermost too
@@ -159,7 +159,7 @@ class _Linked(JITCodeLibrary):
         """Do nothing: the outermost function is optimised together with this code."""
 
     def _finalize_final_module(self: Any) -> None:
-        """Mark the code as final without passing it to LLVM's engine."""
+        """Mark the code as final without passing it to LLVM's execution engine."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
@@ -210,5 +210,5 @@ def cached(function: F, **options: Any) -> F:
 
 
 def python_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Declare a C API function of Python for compiled code that holds the interpreter lock."""
+    """Declare a function of Python's C API for use in compiled code that holds the interpreter lock (GIL)."""
     return types.ExternalFunction(name, result(*arguments))

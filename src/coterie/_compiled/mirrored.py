@@ -1,4 +1,4 @@
-"""Potential-based Perceptron on (T ⊗ I)φ: O(nnz) per prediction, O(K² d) and a gradient of the potential per mistake.
+"""Quasi-additive Perceptron with a potential: O(nnz) per prediction; O(K² d) and one gradient per mistake.
 
 With the raw sums g_i = Σ y x over the mistakes on task i, v = rate (T ⊗ I) g, and weights W = T ∇Φ*(v). Potentials are
 Python functions of NumPy arrays; therefore nothing is compiled here.
@@ -21,7 +21,7 @@ Gradient: TypeAlias = Callable[[Matrix], Matrix]
 
 
 class Mirrored(NamedTuple):
-    """Raw sums g, v and weights W, all (K, d), and T, shape (K, K)."""
+    """Model: sums of updates g, transformed sums v and weights W, all (K, d), and the transform T (K, K)."""
 
     raw: Any
     values: Any
@@ -31,16 +31,16 @@ class Mirrored(NamedTuple):
 
     @classmethod
     def empty(cls, sharing: Any, features: int) -> Self:
-        """Make a model without tasks."""
+        """Return a model without tasks."""
         raw, values, weights = (np.zeros((0, features)) for _ in range(3))
         return cls(raw, values, weights, np.zeros((0, 0)), sharing)
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model, which has no unused capacity."""
+        """Return the model itself; it has no unused capacity."""
         return self
 
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for arrays of other tasks or features."""
+        """Raise ValueError for arrays of the wrong shape."""
         for name in ("raw", "values", "weights"):
             require_shape(name, getattr(self, name), bounds.tasks, bounds.features)
             require_finite(name, getattr(self, name))
@@ -48,21 +48,21 @@ class Mirrored(NamedTuple):
         require_finite("transform", self.transform)
 
     def resized(self, T: Matrix, rate: float, gradient: Gradient, features: int) -> Self:
-        """Convert the updates to another T, of as many tasks, and to this many features: O(K² d)."""
+        """Recompute the model for another transform T, and for this many features: O(K² d)."""
         K, d = self.raw.shape
         raw = np.pad(self.raw, ((0, len(T) - K), (0, features - d)))
         v = rate * (T @ raw)
         return type(self)(raw, v, T @ gradient(v), T, self.sharing)
 
     def move(self, i: int, x: Matrix, rate: float, gradient: Gradient) -> None:
-        """Add x at task i, and recompute the weights."""
+        """Add x to the sum of task i, and recompute the weights."""
         self.raw[i] += x
         for j in np.flatnonzero(self.transform[:, i]):
             self.values[j] += (rate * self.transform[j, i]) * x
         np.matmul(self.transform, gradient(self.values), out=self.weights)
 
     def margin(self, i: int, rows: Rows, t: int) -> float:
-        """Return the margin of record t at task i: O(nnz)."""
+        """Return the margin of record t of task i: O(nnz)."""
         if isinstance(rows, Dense):
             return float(rows.values[t] @ self.weights[i])
         entries = slice(rows.starts[t], rows.starts[t + 1])

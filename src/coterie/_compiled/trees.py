@@ -1,4 +1,4 @@
-"""Conversion between models, which are trees of named tuples, and named arrays for a file."""
+"""Conversion of models (nested named tuples of arrays) to named arrays for a file, and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .core.checks import require
 from .weights.dense import FeatureMajor
-from .weights.sections import MANY, TABLES
+from .weights.shared_tables import MANY, TABLES
 from .weights.sparse import Sparse
 from .weights.table import Part, Table
 
@@ -28,7 +28,7 @@ _BOUNDED = {"Gaussian", "MixedEffects", "OwnPrior", "Residuals"}
 
 
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
-    """Split a model into its shape, as plain JSON data, and copies of its arrays by dotted name.
+    """Split a model into its structure, as JSON data, and copies of its arrays by dotted name.
 
     Only the part of a table named by :class:`Part` is copied, so that equal models give equal arrays.
     """
@@ -47,14 +47,14 @@ def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
 
 
 def _parts(model: Any) -> tuple[type, dict[str, Any]]:
-    """Return the type of a model and its fields to save, by name; the arrays of tables are copies."""
+    """Return the type of a model, and its fields to save by name; tables are copied."""
     if isinstance(model, Part):
         return type(model.table), model.table.to_saved(model.rows, model.features)
     return type(model), model.to_saved() if isinstance(model, Table) else model._asdict()
 
 
 def require_held(model: T, prefix: str = "") -> T:
-    """Return a model if its numbers are finite and too small to overflow in learning; O(its numbers).
+    """Return the model; raise ValueError if it contains numbers that are not finite, or would overflow in learning.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def require_held(model: T, prefix: str = "") -> T:
 
 
 def _require_own(model: Any, prefix: str) -> None:
-    """Require the arrays of one type to be as in :func:`require_held`.
+    """Raise ValueError for invalid arrays of a single named tuple, as :func:`require_held` does for a model.
 
     The further numbers of a weight, such as a sum of squared gradients, may have any size, even infinite: such a weight
     no longer changes. In a sparse table the weights are every second number of the first eight of a line.
@@ -100,7 +100,7 @@ def _require_numbers(path: str, array: NDArray[Any]) -> None:
 
 
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
-    """Restore the result of :func:`flatten` to a model with the types of one of ``likes``.
+    """Restore a model from the result of :func:`flatten`, with the types of one of the models ``likes``.
 
     The types of named tuples (tables may have another storage), the types and dimensions of arrays, and numbers that
     select compiled code are compared. Array entries are only checked for their size; each model's ``check`` does the
@@ -145,7 +145,7 @@ _STORAGES: tuple[tuple[Any, Any], ...] = (*TABLES.values(), MANY, (FeatureMajor,
 
 
 def _kinds_of(like: Any) -> list[Any]:
-    """Return the types that a model with the same parameters may have changed to."""
+    """Return the types that a model with the same parameters may have."""
     kind = type(like)
     return [kind, *(other for pair in _STORAGES if kind in pair for other in pair if other is not kind)]
 
@@ -156,7 +156,7 @@ _CHOICES |= {"after_move", "mean_step", "unit_trace", "every"}
 
 
 def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like: Any) -> Any:
-    """Return the value of a field; raise ValueError if its type or choice differs from ``like``."""
+    """Return the value of a field; raise ValueError if its type or its choice differs from that of ``like``."""
     path = prefix + name
     value: Any = fields.get(name)
     if isinstance(like, tuple):
@@ -175,7 +175,7 @@ def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like:
 
 
 def array_of(arrays: Arrays, name: str, like: NDArray[Any]) -> NDArray[Any]:
-    """Return a named array with the type and the dimensions of another; raise ValueError if there is none.
+    """Return a named array; raise ValueError if its type or number of dimensions differs from that of ``like``.
 
     Its numbers may have any size, even infinite; integers are counts, up to `MOST_COUNT`.
     """
@@ -195,12 +195,12 @@ def _array(path: str, array: NDArray[Any] | None, like: NDArray[Any]) -> NDArray
 
 
 def join_numbered(name: str, parts: Sequence[Arrays]) -> Arrays:
-    """Combine the arrays of several models: names of the first start with ``NAME.0.``, and so on."""
+    """Combine the arrays of several models under the names ``NAME.0.x``, ``NAME.1.x``, and so on."""
     return {f"{name}.{n}.{own}": array for n, part in enumerate(parts) for own, array in part.items()}
 
 
 def group_by_prefix(arrays: Arrays) -> dict[str, Arrays]:
-    """Group arrays by the first part of their names, which is removed: O(arrays)."""
+    """Group named arrays by the first part of their dotted names, which is removed."""
     groups: dict[str, Arrays] = {}
     for name, array in arrays.items():
         first, _, own = name.partition(".")
@@ -209,5 +209,5 @@ def group_by_prefix(arrays: Arrays) -> dict[str, Arrays]:
 
 
 def strip_prefix(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the arrays with names that start with the prefix, without it."""
+    """Return the arrays with a name that starts with the prefix, under the rest of the name."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from coterie._compiled.core.hashing import as_bytes, bit_mask, encode_key, feature_hash, hash_strings, prefix_state
 from coterie._compiled.core.records import LARGEST_WEIGHT
 from coterie._compiled.core.text_fields import LARGEST_VALUE
-from coterie._compiled.text.names import meet_strings
+from coterie._compiled.text.names import store_strings
 from coterie._compiled.text.words import hash_texts, token_bound
 from coterie.models.multiview import unusable
 from coterie.types import Array, Flags, Floats, Ints
@@ -218,7 +218,7 @@ def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[Ints, NDArra
         prefix, mask = f"{name}=", bit_mask(names.bits)
         hash_strings(prefix_state(prefix), text.data, text.offsets, mask, hashed)
         if names.enabled:
-            meet_strings(prefix_state(prefix), text.data, text.offsets, mask, names.table)
+            store_strings(prefix_state(prefix), text.data, text.offsets, mask, names.table)
             names.copy_names(text.data, encode_key(prefix))
         there = text.offsets[1:] > text.offsets[:-1]
         return there.astype(np.int64), hashed[there]

@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie._compiled.core.checks import require
 from coterie._compiled.core.hashing import as_bytes, bit_mask, encode_key
-from coterie._compiled.text.names import MOST, NO_NAMES, NameTable, meet_keys, name_table
+from coterie._compiled.text.names import MOST, NO_NAMES, NameTable, name_table, store_keys
 from coterie.types import Array, Arrays
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Names:
 
     def _add_keys(self, keys: list[bytes]) -> None:
         data, ends = as_bytes(b"".join(keys) or b"\0"), np.cumsum([len(key) for key in keys], dtype=np.int64)
-        meet_keys(data, ends, bit_mask(self.bits), self.table)
+        store_keys(data, ends, bit_mask(self.bits), self.table)
         self.copy_names(data)
 
     def count(self, records: int) -> None:

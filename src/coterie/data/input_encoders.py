@@ -23,7 +23,7 @@ from coterie._compiled.core.dictionaries import PLAIN, PRESENCE, read_dictionary
 from coterie._compiled.core.hashing import feature_hash
 from coterie._compiled.core.logs import signed_log
 from coterie._compiled.core.records import UNSEEN, Csr, Dense, split_unseen
-from coterie._compiled.primal.preparation import SECOND, UNPREPARED, Preparing
+from coterie._compiled.primal.scaling import SECOND, UNPREPARED, Preparing
 from coterie._compiled.trees import strip_prefix
 from coterie.models.multiview import Vocabulary
 from coterie.models.multiview.vocabularies import SecondColumn, concatenated, usable_number, vocabulary_from_json

@@ -20,7 +20,7 @@ from coterie._compiled.core.dictionaries import PLAIN, WITHOUT_TRUTH_VALUES
 from coterie._compiled.core.logs import take_logs
 from coterie._compiled.core.moments import WIDTH, from_saved, is_constant
 from coterie._compiled.core.records import Csr, Dense
-from coterie._compiled.primal.preparation import (
+from coterie._compiled.primal.scaling import (
     SECOND,
     SWAPPED,
     UNCOUNTED,
@@ -30,7 +30,7 @@ from coterie._compiled.primal.preparation import (
     prepare_columns,
     prepare_entries,
     scale_numbers,
-    take_back,
+    undo_record,
 )
 from coterie._compiled.text.rows import unit_rows
 from coterie.models.multiview.vocabularies import one_record
@@ -63,7 +63,7 @@ class Preparation:
     A record is its features, the constant, the indicators in the order in which gaps first appeared. A gap is 0, and
     its indicator then 1. For tables these are additional columns; for dictionaries the constant is the feature ``""``
     and the indicator of ``name`` the feature ``name=``, all in the vocabulary. Names that dictionaries leave out are
-    scaled as described in :mod:`coterie._compiled.primal.preparation`, and may have a second column.
+    scaled as described in :mod:`coterie._compiled.primal.scaling`, and may have a second column.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class Preparation:
     def _undo_entries(self, features: NDArray[np.int32], n: int, missing: Sequence[int]) -> None:
         if missing:
             self.compiled.columns[missing, UNCOUNTED] -= 1
-        _compiled(take_back)(self.compiled, features, n)
+        _compiled(undo_record)(self.compiled, features, n)
 
     def without_second_column(self, values: Floats, features: NDArray[np.int32]) -> list[int]:
         """Return the features that need a second column (value or presence) before these values can be learned."""

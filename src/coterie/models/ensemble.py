@@ -51,7 +51,7 @@ from coterie._compiled.primal.mixture import (
 )
 from coterie._compiled.primal.stream import Moves
 from coterie._compiled.trees import Arrays, array_of, flatten, require_held, strip_prefix
-from coterie._compiled.weights.sections import SharedTable, TableSlice, side_by_side
+from coterie._compiled.weights.shared_tables import SharedTable, TableSlice, side_by_side
 from coterie._compiled.weights.table import Weights
 from coterie.tasks.index import Index
 from coterie.tasks.relations.levels import LevelRelation

@@ -13,7 +13,7 @@ from coterie import spec
 from coterie._compiled.core.arrays import Dropped
 from coterie._compiled.core.checks import Bounds
 from coterie._compiled.core.records import Rows
-from coterie._compiled.dual.own_features import Coupling, Instances, course_through, margin_of
+from coterie._compiled.dual.own_features import Coupling, Instances, learn_course, margin_of
 from coterie._compiled.primal.stream import Moves
 from coterie._compiled.weights.table import Weights
 from coterie.tasks.index import Index
@@ -161,7 +161,7 @@ class HeterogeneousLearner(BlockLearner):
         X = self._instances(state, run.rows.take(places), run.tasks[places], state.rounds + places)
         products = state.model.products(coupling, X)
         learned, ahead = slice(span.first, span.last), slice(span.first + span.delay, n)
-        course_through(
+        learn_course(
             *(products.F.copy(), products.Q.copy(), y[learned], len(span), span.delay),
             *(moves.margins[ahead], moves.own[learned], moves.step_sizes[learned]),
         )

@@ -28,9 +28,9 @@ from coterie._compiled.primal.averaged import AveragedModel
 from coterie._compiled.primal.calls import RecordCalls, prepared
 from coterie._compiled.primal.confidence import margin_variances
 from coterie._compiled.primal.grouped import NO_ARRIVALS, Arrivals
-from coterie._compiled.primal.preparation import UNPREPARED
 from coterie._compiled.primal.query_decisions import renew, skip_rounds
 from coterie._compiled.primal.round import Extent
+from coterie._compiled.primal.scaling import UNPREPARED
 from coterie._compiled.primal.step_rules import goes_by_sign
 from coterie._compiled.primal.stream import UNPROVIDED, Moves, learn, learn_one, predict, predict_one
 from coterie._compiled.trees import Arrays, flatten, rebuild, require_held

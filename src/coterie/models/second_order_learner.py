@@ -18,7 +18,7 @@ from coterie import spec
 from coterie._compiled.core.arrays import Dropped
 from coterie._compiled.core.points import Points
 from coterie._compiled.core.records import Rows, place_unseen, weights_of
-from coterie._compiled.dual.second_order_models import Course, Forecast, Pairs, Shares, course_through
+from coterie._compiled.dual.second_order_models import Course, Forecast, Pairs, Shares, learn_course
 from coterie._compiled.primal.stream import Moves
 from coterie._compiled.weights.table import Weights
 from coterie.tasks.index import Index
@@ -215,9 +215,7 @@ class SecondOrderLearner(BoundLearner):
             rule.shrunk,
         )
         ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
-        course_through(
-            course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.step_sizes[learned]
-        )
+        learn_course(course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.step_sizes[learned])
         # a label that was predicted to the last bit makes ridge regression surer, too
         moved = np.flatnonzero(weights[: len(span)] > 0 if self.every else moves.step_sizes[learned] > 0)
         if len(moved):

@@ -1,1 +1,1 @@
-"""The base of all compiled code: generic functions, records, points, hashing, dictionaries, packed models."""
+"""The base of compiled code: generic functions, records, inner products, hashing, and reading of dictionaries."""

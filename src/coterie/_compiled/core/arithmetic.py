@@ -1,4 +1,4 @@
-"""Arithmetic that compiled loops lack: fused multiply-add, Gaussian kernels, scaling to unit length, bits."""
+"""Arithmetic that compiled loops lack: fused multiply-add, exponentials, scaling to unit length, bit operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDER = 1.5 * 2.0**52 + _RAISED
 
 
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Return a · b + c, rounded once: IEEE's fused multiply-add, equal on all machines."""
+    """Return a · b + c with a single rounding (IEEE fused multiply-add), equal on all machines."""
     kind = types.float64(types.float64, types.float64, types.float64)
     return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
@@ -33,7 +33,7 @@ fma: Any = intrinsic(_fma)
 
 
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Count the trailing zero bits of a number: the exponent of a power of two, 64 for 0."""
+    """Return the number of trailing zero bits of an integer: log2 of a power of two, 64 for 0."""
     kind, zero_has_them = types.uint64(types.uint64), ir.IntType(1)(0)
     return kind, lambda context, builder, signature, arguments: builder.cttz(arguments[0], zero_has_them)
 
@@ -43,7 +43,7 @@ trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 @no_refcount
 def to_unit_length(values, first, end):
-    """Divide the numbers from ``first`` to ``end`` (excluded) by their Euclidean norm; zeros stay."""
+    """Divide ``values[first:end]`` by their Euclidean norm, in place; zeros are unchanged."""
     total = 0.0
     for k in range(first, end):
         total += values[np.uint64(k)] * values[np.uint64(k)]
@@ -55,13 +55,13 @@ def to_unit_length(values, first, end):
 
 @no_refcount
 def gaussian(scale, product, here, there):
-    """Return exp(-‖x - z‖² · scale) from x · z and the squared norms."""
+    """Return the Gaussian kernel exp(-scale · ‖x - z‖²) from ``product`` = x · z and the squared norms of x and z."""
     return exp_of_negative(scale * (2.0 * product - here - there))
 
 
 @no_refcount
 def exp_of_negative(v):
-    """Return exp(v) to 2 units in the last place, 1 for v > 0; without branches, so that loops are vectorised.
+    """Return exp(v), or 1 for v > 0, to 2 units in the last place; without branches, so that loops are vectorised.
 
     exp(v) = 2^m exp(r) with m whole and |r| <= log 2 / 2 (Cody and Waite).
     """
@@ -79,7 +79,7 @@ def exp_of_negative(v):
 
 @no_refcount
 def _series(r):
-    """Sum the series of exp(r), two terms at a time, so that both halves run in parallel."""
+    """Sum the Taylor series of exp(r), in two halves that run in parallel."""
     q = r * r
     # up to r^13 / 13!: the next term is below 1e-17 for |r| <= log 2 / 2
     p = fma(r, 1.0 / 6227020800.0, 1.0 / 479001600.0)

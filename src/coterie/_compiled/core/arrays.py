@@ -1,4 +1,4 @@
-"""Arrays that grow with few copies, arrays aligned to cache lines, and copies of arrays in compiled code.
+"""Arrays that grow with few copies, cache-aligned arrays, and copies of arrays in compiled code.
 
 Copies are loops, because numba compiles slice assignment together with much string code for its error message, which
 takes as long as compiling a learner.
@@ -15,7 +15,7 @@ from .generic import no_refcount
 
 
 def roomy(have: int, need: int) -> int:
-    """Return the new size of an array of ``have`` places that needs ``need``: the same, or at least 1.5 times that."""
+    """Return the size for an array that needs ``need`` entries: ``have``, or at least 1.5 times ``have``."""
     return have if need <= have else max(need, have + have // 2)
 
 
@@ -39,7 +39,7 @@ def resized(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0) -> NDA
 
 
 class Dropped(NamedTuple):
-    """Rows to remove from the first ``known`` rows of an array: the last rows fill the gaps, and ``left`` rows remain.
+    """A plan to remove rows of an array: the last rows take the indices of removed rows, and ``left`` rows remain.
 
     ``rows`` are removed, row ``moved[k]`` becomes row ``places[k]``, and all others keep their numbers. ``named`` rows
     are cleared instead of removed.
@@ -59,7 +59,7 @@ class Dropped(NamedTuple):
 
     @classmethod
     def plan(cls, rows: Any, known: int, named: bool = False) -> Self:
-        """Plan the removal of ``rows`` from ``known`` rows; ``named`` rows keep their numbers and are only cleared."""
+        """Plan the removal of ``rows`` among ``known`` rows; ``named`` rows are set to zero and keep their indices."""
         rows = np.asarray(rows, np.int64)
         if named:
             return cls(rows, rows[:0], rows[:0], known, known)
@@ -69,7 +69,7 @@ class Dropped(NamedTuple):
         return cls(rows, rows[rows < left], left + np.flatnonzero(stays), left, known)
 
     def move(self, array: NDArray[Any]) -> None:
-        """Remove rows from an array, in place; the freed rows at its end are filled with zeros."""
+        """Remove rows from an array in place; the freed rows at its end are set to zero."""
         array[self.rows] = 0
         array[self.places] = array[self.moved]
         array[self.left : self.known] = 0
@@ -82,13 +82,13 @@ class Dropped(NamedTuple):
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """Return the old numbers of the remaining rows, in their new order."""
+        """Return the old indices of the remaining rows, in their new order."""
         order = np.arange(self.left)
         order[self.places] = self.moved
         return order
 
     def renumbered(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the new numbers of rows: -1 for removed rows, and for -1."""
+        """Map old row indices to new ones: -1 for removed rows, and for -1."""
         new = np.arange(self.known + 1)
         new[self.moved] = self.places
         new[self.rows] = new[-1] = -1
@@ -96,7 +96,7 @@ class Dropped(NamedTuple):
 
 
 def aligned(places: int, line: int) -> NDArray[np.float64]:
-    """Return an array of zeros; the address of the first is a multiple of ``line`` bytes."""
+    """Return an array of zeros with a memory address that is a multiple of ``line`` bytes."""
     zeros = np.zeros(places + line // 8)
     first = -zeros.ctypes.data % line // 8
     return zeros[first : first + places]
@@ -104,14 +104,14 @@ def aligned(places: int, line: int) -> NDArray[np.float64]:
 
 @no_refcount
 def copy_vector(values, out):
-    """``out[:] = values``."""
+    """Copy a vector: ``out[:] = values``."""
     for k in range(out.size):
         out[k] = values[k]
 
 
 @no_refcount
 def copy_matrix(values, out):
-    """``out[:, :] = values``."""
+    """Copy a matrix: ``out[:, :] = values``."""
     for j in range(out.shape[0]):
         for k in range(out.shape[1]):
             out[j, k] = values[j, k]
@@ -119,7 +119,7 @@ def copy_matrix(values, out):
 
 @no_refcount
 def symmetrise(A, out):
-    """``out[:, :] = (A + A.T) / 2``."""
+    """Symmetrise a matrix: ``out[:, :] = (A + A.T) / 2``."""
     for j in range(out.shape[0]):
         for k in range(out.shape[1]):
             out[j, k] = 0.5 * (A[j, k] + A[k, j])

@@ -1,4 +1,4 @@
-"""Checks of a model's arrays before compiled code reads them.
+"""Validation of a model's arrays before compiled code reads them.
 
 Compiled code does not check bounds. The arrays of a trained model are consistent; those of a file may be anything.
 Therefore every kind of model has a method ``check``, which uses these functions to reject arrays with which compiled
@@ -20,7 +20,7 @@ MOST_FEATURES = 2**30
 
 
 class Bounds(NamedTuple):
-    """The numbers of tasks, groups, features and rounds, which limit the indices in a model's arrays.
+    """Upper bounds of the indices in a model's arrays: the numbers of tasks, groups, features and rounds.
 
     ``paths`` has the groups of each task, one column per level, and no columns for tasks without groups.
     """
@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
 
 
 def require(fits: Any, what: str) -> None:
-    """Raise an error with this message unless ``fits`` is true.
+    """Raise ValueError with this message unless ``fits`` is true.
 
     Raises
     ------
@@ -45,33 +45,33 @@ def require(fits: Any, what: str) -> None:
 
 
 def require_shape(name: str, array: NDArray[Any], *shape: int | None) -> None:
-    """Raise an error for an array of another shape; None stands for any length."""
+    """Raise ValueError for an array of another shape; None stands for any length."""
     fits = array.ndim == len(shape) and all(want in (None, have) for have, want in zip(array.shape, shape, strict=True))
     require(fits, f"{name} has shape {array.shape}, expected {tuple('any' if n is None else n for n in shape)}")
 
 
 def require_rows(name: str, array: NDArray[Any], least: int) -> None:
-    """Raise an error for an array with fewer rows."""
+    """Raise ValueError for an array with fewer than ``least`` rows."""
     require(len(array) >= least, f"{name} has room for {len(array)}, and there are {least}")
 
 
 def require_within(name: str, array: NDArray[Any], low: float, high: float) -> None:
-    """Raise an error for an array with NaN or a number outside ``low`` to ``high``, both included."""
+    """Raise ValueError for an array with NaN or a number outside [``low``, ``high``]."""
     fits = not array.size or (array.min() >= low and array.max() <= high)
     require(fits, f"{name} holds numbers outside {low} to {high}")
 
 
 def require_finite(name: str, array: NDArray[Any]) -> None:
-    """Raise an error for an array with infinities or NaN."""
+    """Raise ValueError for an array with infinity or NaN."""
     require(np.isfinite(array).all(), f"{name} holds numbers that are not finite")
 
 
 def require_counts(name: str, array: NDArray[Any], length: int) -> None:
-    """Raise an error for an array of another length, and for counts that are negative or too large."""
+    """Raise ValueError for an array of another length, or with negative or too large counts."""
     require_shape(name, array, length)
     require_within(name, array, 0, MOST_ROUNDS)
 
 
 def require_rate(name: str, number: float, least: float = 0.0, most: float = np.inf) -> None:
-    """Raise an error for a number that is not finite, not above ``least``, or above ``most``."""
+    """Raise ValueError for a number that is not finite, not above ``least``, or above ``most``."""
     require(np.isfinite(number) and least < number <= most, f"{name} is {number!r}")

@@ -1,4 +1,4 @@
-"""Counts and sums of each task along a stream."""
+"""Cumulative counts and sums per task along a stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .generic import compiled
 
 @compiled
 def count_before(task, values, ends, first, counts, sums):
-    """Return the number and the sum of the task's values that arrived before each round.
+    """Return, for each round, the number and the sum of its task's values that arrived before the round.
 
     Round t has the task ``task[first + t]``, and ``values[: ends[t]]`` arrived before it. The values up to the last
     entry of ``ends``, which has one more entry than there are rounds, are added to ``counts`` and ``sums`` of their

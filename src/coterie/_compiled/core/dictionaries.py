@@ -1,4 +1,4 @@
-"""Dictionaries of numbers and strings, read by compiled code that calls Python's C API.
+"""Reading of Python dictionaries in compiled code, through Python's C API.
 
 With COTERIE_STOCK_NUMBA=1, and for other mappings and names of unusual types, Python code reads them with the same
 result.
@@ -42,7 +42,7 @@ _EQUAL_SIGN = "="
 
 
 def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] = PLAIN) -> Entries | None:
-    """Return the values and the columns of the known features.
+    """Return the values and the column indices of the known features of a dictionary; None if it is not plain.
 
     A number is the value of its name, a string the feature ``name=string`` of value 1. None is returned for values that
     are neither strings with letters nor finite numbers of a type in ``plain``, or too large in total.
@@ -61,7 +61,7 @@ def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] 
 def read_with_unseen(
     record: AnyRecord, numbers: Columns, plain: frozenset[type], scaled: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], int] | None:
-    """Return the values and the columns of all features, and the number of the known ones, which come first.
+    """Return the values and columns of all features of a dictionary, known ones first, and the number of known ones.
 
     The others follow with columns from ``UNSEEN`` on and the values that they have once they are learned: where numbers
     are ``scaled``, a new one counts as its presence after one absence. None is returned as by :func:`read_dictionary`,
@@ -83,7 +83,7 @@ def read_with_unseen(
 
 
 def read_in_python(record: AnyRecord, numbers: Columns, plain: frozenset[type]) -> Entries | None:
-    """Return the values and the columns of the known features of any mapping, with names of any type."""
+    """Return the values and column indices of the known features of any mapping, as Python code."""
     names: Any = record
     values: Any = record.values()
     try:
@@ -115,7 +115,7 @@ def read_in_python(record: AnyRecord, numbers: Columns, plain: frozenset[type]) 
 
 @cache
 def _addresses(plain: frozenset[type]) -> tuple[int, ...]:
-    """Return the addresses of ``str``, ``int``, the other numeric types, and of the equal sign."""
+    """Return the addresses of the Python types ``str``, ``int``, those in ``plain``, and of the string "="."""
     numbers = (int, float, np.float64, np.float32, bool if bool in plain else int)
     return (id(str), *map(id, numbers), id(_EQUAL_SIGN))
 
@@ -143,7 +143,7 @@ def _type_of(address):
 
 @compiled
 def _number_of(value):
-    """Return a number as a float; NaN for an integer that no float can hold."""
+    """Convert a Python number to a float; NaN for an integer that is too large."""
     number = _float_of(value)
     if number == -1.0 and _failed():
         _forget_failure()
@@ -164,7 +164,7 @@ def _find_text(numbers, name, text, equal_sign):
 
 @compiled
 def _scaled_unseen(numbers, name, is_text, equal_sign):
-    """Return the value of an unseen feature among scaled numbers; NaN for a text instead of a number."""
+    """Return the scaled value of an unseen numeric feature; NaN if its value is text."""
     if is_text:
         return np.nan if _find(numbers, name) else 1.0
     # the z-score of a first number is 0, and its presence counts unless the name was missing in all records
@@ -176,7 +176,7 @@ def _scaled_unseen(numbers, name, is_text, equal_sign):
 
 @holds_gil
 def _read(record, numbers, addresses, scaled, values, columns):
-    """Write the values and columns of known features, and the values of unseen ones from the end; return both numbers.
+    """Write values and columns of known features, and values of unseen ones from the end; return both counts.
 
     The first number is negative if the record is not plain.
     """
@@ -215,7 +215,7 @@ def _read(record, numbers, addresses, scaled, values, columns):
 
 
 def with_space(values: NDArray[np.float64], columns: NDArray[np.int32], n: int, constant: bool) -> Entries:
-    """Insert space for a constant behind the first n entries, and append space for the second columns of these."""
+    """Reserve one entry for a constant after the first n entries, and n entries at the end for second columns."""
     gap, space = np.zeros(int(constant)), np.zeros(n)
     spaced = np.concatenate([columns[:n], gap, columns[n:], space]).astype(np.int32)
     return np.concatenate([values[:n], gap, values[n:], space]), spaced

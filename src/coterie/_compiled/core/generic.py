@@ -1,4 +1,4 @@
-"""Generic functions: one body per named-tuple type, selected at compile time.
+"""Generic functions: one body per named-tuple type, selected at compile time by the types of the arguments.
 
 A loop calls ``dot(table, row, rows, t)``; the types of the arguments select the body at compile time. Loops therefore
 need no flags and no copies for sparse input, and compiled code can be cached on disk.
@@ -30,7 +30,7 @@ _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 
 
 def compiled(function: F) -> F:
-    """Compile a function, cached on disk, that releases the interpreter lock.
+    """Compile a function without the interpreter lock (``nogil``), with a cache on disk.
 
     Compiled code is invalid after a change to a module of its room, or of a room below: see `_numba.ROOMS`.
     """
@@ -38,7 +38,7 @@ def compiled(function: F) -> F:
 
 
 def holds_gil(function: F) -> F:
-    """Compile a function, as :func:`compiled`, that holds the interpreter lock because it reads Python objects."""
+    """Compile a function as :func:`compiled`, but holding the interpreter lock, because it reads Python objects."""
     return cached(function, **_OPTIONS, nogil=False)
 
 
@@ -63,17 +63,17 @@ def no_refcount_noinline(function: F) -> F:
 
 
 def generic(function: F) -> F:
-    """Declare a generic function with bodies registered by :func:`when`; its own body never runs."""
+    """Declare a generic function; its bodies are registered by :func:`when`, and its own body is never executed."""
     return _overloaded(function, _OPTIONS | LINKED)
 
 
 def generic_noinline(function: F) -> F:
-    """Declare a function as :func:`generic`, for long and rarely called bodies: see :func:`noinline`."""
+    """Declare a generic function with long, rarely called bodies, which are not inlined: see :func:`noinline`."""
     return _overloaded(function, _APART | LINKED)
 
 
 def generic_no_refcount(function: F) -> F:
-    """Declare a function as :func:`generic`, for bodies that allocate no arrays: see :func:`no_refcount`."""
+    """Declare a generic function with bodies that allocate no arrays: see :func:`no_refcount`."""
     return _overloaded(function, _LENT | LINKED)
 
 
@@ -84,7 +84,7 @@ def _overloaded(function: F, options: Any) -> F:
 
 
 def when(function: Body, *kinds: type) -> Callable[[F], F]:
-    """Register a body for leading arguments of these named-tuple types, or of derived ones.
+    """Register a body of a generic function for leading arguments of these named-tuple types or their subclasses.
 
     ``object`` and omitted types match any type. If several bodies match, the one with the most types is chosen, then
     the one with the most derived types, then the first.
@@ -108,7 +108,7 @@ _FORWARDED: dict[int, Callable[[Body], Body]] = {
 
 
 def forward(wrapper: type, *functions: Body) -> None:
-    """Register bodies for named tuples that wrap a model, their first field; they call the model's bodies."""
+    """Register bodies for a named tuple that wraps a model (its first field), by calls of the model's bodies."""
     for function in functions:
         when(function, wrapper)(_FORWARDED[len(signature(function).parameters)](function))
 

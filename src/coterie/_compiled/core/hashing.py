@@ -28,14 +28,14 @@ _33 = np.uint64(33)
 
 @no_refcount
 def fnv1a_of(state, c):
-    """Update an FNV-1a state with one byte."""
+    """Return the FNV-1a hash state after one more byte."""
     # uint64 arithmetic wraps around, which is the modulus 2^64
     return (state ^ c) * FNV_PRIME
 
 
 @no_refcount
 def fnv1a(state, data, start, stop):
-    """Update an FNV-1a state with ``data[start:stop]``."""
+    """Return the FNV-1a hash state after the bytes ``data[start:stop]``."""
     for i in range(start, stop):
         state = fnv1a_of(state, np.uint64(data[i]))
     return state
@@ -43,7 +43,7 @@ def fnv1a(state, data, start, stop):
 
 @no_refcount
 def mix(state):
-    """Mix a state over all 64 bits (the finaliser of MurmurHash3; a bijection)."""
+    """Mix the bits of a hash state (the finaliser of MurmurHash3, a bijection)."""
     # xor with the high bits first: multiplying moves information upwards only
     state = (state ^ (state >> _33)) * _MIX_1
     state = (state ^ (state >> _33)) * _MIX_2
@@ -52,13 +52,13 @@ def mix(state):
 
 @no_refcount
 def slot(state, mask):
-    """Return the column of a final state; ``mask`` is ``2**bits - 1``."""
+    """Return the column index of a hash state; ``mask`` is ``2**bits - 1``."""
     return np.int32(mix(state) & mask)
 
 
 @no_refcount
 def hash_strings(state, data, offsets, mask, out):
-    """Write the columns of the keys ``prefix + string_i`` of an Arrow array; ``state`` is that of the prefix."""
+    """Hash the keys ``prefix + string_i`` of an Arrow string array; ``state`` is the hash state of the prefix."""
     for i in range(len(out)):
         out[i] = slot(fnv1a(state, data, offsets[i], offsets[i + 1]), mask)
 
@@ -69,30 +69,30 @@ def _hash_key(data, bits):
 
 
 def as_bytes(buffer: object) -> NDArray[np.uint8]:
-    """View any buffer as read-only bytes, the array type of all text kernels."""
+    """View a bytes-like object as a read-only uint8 array."""
     view: NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)  # type: ignore[call-overload]
     view.flags.writeable = False
     return view
 
 
 def encode_key(key: str) -> bytes:
-    """Encode a key as UTF-8, with lone surrogates kept instead of an error."""
+    """Encode a key as UTF-8; lone surrogates are encoded instead of raising an error."""
     return key.encode("utf-8", "surrogatepass")
 
 
 def prefix_state(prefix: str) -> np.uint64:
-    """Return the FNV-1a state after a prefix, from which the rest of a key is hashed."""
+    """Return the FNV-1a state after a prefix, from which keys with this prefix are hashed."""
     return np.uint64(fnv1a(FNV_OFFSET, as_bytes(encode_key(prefix)), 0, len(encode_key(prefix))))
 
 
 def bit_mask(bits: int) -> np.uint64:
-    """Return ``2**bits - 1`` in the type of the kernels."""
+    """Return the bit mask ``2**bits - 1`` as an unsigned integer for compiled code."""
     return np.uint64((1 << bits) - 1)
 
 
 @lru_cache(maxsize=1 << 16)
 def feature_hash(key: str, bits: int) -> int:
-    """Return the column of a feature among ``2**bits``, the same as in every compiled kernel.
+    """Return the column index of a feature key among ``2**bits`` columns (feature hashing).
 
     Parameters
     ----------

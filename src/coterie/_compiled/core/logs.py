@@ -1,4 +1,4 @@
-r"""Logarithms of skewed columns, also for zeros and negative numbers.
+r"""Signed logarithms sign(x) · log(1 + |x|) of skewed columns, also for zeros and negative numbers.
 
 $$\ell(x) = \operatorname{sign}(x)\,\log(1 + |x|)$$
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @no_refcount_noinline
 def signed_log(x):
-    """Return sign(x) · log(1 + |x|), never vectorised, so that all callers get equal bits."""
+    """Return sign(x) · log(1 + |x|); never vectorised, so that results are equal to the last bit everywhere."""
     # log1p keeps the digits of small x that 1 + x would round away
     return math.copysign(math.log1p(abs(x)), x)
 
 
 @compiled
 def take_logs(values, columns):
-    """Replace the numbers of some columns, shape (n, d), by their logarithms; NaN stays."""
+    """Replace the given columns of ``values``, shape (n, d), by their signed logarithms in place; NaN is unchanged."""
     for t in range(values.shape[0]):
         for k in range(len(columns)):
             values[t, columns[k]] = signed_log(values[t, columns[k]])

@@ -1,4 +1,4 @@
-r"""Running moments without the two extremes, so that outliers do not ruin a scale, and z-scores.
+r"""Running mean and variance that exclude the minimum and the maximum, robust to outliers; and z-scores.
 
 The least and the largest value so far are *held*; the weight $w$, the mean $\mu$ and the sum of squared deviations $S$
 are those of the others. A value that is no extreme, or no extreme any more, joins these, its deviation from the mean
@@ -33,7 +33,7 @@ LIMIT = 5.0
 
 
 class Moments(NamedTuple):
-    """The moments of values: weight, mean and squares exclude the smallest and the largest, which are stored.
+    """Running moments of one feature: weight, mean and squares of all values but the minimum and the maximum.
 
     The first value is ``low``, and weighs ``low_weight``; ``high`` weighs 0 until there are two.
     """
@@ -56,19 +56,19 @@ LOW, LOW_WEIGHT = Moments._fields.index("low"), Moments._fields.index("low_weigh
 
 @no_refcount
 def count(row):
-    """Return the weight of all values of a row of moments."""
+    """Return the total weight of the values in a row of moments."""
     return row[0] + row[4] + row[6]
 
 
 @no_refcount
 def is_constant(row):
-    """Return True if all values of a row of moments were equal."""
+    """Return True if all values so far were equal."""
     return row[6] == 0.0 or row[3] == row[5]
 
 
 @no_refcount
 def _clipped(deviation, weight, squares):
-    """Clip a deviation from the mean to ``FAR`` standard deviations, if these are known."""
+    """Clip a deviation from the mean to ± ``FAR`` standard deviations; unchanged while these are 0."""
     # compared without a root or a division
     if squares > 0.0 and deviation * deviation * weight > FAR * FAR * squares:
         return math.copysign(FAR * math.sqrt(squares / weight), deviation)
@@ -77,7 +77,7 @@ def _clipped(deviation, weight, squares):
 
 @no_refcount
 def noted(x, v, moments):
-    """Return the moments after one more value of weight v > 0."""
+    """Return the moments after one more value x of weight v > 0."""
     weight, mean, squares, low, low_weight, high, high_weight = moments
     if low_weight == 0.0:
         return Moments(0.0, x, 0.0, x, v, x, 0.0)
@@ -104,7 +104,7 @@ def noted(x, v, moments):
 
 @no_refcount
 def scale_of(moments):
-    """Return the mean and the standard deviation of all values, 0 for fewer than two values."""
+    """Return the mean and the standard deviation of all values; the deviation is 0 for fewer than two values."""
     weight, mean, squares, low, low_weight, high, high_weight = moments
     if high_weight == 0.0:
         return mean, 0.0
@@ -118,7 +118,7 @@ def scale_of(moments):
 
 @no_refcount
 def scored(x, mean, deviation, limit):
-    """Return a z-score, clipped to ± ``limit``; 0 without a deviation."""
+    """Return the z-score of x, clipped to ± ``limit``; 0 if the deviation is 0."""
     if deviation > 0.0:
         return min(max((x - mean) / deviation, -limit), limit)
     return 0.0
@@ -126,7 +126,7 @@ def scored(x, mean, deviation, limit):
 
 @no_refcount
 def z_score(x, moments, j, update):
-    """Return the z-score of a value of feature j, clipped to ± ``LIMIT``; with ``update`` the moments include it."""
+    """Return the clipped z-score of a value of feature j; with ``update`` the moments first include the value."""
     row = moments[j]
     present = Moments(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
     if update:
@@ -137,7 +137,7 @@ def z_score(x, moments, j, update):
 
 
 def from_saved(saved: Any, n: int) -> NDArray[np.float64]:
-    """Restore the moments of n features, shape (n, 7); a weight of -1 means that a feature is not numeric.
+    """Restore the moments of n features, shape (n, 7); weight -1 marks a feature that is not numeric.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Inner products between records in blocks: one matrix product, or an inverted index for sparse records."""
+"""Inner products between blocks of records: by matrix products, or by an inverted index for sparse records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDING = 1e-13
 
 
 class Points(NamedTuple):
-    """Records with their squared norms and the round of each.
+    """Records with their squared norms and the round in which each was learned.
 
     ``features`` is the width of their space.
     """
@@ -27,7 +27,7 @@ class Points(NamedTuple):
     features: int
 
     def take(self, places: NDArray[np.int64]) -> Points:
-        """Copy the records at these indices, in this order."""
+        """Copy the records at these indices."""
         return Points(self.rows.take(places), self.squares[places], self.rounds[places], self.features)
 
 
@@ -43,15 +43,15 @@ class Kernel(Protocol):
         """True if the kernel is known to be positive semidefinite."""
 
     def values(self, X: Points, Z: Points, out: NDArray[np.float64]) -> None:
-        """Fill ``out``, shape (n, m), with k(x, z) for all pairs."""
+        """Fill ``out``, shape (n, m), with k(x, z) of all pairs."""
 
     def diagonal(self, X: Points) -> NDArray[np.float64]:
-        """Return k(x, x) of every record."""
+        """Return k(x, x) of each record."""
 
 
 @runtime_checkable
 class RadialKernel(Kernel, Protocol):
-    """A kernel k(x, z) = exp(-s ‖x - z‖²) with s = ``radial_scale``."""
+    """Interface of radial kernels k(x, z) = exp(-s ‖x - z‖²), with s = ``radial_scale``."""
 
     @property
     def radial_scale(self) -> float: ...
@@ -59,24 +59,24 @@ class RadialKernel(Kernel, Protocol):
 
 @runtime_checkable
 class PlainProduct(Kernel, Protocol):
-    """A kernel that is the inner product if ``plain`` is true, so that features have weights."""
+    """Interface of kernels that are the inner product if ``plain`` is true, so that the model has feature weights."""
 
     @property
     def plain(self) -> bool: ...
 
 
 def points(rows: Rows, rounds: NDArray[np.int64], features: int) -> Points:
-    """Return records with their squared norms."""
+    """Return records as `Points`, with their squared norms."""
     return Points(rows, rows.squares(), rounds, features)
 
 
 def piece(points: Points, first: int, last: int) -> Points:
-    """Return the records ``first`` to ``last`` (excluded), without a copy."""
+    """Return the records ``first`` to ``last - 1``, without a copy."""
     return Points(points.rows.cut(first, last), points.squares[first:last], points.rounds[first:last], points.features)
 
 
 def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
-    """Write x · z for all pairs, shape (n, m): O(n m d) by BLAS, or O(common entries)."""
+    """Write the inner products of all pairs to ``out``, shape (n, m): O(n m d) by BLAS, or O(common entries)."""
     if X.rows.dense:
         x, z = (np.asarray(records.rows.values, np.float64) for records in (X, Z))
         np.matmul(x, z.T, out=out)
@@ -86,7 +86,7 @@ def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
 
 
 def inverted(Z: Points) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """Return, for every feature, the records that have it and their values: O(entries + features)."""
+    """Return an inverted index: for each feature the records that have it, and their values."""
     starts = np.zeros(Z.features + 1, np.int64)
     first, last = int(Z.rows.starts[0]), int(Z.rows.starts[-1])
     places, values = np.zeros(last - first, np.int32), np.zeros(last - first)
@@ -133,7 +133,7 @@ def _sparse_products(entries, features, rows, starts, places, values, out):
 
 @compiled
 def gaussians(products, squares, others, scale):
-    """Replace x · z by exp(-‖x - z‖² · scale)."""
+    """Replace inner products x · z by exp(-scale · ‖x - z‖²), in place."""
     for t in range(products.shape[0]):
         row, here = products[t], squares[t]
         for j in range(others.size):
@@ -142,7 +142,7 @@ def gaussians(products, squares, others, scale):
 
 @compiled
 def divided(values, lengths, others):
-    """Divide values by the square roots of two squared norms, in place; 0 for a norm of 0."""
+    """Divide kernel values by the square roots of k(x, x) and k(z, z), in place; 0 for a norm of 0."""
     inverse = np.zeros(others.size)
     for j in range(others.size):
         inverse[j] = 1.0 / np.sqrt(others[j]) if others[j] > 0.0 else 0.0

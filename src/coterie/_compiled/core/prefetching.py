@@ -1,4 +1,4 @@
-"""An instruction that prefetches memory."""
+"""A prefetch instruction for compiled code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 
 def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Prefetch the cache line of ``array[place]``, without a bounds check and without waiting."""
+    """Prefetch the cache line of ``array[place]`` without waiting; bounds are not checked."""
     if not isinstance(array, types.Array) or not isinstance(place, types.Integer):
         return None
 

@@ -1,4 +1,4 @@
-"""Uniform random numbers as functions of a seed and a round, without state."""
+"""Stateless uniform random numbers: functions of a seed and a round."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _scrambled(z):
 
 @compiled
 def uniform(seed, turn, stream=0):
-    """Return a number in [0, 1) for round ``turn``: 53 bits of a hash of (seed, stream, turn), O(1).
+    """Return a uniform number in [0, 1) for round ``turn``: 53 bits of a hash of (seed, stream, turn), O(1).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Records in compiled code: dense rows or compressed sparse rows.
+"""Records in compiled code: dense rows or compressed sparse rows (CSR).
 
 All other code reads records through these four functions, so that dense and sparse input differ only here.
 """
@@ -18,14 +18,14 @@ UNWEIGHTED = np.zeros(0)
 
 
 class Dense(NamedTuple):
-    """Records as the rows of an (n, d) array; ``weights`` is empty if each counts once."""
+    """Dense records: the rows of an (n, d) array, with sample weights (empty for weight 1)."""
 
     values: Any
     weights: Any = UNWEIGHTED
 
     @property
     def dense(self) -> bool:
-        """True: every feature of every record is stored."""
+        """True: records are stored as dense rows."""
         return True
 
     @property
@@ -34,11 +34,11 @@ class Dense(NamedTuple):
         return len(self.values)
 
     def take(self, places: NDArray[np.int64]) -> Dense:
-        """Copy the records at these indices, in this order."""
+        """Copy the records at these indices."""
         return Dense(self.values[places], _weights_at(self.weights, places))
 
     def cut(self, first: int, last: int) -> Dense:
-        """Return the records ``first`` to ``last`` (excluded), without a copy."""
+        """Return the records ``first`` to ``last - 1``, without a copy."""
         return Dense(self.values[first:last], self.weights[first:last])
 
     def squares(self) -> NDArray[np.float64]:
@@ -50,16 +50,16 @@ class Dense(NamedTuple):
         return np.asarray(np.count_nonzero(self.values, axis=1))
 
     def to_matrix(self, features: int) -> NDArray[np.floating[Any]]:
-        """Return the array itself, for any width."""
+        """Return the array itself; the argument is for compatibility with :class:`Csr`."""
         return np.asarray(self.values)
 
     def to_dense(self, features: int) -> Dense:
-        """Return the records padded with zeros to this many features; wider ones keep their width."""
+        """Return the records padded with zeros to this many features; wider records are unchanged."""
         missing = features - self.values.shape[1]
         return self._replace(values=np.pad(self.values, ((0, 0), (0, missing)))) if missing > 0 else self
 
     def to_csr(self) -> Csr:
-        """Return the non-zero entries as compressed sparse rows."""
+        """Convert the non-zero entries to CSR."""
         from scipy.sparse import csr_array
 
         matrix = csr_array(self.values)
@@ -67,7 +67,7 @@ class Dense(NamedTuple):
 
 
 class Csr(NamedTuple):
-    """Records as compressed sparse rows; entries of a repeated feature add up. ``weights`` as in :class:`Dense`."""
+    """Sparse records in CSR form, with sample weights (empty for weight 1); duplicate entries are summed."""
 
     values: Any
     features: Any
@@ -76,7 +76,7 @@ class Csr(NamedTuple):
 
     @property
     def dense(self) -> bool:
-        """False: only the entries of a record are stored."""
+        """False: records are stored as sparse rows."""
         return False
 
     @property
@@ -86,11 +86,11 @@ class Csr(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The largest feature of any record, plus one: O(entries)."""
+        """The largest column index plus one: O(entries)."""
         return int(self.features[self.starts[0] : self.starts[-1]].max(initial=-1)) + 1
 
     def take(self, places: NDArray[np.int64]) -> Csr:
-        """Copy the records at these indices, in this order."""
+        """Copy the records at these indices."""
         lengths = np.diff(self.starts)[places]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         # the places of the entries of all chosen records, one range behind another, without a loop
@@ -98,17 +98,17 @@ class Csr(NamedTuple):
         return Csr(self.values[entries], self.features[entries], starts, _weights_at(self.weights, places))
 
     def cut(self, first: int, last: int) -> Csr:
-        """Return the records ``first`` to ``last`` (excluded), without a copy."""
+        """Return the records ``first`` to ``last - 1``, without a copy."""
         # starts keep their values: positions count from the beginning of the uncut arrays
         return self._replace(starts=self.starts[first : last + 1], weights=self.weights[first:last])
 
     def trimmed(self) -> Csr:
-        """Return the records without entries before the first or after the last."""
+        """Return the records without unused entries before the first record and after the last one."""
         first, last = int(self.starts[0]), int(self.starts[-1])
         return Csr(self.values[first:last], self.features[first:last], self.starts - first, self.weights)
 
     def squares(self) -> NDArray[np.float64]:
-        """Return the squared norm of every record, with repeated features counted separately."""
+        """Return the squared norm of every record, without summing duplicate entries."""
         squares = np.zeros(self.n_records)
         _squares(self.values, self.starts, squares)
         return squares
@@ -127,7 +127,7 @@ class Csr(NamedTuple):
         return csr_array(tuple(self.trimmed()[:3]), shape=(self.n_records, features))
 
     def to_dense(self, features: int) -> Dense:
-        """Return the records as a dense array with this many columns; entries of a repeated feature add up."""
+        """Convert the records to a dense array with this many columns; duplicate entries are summed."""
         rows, trimmed = np.zeros((self.n_records, features)), self.trimmed()
         owners = np.repeat(np.arange(len(rows)), np.diff(self.starts))
         # unbuffered, so that entries of a repeated feature add up
@@ -163,17 +163,17 @@ def concatenated(above: Csr, below: Csr) -> Csr:
 
 
 def with_weights(rows: Rows, weights: NDArray[np.float64]) -> Rows:
-    """Set the weight of each record, the number of records that it counts as."""
+    """Return the records with sample weights."""
     return rows._replace(weights=weights)
 
 
 def weights_of(rows: Rows) -> NDArray[np.float64]:
-    """Return the weight of every record."""
+    """Return the sample weight of every record."""
     return rows.weights if rows.weights.size else np.ones(rows.n_records)
 
 
 def split_unseen(rows: R, features: int) -> tuple[R, NDArray[np.float64]]:
-    """Return records without the features from this column on, and the squared lengths of these."""
+    """Split records at a column: return the features before it, and the squared norm of the others."""
     if isinstance(rows, Dense):
         known, unseen = np.hsplit(rows.values, [features])
         dense = rows._replace(values=np.ascontiguousarray(known)) if unseen.size else rows
@@ -188,7 +188,7 @@ def split_unseen(rows: R, features: int) -> tuple[R, NDArray[np.float64]]:
 
 
 def place_unseen(rows: R, features: int) -> R:
-    """Put the features of records that have no columns behind this number of features."""
+    """Move features without a column (from ``UNSEEN`` on) to the columns from ``features`` on."""
     if not isinstance(rows, Csr) or rows.width <= UNSEEN:
         return rows
     columns = np.where(rows.features < UNSEEN, rows.features, features + rows.features - UNSEEN)
@@ -247,7 +247,7 @@ for _kind in (Dense, Csr):
 
 @no_refcount
 def sqnorm(rows, t):
-    """Return the squared Euclidean norm of record t, with repeated features counted separately."""
+    """Return the squared Euclidean norm of record t, without summing duplicate entries."""
     total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
         total += value(rows, t, k) * value(rows, t, k)
@@ -255,7 +255,7 @@ def sqnorm(rows, t):
 
 
 def widths_of(rows: Rows) -> NDArray[np.int64]:
-    """Return the largest feature of each record, plus one."""
+    """Return the number of features of each record: its largest column index plus one."""
     if isinstance(rows, Dense):
         return np.full(rows.n_records, rows.values.shape[1])
     widths = np.zeros(rows.n_records, np.int64)

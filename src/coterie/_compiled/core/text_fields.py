@@ -1,4 +1,4 @@
-"""Common steps of the parsers of text rows: blanks, ends of words, integers, and errors."""
+"""Common steps of the text parsers: whitespace, ends of words, integers, and error codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LARGEST_VALUE: float = np.float64(1e100)
 
 @no_refcount
 def byte(data, i):
-    """Return ``data[i]``; unsigned, so that compiled code does not test if `i` counts from the end."""
+    """Return ``data[i]`` with an unsigned index, which avoids numba's handling of negative indices."""
     there: np.uint8 = data[np.uint64(i)]
     return there
 
@@ -63,7 +63,7 @@ def find(data, i, stop, wanted):
 
 @no_refcount
 def whole_number(data, start, stop):
-    """Parse ``data[start:stop]`` as an integer of up to 18 digits; return -1 for other text."""
+    """Parse ``data[start:stop]`` as an integer of up to 18 digits; -1 if it is none."""
     if start == stop or stop - start > 18:
         return -1
     value = 0
@@ -76,5 +76,5 @@ def whole_number(data, start, stop):
 
 @no_refcount
 def usable(value):
-    """Return True for a finite number with absolute value of at most `LARGEST_VALUE`."""
+    """Return True for a finite number with an absolute value of at most `LARGEST_VALUE`."""
     return abs(value) <= LARGEST_VALUE

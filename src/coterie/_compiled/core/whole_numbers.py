@@ -1,4 +1,4 @@
-"""A hash table that numbers integers in order of first appearance."""
+"""A hash table that numbers integer labels in order of first appearance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 @no_refcount
 def cell_of(cells, label):
-    """Return the cell of a label, or the empty cell for it; a row of ``cells`` is a label and its number + 1."""
+    """Return the table cell of a label, or the empty cell to insert it; a cell contains a label and its number + 1."""
     last = np.uint64(cells.shape[0] - 1)
     # mixed, because labels such as 1, 2, 3 or multiples of a power of two would crowd in few cells
     at = mix(np.uint64(label)) & last
@@ -25,14 +25,14 @@ def cell_of(cells, label):
 
 @no_refcount
 def find(cells, labels, numbers):
-    """Write the number of each label, -1 for an unknown one."""
+    """Write the number of each label to ``numbers``, -1 for unknown labels."""
     for t in range(labels.size):
         numbers[t] = cells[cell_of(cells, labels[t]), 1] - 1
 
 
 @no_refcount
 def add(cells, labels, known, numbers, firsts):
-    """Find labels like :func:`find`; number unknown ones from ``known`` on and write them to ``firsts``.
+    """Write the number of each label to ``numbers``; unknown labels get the next numbers, and are added.
 
     Returns the total number of labels. There must be free cells.
     """
@@ -49,7 +49,7 @@ def add(cells, labels, known, numbers, firsts):
 
 @no_refcount
 def remove(cells, labels):
-    """Empty the cells of these labels, and move later cells that a search could no longer reach."""
+    """Remove labels from the table, and move later cells of the same probe sequences."""
     last = np.uint64(cells.shape[0] - 1)
     for t in range(labels.size):
         hole = np.uint64(cell_of(cells, labels[t]))
@@ -72,7 +72,7 @@ def renumber(cells, labels, numbers):
 
 
 class NumberTable:
-    """Integer labels and their numbers, in 32 to 64 bytes each.
+    """Integer labels and their numbers, at 32 to 64 bytes per label.
 
     Examples
     --------
@@ -114,14 +114,14 @@ class NumberTable:
         return numbers
 
     def drop(self, dropped: Dropped) -> None:
-        """Drop labels; the last ones take their numbers."""
+        """Remove labels; the labels with the largest numbers get the free numbers."""
         remove(self._cells, self._labels[dropped.rows])
         renumber(self._cells, self._labels[dropped.moved], dropped.places)
         dropped.move(self._labels)
         self._count = dropped.left
 
     def _provide(self, most: int) -> None:
-        """Resize the table to twice as many cells as labels, and insert the known labels again."""
+        """Resize the table to at least twice as many cells as labels."""
         bits = max(4, (2 * most - 1).bit_length())
         self._cells = np.zeros((2**bits, 2), np.int64)
         add(self._cells, self.labels, 0, np.empty(self._count, np.int64), np.empty(self._count, np.int64))

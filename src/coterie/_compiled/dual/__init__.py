@@ -1,1 +1,1 @@
-"""Dual models: support vectors, budgets, projections, covariances."""
+"""Dual (kernel) models: support vectors, budgets, projections, covariances."""

@@ -1,4 +1,4 @@
-"""Budgets without a limit, with random removal, or with removal of the oldest (CCG08 §3; CC12 §4.2 and §4.3)."""
+"""Budgets of support vectors: unlimited, random removal, or removal of the oldest (CCG08 §3; CC12 §4.2, §4.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie._compiled.core.generic import generic_no_refcount, no_refcount, noi
 from coterie._compiled.core.randomness import uniform
 from coterie._compiled.primal.grouped import Levels
 
-from .expansion import EVICTED, SIZE, absorb, own_share, place, scale
+from .expansion import EVICTED, SIZE, absorb, diagonal_entry, place, scale
 
 #: Places in the sums of a queue.
 SPENT, MISTAKES, FACTOR, TOP = range(4)
@@ -27,7 +27,7 @@ def require_budget(support: Any, size: int) -> None:
 
 
 class _SlotlessBudget:
-    """A budget with a state that does not depend on the support vectors."""
+    """Base class of budgets with a state that does not depend on the support vectors."""
 
     __slots__ = ()
     size: int
@@ -42,19 +42,19 @@ class _SlotlessBudget:
 
 
 class UnboundedBudget(namedtuple("UnboundedBudget", "size"), _SlotlessBudget):
-    """Keep all mistakes."""
+    """Unlimited budget: every mistake becomes a support vector."""
 
     __slots__ = ()
 
 
 class RandomSlots(namedtuple("RandomSlots", "size seed"), _SlotlessBudget):
-    """Replace the vector in slot floor(u · size) of a full budget; u depends on ``seed`` and the evictions so far."""
+    """Random removal: the new vector replaces that in slot floor(u · size), u a function of seed and evictions."""
 
     __slots__ = ()
 
 
 class EvictionQueue(NamedTuple):
-    """The self-tuned Forgetron on K / c², c² being ``top`` times the largest k(x, x).
+    """The self-tuned Forgetron, with kernel values divided by c² = ``top`` · max k(x, x).
 
     ``sums`` has Q, the mistakes M, the common factor of all coefficients, and the largest k(x, x) so far; ``top`` is
     max_i M_ii. ``later`` has, for every slot, the sum of c k(x_j, x) over itself and all later ones. For the oldest
@@ -70,19 +70,19 @@ class EvictionQueue(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, printed: int) -> Self:
-        """Return the queue before the first mistake."""
+        """Return the initial state."""
         return cls(size, printed, np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
 
     def with_room(self, capacity: int, levels: int) -> Self:
-        """Resize the queue to this many support vectors, of tasks in this many levels of groups."""
+        """Resize the state for this many support vectors, of tasks in ``levels`` levels of groups."""
         return self._replace(later=resized(self.later, (1 + levels, capacity)))
 
     def to_saved(self, size: int, tasks: int) -> Self:
-        """Return the queue without unused capacity."""
+        """Return the state without unused capacity."""
         return self._replace(later=self.later[:, :size])
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Raise ValueError for sums that are impossible for these support vectors."""
+        """Raise ValueError for sums that no sequence of mistakes leads to."""
         require_budget(support, self.size)
         require_shape("sums", self.sums, 4)
         require_finite("sums", self.sums)
@@ -95,7 +95,7 @@ class EvictionQueue(NamedTuple):
 
 
 class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget):
-    """Multiply all coefficients by ``phi`` at every mistake, and remove the oldest of a full budget.
+    """Decay: all coefficients shrink by ``phi`` at every mistake, and a full budget removes the oldest vector.
 
     ``factor`` is the common factor of all coefficients.
     """
@@ -104,11 +104,11 @@ class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget)
 
     @classmethod
     def empty(cls, size: int, phi: float) -> Self:
-        """Return the state before the first mistake."""
+        """Return the initial state."""
         return cls(size, np.ones(1), phi)
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Raise ValueError for more support vectors than the budget allows, and for factors outside (0, 1]."""
+        """Raise ValueError for too many support vectors, or a factor outside (0, 1]."""
         require_budget(support, self.size)
         require_shape("factor", self.factor, 1)
         require_rate("the factor of all coefficients", float(self.factor[0]), 0.0, 1.0)
@@ -117,7 +117,7 @@ class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget)
 
 @no_refcount
 def penalty(memory, squared, sigma, mu):
-    """Return the factors of chi² and chi in the cost of shrinking by chi and removing the oldest support vector."""
+    """Return a and b: shrinking by chi, then removing the oldest support vector, costs a chi² + b chi."""
     if memory.printed == 1:
         # (3) literally: Ψ(β_r y_r χ, β_r χ f) with 2 c λ, so that σ² multiplies mu and c stands alone
         return squared * sigma * sigma - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
@@ -140,7 +140,7 @@ when(scale, object)(lambda memory: 1.0)
 
 
 class CommonFactor(NamedTuple):
-    """The common factor of all coefficients, the only part of a budget's state that predictions read."""
+    """The common factor of all coefficients, the only part of a budget's state that predictions need."""
 
     factor: float
 
@@ -149,7 +149,7 @@ when(scale, CommonFactor)(lambda memory: memory.factor)
 
 
 def read_factor(memory: Any) -> CommonFactor:
-    """Return the common factor of a state, so that predictions are compiled once for several budgets."""
+    """Return the common factor of a budget's state as a type that is equal for several budgets, to compile once."""
     if isinstance(memory, EvictionQueue):
         return CommonFactor(float(memory.sums[FACTOR]))
     return CommonFactor(float(memory.factor[0]) if isinstance(memory, DecayBudget) else 1.0)
@@ -206,7 +206,7 @@ def _absorb_waning(m, model, work, t, i, y, signed_margin, turns, s):
 
 @noinline
 def _settle(support, memory):
-    """Multiply the coefficients by their common factor, and set it to 1."""
+    """Multiply the stored coefficients by their common factor, and set the factor to 1."""
     coefficients = support.coefficients
     coefficients *= memory.factor[0]
     memory.factor[0] = 1.0
@@ -233,7 +233,7 @@ def _absorb_in_queue(m, model, work, t, i, y, signed_margin, turns, s):
     sums[TOP] = max(sums[TOP], kappa)
     place(model, work, slot, t, i, coefficient)
     # the slot has another record now: its sum starts with its own move
-    values[slot], later[:, slot], work.shares[slot] = kappa, 0.0, own_share(model.sharing, i)
+    values[slot], later[:, slot], work.shares[slot] = kappa, 0.0, diagonal_entry(model.sharing, i)
     gather(model.sharing, support, work.shares, i, coefficient, values, slot, slot + 1, later)
     if sums[FACTOR] < TINY:
         _rescale(support, m)
@@ -243,7 +243,7 @@ def _absorb_in_queue(m, model, work, t, i, y, signed_margin, turns, s):
 
 @no_refcount
 def _shrink(memory, coefficient, f, longest):
-    """Choose phi with the new and the oldest vector included, and multiply all coefficients by it."""
+    """Choose the shrinking factor phi with the new and the oldest vector included, and shrink all coefficients."""
     sums = memory.sums
     # σ = |β_r| and mu = y_r f(x_r); the sign of a coefficient is the label of its vector
     sigma = abs(coefficient) * sums[FACTOR]
@@ -258,7 +258,7 @@ def _shrink(memory, coefficient, f, longest):
 
 @noinline
 def _rescale(support, memory):
-    """Multiply the coefficients by their common factor, and set it to 1."""
+    """Multiply the stored coefficients by their common factor, and set the factor to 1."""
     coefficients, later = support.coefficients, memory.later
     coefficients *= memory.sums[FACTOR]
     # later is a sum of coefficients times kernel values, so it has the same factor
@@ -268,7 +268,7 @@ def _rescale(support, memory):
 
 @generic_no_refcount
 def gather(s, support, shares, i, c, values, first, last, later):
-    """Add an update of c times a record of task i to the sums of the slots ``first`` to ``last`` (excluded).
+    """Add the update c · k(x, ·) of task i to the sums ``later`` of the slots ``first`` to ``last - 1``.
 
     ``values`` are its kernel values with the slots, ``shares`` M's entries. M may change when tasks are added;
     therefore under nested groups the updates of each group are stored separately.
@@ -277,7 +277,7 @@ def gather(s, support, shares, i, c, values, first, last, later):
 
 @generic_no_refcount
 def gathered(sharing, support, r, later):
-    """Return the part of f_i(x) from updates since slot r was filled, for its record x and task i."""
+    """Return the part of f_i(x) that is due to updates after slot r was filled, for the slot's record x and task i."""
 
 
 @when(gather, Levels)

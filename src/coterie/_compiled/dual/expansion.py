@@ -1,4 +1,4 @@
-"""The dual form: support vectors with tasks, coefficients and records, and the state of a budget.
+"""Dual models: support vectors with tasks, coefficients and records, and the state of their budget.
 
 f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x). Kernel values are computed elsewhere. The update at a mistake is ``absorb``,
 with one body per type of budget.
@@ -38,7 +38,7 @@ AT, CHANGES, LACKED, BORN = range(4)
 
 
 class Support(NamedTuple):
-    """Support vectors by slot: task, groups of the task (one row per level, -1 for none), round, coefficient, counts.
+    """Arrays of support vectors by slot: task, groups of the task, round, coefficient; and counts.
 
     ``counts`` has the numbers of support vectors, evictions, projected mistakes, regularised inverses, and changes
     since the inverse was last computed from the Gram matrix.
@@ -52,18 +52,18 @@ class Support(NamedTuple):
 
     @classmethod
     def empty(cls, levels: int) -> Self:
-        """Make an empty set of support vectors, for tasks in this many levels of groups."""
+        """Return an empty set of support vectors, for tasks in ``levels`` levels of groups."""
         none = np.zeros(0, np.int64)
         return cls(none, np.zeros((levels, 0), np.int64), none.copy(), np.zeros(0), np.zeros(5, np.int64))
 
     def select(self, slots: NDArray[np.int64], tasks: NDArray[np.int64]) -> Self:
-        """Return the support vectors in these slots, in this order, with these task numbers."""
+        """Return the support vectors in these slots, with new task numbers."""
         counts, groups = self.counts.copy(), np.ascontiguousarray(self.groups[:, slots])
         counts[SIZE] = len(slots)
         return type(self)(tasks, groups, self.births[slots], self.coefficients[slots], counts)
 
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for more support vectors than slots, and for unknown tasks or groups."""
+        """Raise ValueError for more support vectors than slots, or for unknown tasks or groups."""
         require_counts("counts", self.counts, 5)
         slots, n = len(self.tasks), int(self.counts[SIZE])
         require(n <= slots, f"{n} support vectors do not fit into {slots} slots")
@@ -79,7 +79,7 @@ class Support(NamedTuple):
             require(same.all(), "support vectors are in other groups than their tasks")
 
     def with_room(self, capacity: int) -> Self:
-        """Return the same support vectors with exactly this many slots, or with their own number if larger."""
+        """Resize to this many slots, or to the number of support vectors if that is larger."""
         if capacity <= len(self.tasks):
             return self
         groups = resized(self.groups, (len(self.groups), capacity))
@@ -95,14 +95,14 @@ class Support(NamedTuple):
 
 @runtime_checkable
 class SlotMemory(Protocol):
-    """A budget's state with one entry per slot or task."""
+    """Interface of budget states that have one entry per slot or task."""
 
     def to_saved(self, size: int, tasks: int) -> Any:
         """Return the state without unused capacity."""
 
 
 class Expansion(NamedTuple):
-    """A dual model: support vectors, the budget's state, the relation, and the support vectors' records."""
+    """A dual model: support vectors, their records, the budget's state, and the relation."""
 
     support: Support
     memory: Any
@@ -115,7 +115,7 @@ class Expansion(NamedTuple):
         return int(self.support.counts[SIZE])
 
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Drop the support vectors of tasks; the caller recomputes inverse Gram matrices."""
+        """Remove the support vectors of tasks; the caller recomputes inverse Gram matrices."""
         tasks = dropped.renumbered(self.support.tasks[: self.support.counts[SIZE]])
         slots = np.flatnonzero(tasks >= 0)
         memory = self.memory.drop_tasks(dropped, slots, groups, self.sharing)
@@ -124,11 +124,11 @@ class Expansion(NamedTuple):
         )
 
     def points(self, n: int | None = None) -> Points:
-        """Return the records in the first ``n`` slots, by default of all support vectors."""
+        """Return the records in the first ``n`` slots, by default those of all support vectors."""
         return self.store.points(self.size if n is None else n, self.support.births)
 
     def without_records(self) -> Expansion:
-        """Return the model without records, because compiled code reads kernel values instead."""
+        """Return the model without records, for compiled code that reads kernel values instead."""
         return self._replace(store=None)  # type: ignore[arg-type]
 
     def to_saved(self, tasks: int) -> Expansion:
@@ -138,7 +138,7 @@ class Expansion(NamedTuple):
         return self._replace(support=self.support.to_saved(size), memory=memory, store=self.store.to_saved(size))
 
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for arrays with indices out of range, or an invalid state."""
+        """Raise ValueError for arrays with indices out of range, or for an invalid budget state."""
         self.support.check(bounds)
         self.memory.check(self.support, bounds)
         self.store.check(len(self.support.tasks), bounds.features)
@@ -146,7 +146,7 @@ class Expansion(NamedTuple):
 
 @runtime_checkable
 class Budget(Protocol):
-    """A part that selects the support vectors to remove; its state is a named tuple.
+    """Interface of budgets, which select the support vectors to remove; their state is a named tuple.
 
     ``size`` is the maximum number of support vectors, None without a limit. ``gram`` names the inverse Gram matrix in
     the state, of the multitask kernel or of the plain kernel. If ``uses_diagonal``, the state needs max_i M_ii in
@@ -163,14 +163,14 @@ class Budget(Protocol):
     def uses_diagonal(self) -> bool: ...
 
     def memory(self, form: str) -> Any:
-        """Return the state before the first mistake, for a relation by "levels" or by "columns"."""
+        """Return the initial state, for a relation in the form of "levels" or "columns"."""
 
     def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
-        """Resize the state to this many support vectors and tasks; ``paths`` are the groups of each task."""
+        """Resize the state for this many support vectors and tasks; ``paths`` are the groups of each task."""
 
 
 class KernelWork(NamedTuple):
-    """Kernel values of the current block, and working arrays.
+    """Kernel values of the current block of records, and working arrays.
 
     ``values`` has every record's kernel values with the slots, ``among`` with the records of the block; ``pending`` and
     ``pending_among`` are the same for records to predict with delayed labels. ``holder`` is the record of the block in
@@ -191,8 +191,8 @@ class KernelWork(NamedTuple):
 
 
 @generic_no_refcount
-def at_hand(sharing, i):
-    """Return True if M's entries for task i are available."""
+def has_column(sharing, i):
+    """Return True if column i of M is computed, so that its entries can be read."""
 
 
 @generic_no_refcount
@@ -201,23 +201,23 @@ def shares(sharing, support, n, i, out):
 
 
 @generic_no_refcount
-def note_groups(sharing, support, slot, i):
-    """Store the groups of task i in a slot before its record is stored there."""
+def store_groups(sharing, support, slot, i):
+    """Store the group numbers of task i in a slot, before the record is stored there."""
 
 
 @generic_no_refcount
-def own_share(sharing, i):
-    """Return M_ii."""
+def diagonal_entry(sharing, i):
+    """Return the diagonal entry M_ii."""
 
 
 @generic_no_refcount
 def column_entry(sharing, i, task):
-    """Return M_(task i) from column i, which is available."""
+    """Return M_(task, i) from column i, which must be computed."""
 
 
 @generic_no_refcount
 def weigh(memory, model, i, work):
-    """Fill ``work.weights`` with the coefficients of kernel values in the margin of task i."""
+    """Fill ``work.weights`` with the weights of kernel values in the margin of task i."""
 
 
 @generic_no_refcount
@@ -227,33 +227,33 @@ def scale(memory):
 
 @generic_no_refcount
 def wanted(memory, signed_margin):
-    """Return True if a record with y·margin = ``signed_margin`` triggers an update."""
+    """Return True if a record with y · margin = ``signed_margin`` triggers an update."""
 
 
 @generic_no_refcount
 def apply_pending(memory):
-    """Apply the changes that were delayed until the end of a block."""
+    """Apply changes that were postponed to the end of the block."""
 
 
 @generic_no_refcount
 def absorb(memory, model, work, t, i, y, signed_margin, turns, s):
-    """Learn record t of the block, the s-th in turn, and return ``DONE``.
+    """Learn record t of the block after a mistake; return ``DONE``, or a code for data that are missing.
 
     If a value is missing, nothing changes, and the return value names it.
     """
 
 
-when(at_hand, Levels)(lambda sharing, i: True)
-when(at_hand, object)(lambda sharing, i: sharing.slot[i] >= 0)
+when(has_column, Levels)(lambda sharing, i: True)
+when(has_column, object)(lambda sharing, i: sharing.slot[i] >= 0)
 
 
-@when(note_groups, Levels)
+@when(store_groups, Levels)
 def _note_groups(sharing, support, slot, i):
     for level in range(sharing.paths.shape[1]):
         support.groups[level, slot] = sharing.paths[i, level]
 
 
-when(note_groups, object)(lambda sharing, support, slot, i: None)
+when(store_groups, object)(lambda sharing, support, slot, i: None)
 
 
 @when(shares, Levels)
@@ -287,9 +287,9 @@ def _shares_of_sparse_columns(sharing, support, n, i, out):
         out[j] = values[place] if place < rows.size and rows[place] == support.tasks[j] else 0.0
 
 
-when(own_share, Levels)(lambda sharing, i: diagonal_of(sharing, i))
-when(own_share, Columns)(lambda sharing, i: column_entry(sharing, i, i))
-when(own_share, SparseColumns)(lambda sharing, i: column_entry(sharing, i, i))
+when(diagonal_entry, Levels)(lambda sharing, i: diagonal_of(sharing, i))
+when(diagonal_entry, Columns)(lambda sharing, i: column_entry(sharing, i, i))
+when(diagonal_entry, SparseColumns)(lambda sharing, i: column_entry(sharing, i, i))
 
 when(column_entry, Columns)(lambda sharing, i, task: sharing.values[sharing.slot[i], task])
 
@@ -303,7 +303,7 @@ def _sparse_entry(sharing, i, task):
 
 @no_refcount
 def margin(weights, values, n):
-    """Return Σ_j weights_j values_j; a sum within rounding of zero is zero, so that ties do not depend on the order."""
+    """Return Σ_j weights_j values_j, set to 0 within rounding error, so that ties do not depend on the order."""
     # BLAS adds in an order of its own
     total = np.dot(weights[:n], values[:n])
     # the sizes of terms are summed only where a tie is possible, for most margins are far from zero
@@ -318,7 +318,7 @@ def margin(weights, values, n):
 
 @no_refcount
 def patch(values, among, work):
-    """Update one record's kernel values for the slots that were replaced in this block."""
+    """Update the kernel values of one record for the slots that were replaced in this block."""
     # in the order of the changes: a slot may have changed hands twice
     for change in range(work.cursor[CHANGES]):
         values[work.slots[change]] = among[work.places[change]]
@@ -326,9 +326,9 @@ def patch(values, among, work):
 
 @no_refcount
 def place(model, work, slot, t, i, coefficient):
-    """Store record t of the block, of task i, in a slot."""
+    """Store record t of the block, of task i, as support vector in a slot."""
     support, cursor = model.support, work.cursor
-    note_groups(model.sharing, support, slot, i)
+    store_groups(model.sharing, support, slot, i)
     support.tasks[slot] = i
     support.births[slot] = cursor[BORN] + t
     support.coefficients[slot] = coefficient

@@ -1,4 +1,4 @@
-"""A growing Cholesky factor: L L' = R + G for records in successive blocks.
+"""A growing Cholesky factor L L' = R + G of Gram matrix plus noise, extended block by block.
 
 It replaces the bordered inverse (R + G)⁻¹ at the same cost, and is accurate even if R + G is far from I.
 """
@@ -29,7 +29,7 @@ def root(S: Matrix) -> Matrix:
 
 
 def forward(L: Matrix, B: Matrix) -> Matrix:
-    """Return L⁻¹B for the leading rows and columns of L, as many as B has rows: O(m² n), without a copy of L."""
+    """Return L⁻¹B by forward substitution, with the leading rows and columns of L: O(m² n), without a copy of L."""
     from scipy.linalg import solve_triangular
 
     m = len(B)
@@ -44,7 +44,7 @@ def forward(L: Matrix, B: Matrix) -> Matrix:
 
 
 def backward(L: Matrix, b: Matrix) -> Matrix:
-    """Return L'⁻¹b for the leading rows and columns of L, as many as b has rows: O(m²), without a copy of L."""
+    """Return L'⁻¹b by backward substitution, with the leading rows and columns of L: O(m²), without a copy of L."""
     from scipy.linalg import solve_triangular
 
     m = len(b)
@@ -59,7 +59,7 @@ def backward(L: Matrix, b: Matrix) -> Matrix:
 
 
 def border(L: Matrix, m: int, V: Matrix, lower: Matrix) -> None:
-    """Append rows after the first m of L, in place.
+    """Append rows to the Cholesky factor L after its first m rows, in place.
 
     V, (m, n), is L⁻¹ times their Gram matrix with the old rows; lower is the factor of their remaining Gram matrix.
     """

@@ -1,4 +1,4 @@
-"""The inverse of a Gram matrix, extended or reduced by one vector: O(B²) each.
+"""The inverse of a Gram matrix, updated when a vector is added or removed: O(B²) each.
 
 Let C be the inverse of the Gram matrix H of the support vectors, k the kernel values of a new vector with them, and κ
 its value with itself. Then a = C k are the coefficients of its projection, and s = κ - k·a is its squared distance from
@@ -20,7 +20,7 @@ from coterie._compiled.core.generic import noinline
 
 @noinline
 def project(inverse, waiting, k, n, along):
-    """Update C by the pending change, fill ``along`` with a = C k, and return k·a."""
+    """Apply the pending change of C, write the projection's coefficients a = C k to ``along``, and return k·a."""
     along[:n] = 0.0
     if _waits(waiting):
         _project_late(inverse, waiting[0], waiting[1], k, n, along)
@@ -39,7 +39,7 @@ def project(inverse, waiting, k, n, along):
 
 @noinline
 def _project_late(inverse, u, v, k, n, along):
-    """Apply a pending update C += uu' - vv', and add C k to ``along``: two rows at a time halve the memory traffic."""
+    """Apply a pending change C += uu' - vv', and add C k to ``along``, two rows at a time to halve memory traffic."""
     # the update of two rows and their share of C k in one pass over u, v and along
     for j in range(0, n - 1, 2):
         row_1, k_1, u_1, v_1 = inverse[j], k[j], u[j], v[j]
@@ -58,7 +58,7 @@ def _project_late(inverse, u, v, k, n, along):
 
 @noinline
 def apply_waiting(inverse, waiting):
-    """Apply the pending change."""
+    """Apply the pending change of the inverse."""
     if _waits(waiting):
         u, v = waiting[0], waiting[1]
         for j in range(u.size):
@@ -70,7 +70,7 @@ def apply_waiting(inverse, waiting):
 
 @noinline
 def _waits(waiting):
-    """Return True if there is a pending change: the entry of its own slot is not zero."""
+    """Return True if there is a pending change, i.e. if the entry of its own slot is not zero."""
     noted = 0
     for i in range(waiting.shape[1]):
         # no early exit: a loop without branches can be vectorised
@@ -80,7 +80,7 @@ def _waits(waiting):
 
 @noinline
 def border(inverse, n, along, left):
-    """Extend the inverse by one vector, in slot n."""
+    """Extend the inverse by a vector in slot n, with projection ``along`` and squared distance ``left``."""
     # C + aa'/s in place, then -a/s as row and column n
     for j in range(n):
         row, x = inverse[j], along[j] / left
@@ -93,7 +93,7 @@ def border(inverse, n, along, left):
 
 @noinline
 def replace(inverse, waiting, n, r, along, left, column):
-    """Replace the vector in slot r: O(B); the rest of the change is pending.
+    """Replace the vector in slot r, in O(B); the change of the inverse is left pending.
 
     Fills ``column`` with gamma, the projection of the removed vector on the others, and returns its coefficient on the
     new one in slot r.
@@ -118,7 +118,7 @@ def replace(inverse, waiting, n, r, along, left, column):
 
 @noinline
 def cheapest(inverse, n, along, left, sizes, births):
-    """Return the slot with the least |coefficient| · ‖residual of its projection‖; ties go to the oldest.
+    """Return the slot with the least |coefficient| · ‖distance from the span of the others‖; ties go to the oldest.
 
     Returns -1 if a pivot is not positive because the inverse has become inaccurate.
     """
@@ -136,7 +136,7 @@ def cheapest(inverse, n, along, left, sizes, births):
 
 
 def inverse_of(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Invert a Gram matrix by Cholesky; also return how often its diagonal was raised to make it invertible.
+    """Invert a Gram matrix by Cholesky; return also how often its diagonal was raised until it was invertible.
 
     Raises
     ------

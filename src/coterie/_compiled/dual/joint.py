@@ -1,4 +1,4 @@
-"""The joint kernel of inputs and tasks, Q((x, s), (z, t)) = k(x, z) M_st, from blocks of values of k."""
+"""The joint kernel of inputs and tasks, Q((x, s), (z, t)) = k(x, z) M_st."""
 
 from __future__ import annotations
 

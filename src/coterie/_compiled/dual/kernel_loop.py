@@ -1,4 +1,4 @@
-"""The loop over a block of records with known kernel values: margin, decision, update."""
+"""The compiled loop over a block of records with known kernel values: margin, decision, update."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .expansion import (
     Expansion,
     absorb,
     apply_pending,
-    at_hand,
+    has_column,
     margin,
     patch,
     scale,
@@ -28,7 +28,7 @@ from .projections import SharedByGroups, SharedByTasks
 
 
 class Turns(NamedTuple):
-    """The result of a run of rounds: :class:`coterie._compiled.primal.stream.Moves` and support vectors.
+    """The result of a loop: :class:`coterie._compiled.primal.stream.Moves`, and changes of support vectors.
 
     ``stored`` is True for records that became support vectors, ``evicted`` is the task of the removed one, or -1.
     """
@@ -52,7 +52,7 @@ def _weigh_each(memory, model, i, work):
 
 @no_refcount
 def walk(model, work, tasks, y, weights, first, n, delay, turns):
-    """Learn n records of a block from ``first`` on, starting at the cursor; return the reason of the end.
+    """Learn n records of a block from ``first`` on, starting at the cursor; return the reason for stopping.
 
     ``weights`` multiply the coefficients of records; a record of weight 0 is only predicted.
     """
@@ -61,7 +61,7 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
     for t in range(cursor[AT], n):
         s, i = first + t, tasks[first + t]
         cursor[AT] = t
-        if not at_hand(model.sharing, i):
+        if not has_column(model.sharing, i):
             # the caller computes the column and calls again: the cursor points to this record
             lacking, cursor[LACKED] = COLUMN, i
             break
@@ -69,7 +69,7 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
         patch(work.values[t], work.among[t], work)
         if delay > 0 and s + delay < tasks.size:
             other = tasks[s + delay]
-            if not at_hand(model.sharing, other):
+            if not has_column(model.sharing, other):
                 lacking, cursor[LACKED] = COLUMN, other
                 break
             patch(work.pending[t], work.pending_among[t], work)
@@ -97,7 +97,7 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
 
 
 def readable(model: Expansion) -> Expansion:
-    """Return the model in the form of predictions, which has the same type for most budgets."""
+    """Return the model in a form for predictions that has the same type for most budgets, to compile once."""
     # predictions by one coefficient per vector need its common factor alone
     shared = isinstance(model.memory, (SharedByGroups, SharedByTasks))
     memory = model.memory if shared else eviction.read_factor(model.memory)
@@ -106,10 +106,10 @@ def readable(model: Expansion) -> Expansion:
 
 @no_refcount
 def predict(model, work, values, tasks, margins):
-    """Predict records from their kernel values, starting at the cursor; return the reason of the end."""
+    """Predict records from their kernel values, starting at the cursor; return the reason for stopping."""
     for t in range(work.cursor[AT], tasks.size):
         work.cursor[AT] = t
-        if not at_hand(model.sharing, tasks[t]):
+        if not has_column(model.sharing, tasks[t]):
             work.cursor[LACKED] = tasks[t]
             return COLUMN
         weigh(model.memory, model, tasks[t], work)

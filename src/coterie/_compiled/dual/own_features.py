@@ -1,4 +1,4 @@
-"""Models of tasks with separate features, and the loop over a block of rounds (CCG08 §6).
+"""Models of tasks with separate feature spaces (CCG08 §6), and the loop over a block of rounds.
 
 In a round with the active task i, φ_i is its instance, and z = Σ_k R_ik φ_k a difference of instances with a penalised
 margin: R = sqrt(b K)(I - 11'/K) draws each margin to the mean of all. The loop over a block needs only F_u = v'P u and
@@ -36,7 +36,7 @@ Codes = NDArray[np.int64]
 
 
 class Instances(NamedTuple):
-    """Rounds: the instances of all tasks side by side (n, D), the task of each column, active tasks and rounds."""
+    """Rounds: the concatenated instances of all tasks, (n, D), the task of each column, active tasks and rounds."""
 
     rows: Matrix
     owner: Codes
@@ -44,24 +44,24 @@ class Instances(NamedTuple):
     rounds: Codes
 
     def select(self, places: Codes) -> Instances:
-        """Return some of the rounds."""
+        """Return the rounds at these indices."""
         return Instances(self.rows[places], self.owner, self.tasks[places], self.rounds[places])
 
 
 class Coupling(NamedTuple):
-    """The coupling R (K, K) of K tasks, and a kernel for each; linear by default."""
+    """The coupling matrix R (K, K) of K tasks, and a kernel for each task (by default linear)."""
 
     signed_margin: Matrix
     kernels: Sequence[Kernel] | None
 
     def factors(self, active: Codes) -> Matrix:
-        """Return the factor of each task's instance in φ_i (first n rows) and in z, of n rounds; shape (2n, K)."""
+        """Return the factors of the tasks' instances in φ_i (first n rows) and in z (last n rows), shape (2n, K)."""
         one = (active[:, None] == np.arange(len(self.signed_margin))).astype(np.float64)
         # φ_i has the instance of the active task alone, z = Σ_k R_ik φ_k those of all tasks
         return np.concatenate([one, self.signed_margin[active]])
 
     def products(self, A: Instances, B: Instances) -> Matrix:
-        """Return inner products of φ and z of the rounds A and B: O(n m D) or K n m kernel values."""
+        """Return the inner products of φ and z of the rounds A with those of B: O(n m D), or K n m kernel values."""
         left, right = self.factors(A.tasks), self.factors(B.tasks)
         products = np.zeros((len(left), len(right)))
         for k in range(len(self.signed_margin)):
@@ -70,7 +70,7 @@ class Coupling(NamedTuple):
         return products
 
     def _gram(self, k: int, A: Instances, B: Instances) -> Matrix:
-        """Return k_k(x_k, x'_k) for every pair of rounds."""
+        """Return the values of task k's kernel for every pair of rounds."""
         x, z = (instances.rows[:, instances.owner == k] for instances in (A, B))
         out = np.zeros((len(x), len(z)))
         if self.kernels is None:
@@ -85,7 +85,7 @@ def _points(x: Matrix, rounds: Codes) -> Points:
 
 
 class PrimalProducts(NamedTuple):
-    """F (2n,) and Q (2n, 2n) of a block, its φ first and then its z, with their vectors U and H = U P, one row each."""
+    """F (2n,) and Q (2n, 2n) of a block, first for all φ and then for all z; with the vectors U and H = U P."""
 
     F: Matrix
     Q: Matrix
@@ -93,13 +93,13 @@ class PrimalProducts(NamedTuple):
     H: Matrix
 
     def select(self, rounds: Codes) -> PrimalProducts:
-        """Return the products of some of the rounds."""
+        """Return the products of the rounds at these indices."""
         both = np.concatenate([rounds, len(self.F) // 2 + rounds])
         return PrimalProducts(self.F[both], self.Q[np.ix_(both, both)], self.U[both], self.H[both])
 
 
 class DualProducts(NamedTuple):
-    """F and Q as in :class:`PrimalProducts`, with the products of φ and z with the model's, and among them.
+    """F and Q as in :class:`PrimalProducts`, with the inner products of the block's φ and z with the model's.
 
     ``V`` is the factor's inverse times the products of the model's z with them, one row each.
     """
@@ -111,14 +111,14 @@ class DualProducts(NamedTuple):
     V: Matrix
 
     def select(self, rounds: Codes) -> DualProducts:
-        """Return the products of some of the rounds."""
+        """Return the products of the rounds at these indices."""
         both = np.concatenate([rounds, len(self.F) // 2 + rounds])
         pairs = np.ix_(both, both)
         return DualProducts(self.F[both], self.Q[pairs], self.with_model[both], self.among[pairs], self.V[both])
 
 
 class Joined(NamedTuple):
-    """P = A⁻¹ (D, D), w = P v and v, with the task of each of the D features; ``count`` of mistakes."""
+    """Primal model: P = A⁻¹ (D, D), v, w = P v, the task of each feature, and the number of mistakes."""
 
     P: Any
     w: Any
@@ -128,12 +128,12 @@ class Joined(NamedTuple):
 
     @classmethod
     def empty(cls, owner: Codes) -> Self:
-        """Make a model before the first round, with the task of each feature."""
+        """Return the initial model; ``owner`` is the task of each feature."""
         D = len(owner)
         return cls(np.eye(D), np.zeros(D), np.zeros(D), owner, np.zeros(1, np.int64))
 
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for arrays with other features, or that are not finite."""
+        """Raise ValueError for arrays of the wrong shape, or with entries that are not finite."""
         D = bounds.features
         require_shape("P", self.P, D, D)
         for name in ("w", "v", "owner"):
@@ -145,15 +145,15 @@ class Joined(NamedTuple):
 
     @property
     def solver(self) -> Literal["primal", "dual"]:
-        """The form of the model, by its name."""
+        """The name of this form of the model, "primal"."""
         return "primal"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model, which has no unused capacity."""
+        """Return the model itself; it has no unused capacity."""
         return self
 
     def with_features(self, owner: Codes) -> Self:
-        """Return the model with more features; ``owner`` has the tasks of all."""
+        """Resize the model for more features; ``owner`` is the task of each feature."""
         old, D = len(self.owner), len(owner)
         P = resized(self.P, (D, D))
         P[old:, old:] = np.eye(D - old)
@@ -183,7 +183,7 @@ class Joined(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """Rounds with a mistake: all instances side by side, labels, active tasks, and numbers.
+    """Dual model: the rounds with a mistake, with concatenated instances, labels, active tasks, and round numbers.
 
     With the factor L L' = I + Z'Z, ``half`` is L⁻¹Z'Φy and ``gamma`` is L'⁻¹ times that.
     """
@@ -200,13 +200,13 @@ class Rounds(NamedTuple):
 
     @classmethod
     def empty(cls, owner: Codes) -> Self:
-        """Make a model before the first round, with the task of each feature."""
+        """Return the initial model; ``owner`` is the task of each feature."""
         (half, gamma, labels), (tasks, births) = np.zeros((3, 0)), np.zeros((2, 0), np.int64)
         rows, count = np.zeros((0, len(owner))), np.zeros(1, np.int64)
         return cls(np.zeros((0, 0)), half, gamma, labels, tasks, births, rows, owner, count)
 
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for more rounds than there is room for, or for unknown tasks or features."""
+        """Raise ValueError for too many rounds, or unknown tasks or features."""
         require_counts("count", self.count, 1)
         slots, n = len(self.labels), int(self.count[0])
         require(n <= slots, f"{n} rounds do not fit into {slots} slots")
@@ -226,7 +226,7 @@ class Rounds(NamedTuple):
 
     @property
     def solver(self) -> Literal["primal", "dual"]:
-        """The form of the model, by its name."""
+        """The name of this form of the model, "dual"."""
         return "dual"
 
     def to_saved(self, tasks: int) -> Self:
@@ -235,11 +235,11 @@ class Rounds(NamedTuple):
         return self._replace(factor=self.factor[:n, :n], **self._of_rounds(lambda array: array[:n]))
 
     def _of_rounds(self, change: Callable[[Any], Any]) -> dict[str, Any]:
-        """Apply a function to the arrays with one row per round; return them by name."""
+        """Apply a function to the arrays with one row per round; return the results by field name."""
         return {name: change(getattr(self, name)) for name in ("half", "gamma", "labels", "tasks", "births", "rows")}
 
     def with_features(self, owner: Codes) -> Self:
-        """Return the model with more features; ``owner`` has the tasks of all."""
+        """Resize the model for more features; ``owner`` is the task of each feature."""
         return self._replace(rows=resized(self.rows, (len(self.rows), len(owner))), owner=owner)
 
     def products(self, coupling: Coupling, X: Instances) -> DualProducts:
@@ -277,11 +277,11 @@ class Rounds(NamedTuple):
         return model
 
     def weights(self, coupling: Coupling) -> Matrix:
-        """Return the weights w = A⁻¹v of all features, for rounds without kernels: those of the primal form."""
+        """Return the weights w = A⁻¹v of all features, without kernels; they equal those of the primal form."""
         return self.to_primal(coupling).weights(coupling)
 
     def to_primal(self, coupling: Coupling) -> Joined:
-        """Return the primal form of rounds without kernels: P = (I + ZZ')⁻¹, O(m D² + D³)."""
+        """Convert to the primal form, without kernels: P = (I + ZZ')⁻¹, O(m D² + D³)."""
         instances, n = self._instances(), int(self.count[0])
         U = np.concatenate([instances.rows, instances.rows]) * coupling.factors(instances.tasks)[:, self.owner]
         P = np.linalg.inv(np.eye(len(self.owner)) + U[n:].T @ U[n:])
@@ -302,14 +302,14 @@ class Rounds(NamedTuple):
 
 @compiled
 def margin_of(f, fz, cross, zz):
-    """Return the margin v'A_t⁻¹φ_i, in which A_t already includes the z of this round."""
+    """Return the margin v'A_t⁻¹φ_i; A_t includes the z of this round."""
     # Sherman-Morrison, P_t = P - P z z'P / (1 + z'P z): CCG08 Figure 3 predicts by A_t, not by A_{s-1}
     return f - fz * cross / (1.0 + zz)
 
 
 @compiled
-def course_through(F, Q, y, n, delay, margins, own, step_sizes):
-    """Learn the first n rounds of a block; φ of round t is entry t, its z half the length of F later."""
+def learn_course(F, Q, y, n, delay, margins, own, step_sizes):
+    """Learn the first n rounds of a block; entry t of F and Q is the φ of round t, entry len(F)/2 + t its z."""
     half = F.size // 2
     for t in range(n):
         z = half + t

@@ -1,4 +1,4 @@
-"""Budgets that project a removed vector on the remaining support vectors, by the inverse of their Gram matrix.
+"""Budgets that project a removed support vector on the remaining ones, by the inverse Gram matrix: O(B²) per mistake.
 
 Every support vector has either one coefficient and is projected under the relation, or one coefficient per task. Each
 mistake costs O(B²).
@@ -31,7 +31,7 @@ from .expansion import (
     absorb,
     apply_pending,
     column_entry,
-    own_share,
+    diagonal_entry,
     place,
     wanted,
     weigh,
@@ -48,7 +48,7 @@ NOWHERE, WORN_OUT = -1, -2
 
 
 class Projected(NamedTuple):
-    """mtbprj (CC12 Algorithm 1): H is the Gram matrix of the multitask kernel.
+    """Projection with one coefficient per support vector (mtbprj, CC12 Algorithm 1); H is the multitask Gram matrix.
 
     ``limit`` is eta², ``inverse`` is C, ``waiting`` its pending change, ``spare`` has room for four vectors. With
     ``plus`` 1, margin errors y·margin < 1 are learned too (Projectron++: Orabona, Keshet and Caputo 2008; FOR09
@@ -64,15 +64,15 @@ class Projected(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, limit: float, plus: int = 0) -> Self:
-        """Return the budget before the first mistake."""
+        """Return the initial state."""
         return cls(size, limit, plus, **_new_inverse(0))
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Raise ValueError for an inverse of other slots."""
+        """Raise ValueError for an inverse of the wrong shape."""
         _check_inverse(self, support)
 
     def with_room(self, capacity: int) -> Self:
-        """Resize the budget to this many support vectors."""
+        """Resize the state for this many support vectors."""
         return self._replace(**_inverse_with_room(self, capacity))
 
     def to_saved(self, size: int, tasks: int) -> Self:
@@ -80,12 +80,12 @@ class Projected(NamedTuple):
         return self._replace(**_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
-        """Return the budget for the support vectors in these slots, with the inverse to be recomputed."""
+        """Return the state for the support vectors in these slots; the caller recomputes the inverse."""
         return self._replace(**_new_inverse(len(slots)))
 
 
 class SharedByGroups(NamedTuple):
-    """mtbprj-2 (CC12 Algorithm 2) for M of nested groups: H is the Gram matrix of the kernel alone, beta = M raw.
+    """Projection with coefficients per task (mtbprj-2, CC12 Alg. 2), for nested groups; H is the kernel's Gram matrix.
 
     ``raw`` has a row for every task with an update, ``row`` the row number of a task, -1 for none, ``owner`` the task
     of a row, and ``taken`` the number of rows. ``sums`` has a row for every group with the sum of its tasks' raw rows,
@@ -109,14 +109,14 @@ class SharedByGroups(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, limit: float) -> Self:
-        """Return the budget before the first mistake."""
+        """Return the initial state."""
         none, (raw, sums, scaled) = np.zeros(0, np.int64), (np.zeros((0, 0)) for _ in range(3))
         of_tasks = {"raw": raw, "row": none, "owner": none.copy(), "taken": np.zeros(1, np.int64)}
         of_groups = {"sums": sums, "scaled": scaled, "squares": np.zeros(0), "above": none.copy()}
         return cls(size, limit, **_new_inverse(0), **of_tasks, **of_groups)
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Raise ValueError for coefficients of other slots, tasks or groups."""
+        """Raise ValueError for coefficients of wrong shape, or unknown tasks or groups."""
         _check_inverse(self, support)
         slots, taken = len(support.tasks), int(self.taken[0]) if len(self.taken) == 1 else -1
         groups, above = len(self.above), _above(bounds.paths)
@@ -133,7 +133,7 @@ class SharedByGroups(NamedTuple):
         require(fits and len(np.unique(self.row[owners])) == taken, "rows of coefficients are not one a task")
 
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
-        """Resize the budget to this many support vectors and tasks; ``paths`` are the groups of each task."""
+        """Resize the state for this many support vectors and tasks; ``paths`` are the groups of each task."""
         above = _above(paths)
         above = resized(above, (max(len(above), len(self.sums)),), -1)
         groups = len(above), capacity
@@ -161,7 +161,7 @@ class SharedByGroups(NamedTuple):
         )
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Levels) -> Self:
-        """Drop tasks: keep the support vectors in these slots, and the sums of groups.
+        """Remove tasks, but keep the support vectors in these slots and the groups' sums.
 
         ``sharing`` is that of the tasks that remain.
         """
@@ -189,13 +189,13 @@ class SharedByGroups(NamedTuple):
         )
 
     def with_more_rows(self) -> Self:
-        """Enlarge the budget for the coefficients of half as many more tasks."""
+        """Add capacity for the coefficients of half as many more tasks."""
         rows = max(4, len(self.raw) + len(self.raw) // 2)
         return self._replace(raw=resized(self.raw, (rows, self.raw.shape[1])), owner=resized(self.owner, (rows,)))
 
 
 class SharedByTasks(NamedTuple):
-    """mtbprj-2 for any M: ``beta`` has a row for every task."""
+    """Projection with coefficients per task, for any M (mtbprj-2): ``beta`` has a row for every task."""
 
     size: int
     limit: float
@@ -206,18 +206,18 @@ class SharedByTasks(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, limit: float) -> Self:
-        """Return the budget before the first mistake."""
+        """Return the initial state."""
         return cls(size, limit, **_new_inverse(0), beta=np.zeros((0, 0)))
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Raise ValueError for coefficients of other slots or tasks."""
+        """Raise ValueError for coefficients of wrong shape."""
         _check_inverse(self, support)
         slots = len(support.tasks)
         require_shape("beta", self.beta, bounds.tasks if slots else len(self.beta), slots)
         require_rows("tasks", self.beta[: bounds.tasks], len(self.beta))
 
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
-        """Resize the budget to this many support vectors and tasks; there are no groups."""
+        """Resize the state for this many support vectors and tasks."""
         beta = resized(self.beta, (roomy(len(self.beta), tasks), capacity))
         return self._replace(**_inverse_with_room(self, capacity), beta=beta)
 
@@ -226,14 +226,14 @@ class SharedByTasks(NamedTuple):
         return self._replace(beta=self.beta[:tasks, :size], **_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
-        """Return the budget for the support vectors in these slots, without the coefficients of dropped tasks."""
+        """Return the state for the support vectors in these slots, without the coefficients of dropped tasks."""
         beta = np.ascontiguousarray(self.beta[:, slots])
         beta[dropped.rows[dropped.rows < len(beta)]] = 0.0
         return self._replace(**_new_inverse(len(slots)), beta=beta)
 
 
 def _check_inverse(memory: Any, support: Any) -> None:
-    """Raise ValueError for more support vectors than the budget allows, and for an inverse of other slots."""
+    """Raise ValueError for too many support vectors, or an inverse of wrong shape."""
     require_budget(support, memory.size)
     slots = len(support.tasks)
     require_rate("the limit of the projection residual", memory.limit)
@@ -243,27 +243,27 @@ def _check_inverse(memory: Any, support: Any) -> None:
 
 
 def _shapes(slots: int) -> dict[str, tuple[int, int]]:
-    """Return the shapes of the inverse, its pending change, and spare vectors for this many support vectors."""
+    """Return the shapes of the inverse, its pending change, and working vectors for this many support vectors."""
     return {"inverse": (slots, slots), "waiting": (2, slots), "spare": (4, slots)}
 
 
 def _new_inverse(slots: int) -> dict[str, Any]:
-    """Return these fields before the inverse is computed."""
+    """Return new arrays for the inverse, its pending change, and working vectors."""
     return {name: np.zeros(shape) for name, shape in _shapes(slots).items()}
 
 
 def _inverse_with_room(memory: Any, slots: int) -> dict[str, Any]:
-    """Resize these fields to this many support vectors."""
+    """Resize the inverse, its pending change, and working vectors to this many support vectors."""
     return {name: resized(getattr(memory, name), shape) for name, shape in _shapes(slots).items()}
 
 
 def _saved_inverse(memory: Any, size: int) -> dict[str, Any]:
-    """Return these fields for this many support vectors, with spare vectors of zeros."""
+    """Return the inverse and its pending change without unused capacity; working vectors are set to zero."""
     return _new_inverse(size) | {"inverse": memory.inverse[:size, :size], "waiting": memory.waiting[:, :size]}
 
 
 def _above(paths: Codes) -> Codes:
-    """Return the parent group of each group, -1 for none, from the groups of all tasks."""
+    """Return the parent group of each group (-1 for none), from the groups of all tasks."""
     above = np.full(int(paths.max(initial=-1)) + 1, -1, np.int64)
     for level in range(1, paths.shape[1]):
         inside = paths[:, level] >= 0
@@ -272,7 +272,7 @@ def _above(paths: Codes) -> Codes:
 
 
 def is_due(support: Support) -> bool:
-    """Return True if the inverse Gram matrix was changed so often that it must be recomputed."""
+    """Return True if the inverse has been changed so often that it must be recomputed."""
     return bool(support.counts[SINCE] >= max(FEWEST, FRESH * int(support.counts[SIZE])))
 
 
@@ -293,22 +293,22 @@ def refresh(model: Expansion, kernel: Kernel, shares: Matrix | None) -> None:
 
 @generic
 def gather(memory, sharing, i, y, n, along):
-    """Add y times the coefficients ``along`` to the updates of task i, for which there is room."""
+    """Add y times the coefficients ``along`` to those of task i, for which there must be capacity."""
 
 
 @generic
 def costs(memory, sharing, n, out):
-    """Fill ``out`` with the norm of each slot's coefficients over all tasks."""
+    """Write the norm of each slot's coefficients over all tasks to ``out``."""
 
 
 @generic
-def hand_over(memory, sharing, n, r, along, last, i, y):
-    """Distribute the coefficients of slot r over the others by ``along``, and store those of a new vector there."""
+def distribute_coefficients(memory, sharing, n, r, along, last, i, y):
+    """Distribute slot r's coefficients over the others by the projection ``along``, and store the new vector there."""
 
 
 @generic
 def has_row(memory, sharing, i):
-    """Return True if there is room for coefficients of task i."""
+    """Return True if there is capacity for the coefficients of task i."""
 
 
 when(wanted, object)(lambda memory, signed_margin: signed_margin <= 0.0)
@@ -328,7 +328,7 @@ when(apply_pending, object)(lambda memory: None)
 @when(absorb, Projected)
 def _absorb_projected(m, model, work, t, i, y, signed_margin, turns, s):
     # left is ‖δ‖² = k(x, x) - ‖P k‖², the squared norm of the part of the instance outside the span
-    left, whole = _residual(m, model, work, t, i), work.among[t, t] * own_share(model.sharing, i)
+    left, whole = _residual(m, model, work, t, i), work.among[t, t] * diagonal_entry(model.sharing, i)
     if _worn(model.support, left, whole):
         return WORN
     if signed_margin <= 0.0:
@@ -348,18 +348,18 @@ def _absorb_projected(m, model, work, t, i, y, signed_margin, turns, s):
 
 @noinline
 def _residual(memory, model, work, t, i):
-    """Return the squared distance of the multitask instance from its projection; write that to ``along``."""
+    """Write the projection of the multitask instance to ``along``; return the squared distance from it."""
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
         # K([x, i], [x', j]) = M_ij k(x, x') of CC12 §3; weighing the record has left M's entries in shares
         k[j] = work.shares[j] * work.values[t, j]
-    whole = work.among[t, t] * own_share(model.sharing, i)
+    whole = work.among[t, t] * diagonal_entry(model.sharing, i)
     return whole - project(memory.inverse, memory.waiting, k, n, work.along)
 
 
 @noinline
 def _worn(support, left, whole):
-    """Return True if a squared distance is negative beyond rounding, by an inverse that was not just computed."""
+    """Return True if a squared distance is negative beyond rounding, so that the inverse must be recomputed."""
     # right after a refresh the kernel itself is indefinite, and a further refresh would not help
     # "not >=" instead of "<" because comparisons with NaN are false: NaN asks for a refresh, too
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
@@ -401,7 +401,7 @@ def _mistake(memory, model, work, t, i, y, left, turns, s):
 
 @noinline
 def _slot(memory, support, work, left, sizes):
-    """Return the slot for a new vector at squared distance ``left``: a new, a replaced one, or ``NOWHERE``."""
+    """Return the slot for a new vector at squared distance ``left``: a free, a replaced one, or ``NOWHERE``."""
     n = support.counts[SIZE]
     # squares are compared, so no root is needed: limit is eta²
     if not left > memory.limit:
@@ -462,7 +462,7 @@ def _absorb_shared(memory, model, work, t, i, y, turns, s):
     else:
         support.counts[EVICTED] += 1
         last = replace(memory.inverse, memory.waiting, n, r, work.along[:n], left, gamma)
-        hand_over(memory, sharing, n, r, gamma, last, i, y)
+        distribute_coefficients(memory, sharing, n, r, gamma, last, i, y)
     support.counts[SINCE] += 1
     turns.stored[s] = True
     return 0
@@ -552,7 +552,7 @@ def _costs_by_groups(memory, sharing, n, out):
         out[j] = np.sqrt(max(out[j], 0.0))
 
 
-@when(hand_over, SharedByGroups, Levels)
+@when(distribute_coefficients, SharedByGroups, Levels)
 def _hand_over_by_groups(memory, sharing, n, r, along, last, i, y):
     # all rows change, so this is the place to sum the squares without rounding of the past
     memory.squares[:n] = 0.0
@@ -599,7 +599,7 @@ def _costs_by_tasks(memory, sharing, n, out):
         out[j] = np.sqrt(out[j])
 
 
-@when(hand_over, SharedByTasks)
+@when(distribute_coefficients, SharedByTasks)
 def _hand_over_by_tasks(memory, sharing, n, r, along, last, i, y):
     # without the factor A⁻¹ of line 14 of CC12 Algorithm 2: beta contains it already
     for task in range(memory.beta.shape[0]):

@@ -1,4 +1,4 @@
-"""Second-order models, primal and dual, and the loop over a block of records with known covariances.
+"""Second-order models (primal and dual), and the loop over a block of records with known covariances.
 
 With f_t the margin of record t by the mean of the weights, and Q_tu the covariance of the margins of two records, a
 move at t changes the later records of its block by
@@ -48,7 +48,7 @@ ROWS = 128
 
 
 class Forecast(NamedTuple):
-    """The margins of a block before its labels: means f (n,), covariances Q (n, n), and H.
+    """Predicted margins of a block before its labels: means f (n,), covariances Q (n, n), and the matrix H.
 
     H is P Φ' in the primal, L⁻¹ times the Gram matrix with the block in the dual, with one column per record.
     """
@@ -58,12 +58,12 @@ class Forecast(NamedTuple):
     H: Matrix
 
     def select(self, places: Codes) -> Forecast:
-        """Return the forecast for some of the records."""
+        """Return the forecast of the records at these indices."""
         return Forecast(self.f[places], self.Q[np.ix_(places, places)], self.H[:, places])
 
 
 class FullPrimal(NamedTuple):
-    """Weights with their covariance: W (K, d) = P b, P (K d, K d) = (A ⊗ I + S)⁻¹, task-major.
+    """Primal model: weights W (K, d) = P b with their covariance P (K d, K d) = (A ⊗ I + S)⁻¹, task by task.
 
     ``moments`` (K, d, d) has the blocks of S = Σ φφ'/r and ``sums`` (K, d) is b = Σ yφ/r over the learned records, from
     which P and W are recomputed when M or the number of features changes. ``count`` is the number of these records.
@@ -78,12 +78,12 @@ class FullPrimal(NamedTuple):
 
     @classmethod
     def empty(cls, sharing: Any, features: int) -> Self:
-        """Make a model without tasks and records."""
+        """Return a model without tasks and records."""
         none, moments = np.zeros((0, features)), np.zeros((0, features, features))
         return cls(none, np.zeros((0, 0)), moments, none.copy(), np.zeros(1, np.int64), sharing)
 
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for arrays of other tasks or features, or that are not finite."""
+        """Raise ValueError for arrays of wrong shape, or with entries that are not finite."""
         K, d = bounds.tasks, bounds.features
         require_shape("W", self.W, K, d)
         require_shape("P", self.P, K * d, K * d)
@@ -95,11 +95,11 @@ class FullPrimal(NamedTuple):
 
     @property
     def solver(self) -> Literal["primal", "dual"]:
-        """The form of the model, by its name."""
+        """The name of this form of the model, "primal"."""
         return "primal"
 
     def to_saved(self, tasks: int) -> Self:
-        """Return the model, which has no unused capacity."""
+        """Return the model itself; it has no unused capacity."""
         return self
 
     @property
@@ -108,11 +108,11 @@ class FullPrimal(NamedTuple):
         return np.arange(len(self.W))
 
     def convert(self, rows: Rows, rounds: Codes) -> Points:
-        """Convert records to the form of the model, with their rounds."""
+        """Convert records to `Points` in the storage of the model."""
         return dense_points(rows, rounds, self.W.shape[1])
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """Resize the model to this many tasks and features, under the current M: O((K d)³) if M has ``changed``.
+        """Resize the model for this many tasks and features: O((K d)³) if M has ``changed``, else less.
 
         Otherwise only new features and then new tasks are added: O((K d)²) and O(d (K d)²).
         """
@@ -125,7 +125,7 @@ class FullPrimal(NamedTuple):
         return self._replace(sums=sums, moments=moments).refreshed(M)
 
     def _with_features(self, features: int, M: Matrix) -> Self:
-        """Add features without data: their prior covariances come from M, and they are uncorrelated with others."""
+        """Add features without data, with prior covariances from M and no correlation with other features."""
         K, d = self.W.shape
         if features == d:
             return self
@@ -141,7 +141,7 @@ class FullPrimal(NamedTuple):
         )
 
     def _with_tasks(self, M: Matrix) -> Self:
-        """Add tasks without records after the existing ones, for M of all.
+        """Add tasks without records after the existing ones; M is that of all tasks.
 
         For the weights w of the model and new ones v, E v = (M_vw ⊗ I)(b - S W), cov(v, w) = (M_vw ⊗ I)(I - S P) and
         cov(v) = M_vv ⊗ I - (M_vw ⊗ I) S cov(w, v).
@@ -162,15 +162,15 @@ class FullPrimal(NamedTuple):
         )
 
     def _unexplained(self) -> Matrix:
-        """Return Σ (y - f) x / r over each task's records with current margins f: b - S W. W is M times it."""
+        """Return Σ (y - f) x / r over each task's records, with current margins f: b - S W."""
         return np.asarray(self.sums - np.einsum("kij,kj->ki", self.moments, self.W))
 
     def drop_tasks(self, dropped: Dropped) -> Self:
-        """Drop the moments and sums of tasks; :meth:`with_room` recomputes the rest."""
+        """Remove the moments and sums of tasks; :meth:`with_room` recomputes the rest."""
         return self._replace(sums=dropped.moved_copy(self.sums), moments=dropped.moved_copy(self.moments))
 
     def refreshed(self, M: Matrix) -> Self:
-        """Compute weights and covariance from the moments: P = (A ⊗ I + S)⁻¹ = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
+        """Return the model with weights and covariance recomputed from the moments: P = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
         K, d = self.sums.shape
         prior = np.kron(M, np.eye(d))
         P = prior
@@ -184,7 +184,7 @@ class FullPrimal(NamedTuple):
         return self._replace(P=P, W=(P @ self.sums.ravel()).reshape(K, d))
 
     def forecast(self, kernel: Kernel, X: Points, codes: Codes, shares: Shares) -> Forecast:
-        """Return means and covariances of the margins of records of known tasks: O(n K d²) by matrix products."""
+        """Return means and covariances of the margins of records of known tasks, in O(n K d²)."""
         x = np.asarray(X.rows.values, np.float64)
         n, d = x.shape
         H = np.zeros((len(self.P), n))
@@ -199,7 +199,7 @@ class FullPrimal(NamedTuple):
         return Forecast(np.einsum("td,td->t", x, self.W[codes]), Q, H)
 
     def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
-        """Learn a block's records, in place: O((K d)²) each, by a matrix product; the forecast is from before it."""
+        """Learn a block's records in place, O((K d)²) each; ``forecast`` is from before the block."""
         # Q + R for the whole block: P -= H (Q + R)⁻¹H' and W += H (Q + R)⁻¹(y - f), in any order of records
         lower = root(forecast.Q + np.diag(noise))
         E = forward(lower, forecast.H.T)
@@ -215,7 +215,7 @@ class FullPrimal(NamedTuple):
     def predict(
         self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
     ) -> tuple[Matrix, Matrix]:
-        """Return means of the margins of records of known tasks and, if requested, their variances (else zeros)."""
+        """Return means of the margins of records of known tasks, and variances (zeros unless ``with_variances``)."""
         d = self.W.shape[1]
         x, unseen = np.hsplit(np.asarray(X.rows.values, np.float64), [d])
         q = pairs[1] * (unseen**2).sum(1)  # features that no record had vary as before any came
@@ -240,12 +240,12 @@ class FullPrimal(NamedTuple):
         return f, q
 
     def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
-        """Return the mean weights, one row per task."""
+        """Return the mean weights, shape (n_tasks, features)."""
         return np.asarray(self.W)
 
 
 class Bordered(NamedTuple):
-    """Support vectors with the factor of their Gram matrix, L L' = R + G, beta = L⁻¹y and alpha = (R + G)⁻¹y.
+    """Dual model: support vectors with the Cholesky factor L L' = R + G, beta = L⁻¹y and alpha = (R + G)⁻¹y.
 
     ``noise`` is the diagonal of R; ``tasks`` and ``births`` are the task and the round of each support vector;
     ``count`` is their number. The arrays have spare capacity.
@@ -264,13 +264,13 @@ class Bordered(NamedTuple):
 
     @classmethod
     def empty(cls, sharing: Any, store: Store) -> Self:
-        """Make a model without tasks and records."""
+        """Return a model without tasks and records."""
         (alpha, beta, labels, noise), (tasks, births) = np.zeros((4, 0)), np.zeros((2, 0), np.int64)
         count = np.zeros(1, np.int64)
         return cls(np.zeros((0, 0)), alpha, beta, labels, noise, tasks, births, count, sharing, store)
 
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for more support vectors than slots, unknown tasks, or numbers that are not finite."""
+        """Raise ValueError for too many support vectors, unknown tasks, or numbers that are not finite."""
         require_counts("count", self.count, 1)
         slots, n = len(self.alpha), int(self.count[0])
         require(n <= slots, f"{n} support vectors do not fit into {slots} slots")
@@ -288,7 +288,7 @@ class Bordered(NamedTuple):
 
     @property
     def solver(self) -> Literal["primal", "dual"]:
-        """The form of the model, by its name."""
+        """The name of this form of the model, "dual"."""
         return "dual"
 
     def to_saved(self, tasks: int) -> Self:
@@ -298,7 +298,7 @@ class Bordered(NamedTuple):
         return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **arrays)
 
     def _of_slots(self, change: Callable[[Any], Any]) -> dict[str, Any]:
-        """Apply a function to the arrays with one entry per slot; return them by name."""
+        """Apply a function to the arrays with one entry per slot; return the results by field name."""
         return {name: change(getattr(self, name)) for name in ("alpha", "beta", "labels", "noise", "tasks", "births")}
 
     @property
@@ -311,18 +311,18 @@ class Bordered(NamedTuple):
         return self.store.points(int(self.count[0]), self.births)
 
     def convert(self, rows: Rows, rounds: Codes) -> Points:
-        """Convert records to the form of the model, with their rounds."""
+        """Convert records to `Points` in the storage of the model."""
         return self.store.convert(rows, rounds)
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """Resize to this many features; recompute the factor if M has ``changed``."""
+        """Resize the model for this many features; recompute the factor if M has ``changed``."""
         model = self
         if features > self.store.features:
             model = self._replace(store=self.store.with_features(features))
         return model.refreshed(kernel, shares) if changed else model
 
     def drop_tasks(self, dropped: Dropped) -> Self:
-        """Drop the support vectors of tasks; :meth:`with_room` recomputes the factor."""
+        """Remove the support vectors of tasks; :meth:`with_room` recomputes the factor."""
         tasks = dropped.renumbered(self.tasks_of_rows)
         slots = np.flatnonzero(tasks >= 0)
         arrays = self._of_slots(lambda array: array[slots]) | {"tasks": tasks[slots]}
@@ -341,7 +341,7 @@ class Bordered(NamedTuple):
         return self
 
     def forecast(self, kernel: Kernel, X: Points, codes: Codes, shares: Shares) -> Forecast:
-        """Return means and covariances of the margins of records of known tasks: O(n m) kernel values, O(n m²) time.
+        """Return means and covariances of the margins of records of known tasks: O(n m) kernel values, O(n m²).
 
         Raises
         ------
@@ -359,7 +359,7 @@ class Bordered(NamedTuple):
         return Forecast(self.beta[:n] @ V, Q * shares(codes, codes) - V.T @ V, V)
 
     def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, forecast: Forecast) -> Self:
-        """Extend the factor by a block's records: O(m²) each, by a matrix product; the forecast is from before it."""
+        """Extend the factor by a block's records, O(m²) each; ``forecast`` is from before the block."""
         m, n = int(self.count[0]), len(y)
         lower = root(forecast.Q + np.diag(noise))
         model = self._with_slots(m + n)
@@ -378,14 +378,14 @@ class Bordered(NamedTuple):
     def predict(
         self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
     ) -> tuple[Matrix, Matrix]:
-        """Return means of the margins of records of known tasks and, if requested, their variances (else zeros).
+        """Return means of the margins of records of known tasks, and variances (zeros unless ``with_variances``).
 
         A mean needs alpha only, O(m) kernel values; a variance the factor, O(m²).
         """
         return self.predict_unseen(kernel, X, pairs, with_variances)
 
     def predict_unseen(self, kernel: Kernel, X: Points, pairs: Pairs, with_variances: bool) -> tuple[Matrix, Matrix]:
-        """Return means and variances as :meth:`predict` does, for records of any tasks."""
+        """Return means and variances as :meth:`predict` does, for records of known or unseen tasks."""
         (shares, diagonal), n = pairs, int(self.count[0])
         G = self._products(kernel, X) * shares.T
         f = np.asarray(self.alpha[:n] @ G)
@@ -395,7 +395,7 @@ class Bordered(NamedTuple):
         return f, diagonal * kernel.diagonal(X) - np.einsum("st,st->t", V, V)
 
     def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
-        """Return the mean weights under the linear kernel, one row per task: O(m d + K² d)."""
+        """Return the mean weights under the linear kernel, shape (n_tasks, features): O(m d + K² d)."""
         n, raw = int(self.count[0]), np.zeros((tasks, features))
         X = as_matrix(self.points())
         for i in np.unique(self.tasks[:n]):
@@ -404,7 +404,7 @@ class Bordered(NamedTuple):
         return np.asarray(_between_all(shares, tasks) @ raw)
 
     def to_primal(self, shares: Shares, tasks: int, features: int) -> FullPrimal:
-        """Return the primal form of support vectors with the linear kernel: O(m d² + (K d)³)."""
+        """Convert a model with the linear kernel to the primal form: O(m d² + (K d)³)."""
         n = int(self.count[0])
         check_size(tasks * features)
         X, weight = as_matrix(self.points()).astype(np.float64), 1.0 / self.noise[:n]
@@ -419,7 +419,7 @@ class Bordered(NamedTuple):
         return primal.refreshed(_between_all(shares, tasks))
 
     def _products(self, kernel: Kernel, X: Points) -> Matrix:
-        """Return kernel values of the support vectors with records, shape (m, n)."""
+        """Return the kernel values of the support vectors with records, shape (m, n)."""
         out = np.zeros((len(X.squares), int(self.count[0])))
         if out.size:
             kernel.values(X, widened(self.points(), X.features), out)
@@ -432,7 +432,7 @@ class Bordered(NamedTuple):
 
 
 def check_size(weights: int) -> None:
-    """Raise ValueError for a covariance that is too large for memory."""
+    """Raise ValueError if the covariance matrix would be too large for memory."""
     if 8 * weights**2 > LARGEST:
         raise ValueError(
             f"solver='primal' needs {8e-9 * weights**2:.0f} GB for the covariance of {weights} weights; "
@@ -441,7 +441,7 @@ def check_size(weights: int) -> None:
 
 
 def _between_all(shares: Shares, tasks: int) -> Matrix:
-    """Return M for all tasks."""
+    """Return M of all tasks, shape (n_tasks, n_tasks)."""
     every = np.arange(tasks)
     return shares(every, every)
 
@@ -454,7 +454,7 @@ def _check_values(kernel: Kernel, G: Matrix, Q: Matrix) -> None:
 
 
 class Course(NamedTuple):
-    """A block to loop over: the records to learn first, then those to predict before delayed labels.
+    """The input of the loop over a block: records to learn, then records to predict before delayed labels.
 
     ``f`` and ``Q`` are updated in the loop. A record is learned if y·f does not exceed ``threshold`` (or is below it,
     if ``strict`` is 0). With ``shrunk`` 1 the public margin is r f / (r + Q_tt), else f. A record of weight w has the
@@ -473,7 +473,7 @@ class Course(NamedTuple):
 
 @compiled
 def _reported(course, t):
-    """Return the public margin of record t."""
+    """Return the margin of record t as users see it, after shrinkage."""
     f, r = course.f[t], course.noise[t]
     total = r + course.Q[t, t]
     # CCG08 Figure 2 has the present record inside the inverse, which shrinks f by r / (r + q)
@@ -487,7 +487,7 @@ def _called(course, t):
 
 
 @compiled
-def course_through(course, n, delay, margins, own, step_sizes):
+def learn_course(course, n, delay, margins, own, step_sizes):
     """Learn the first n records of a block; with a ``delay``, predict the records after them."""
     f, Q = course.f, course.Q
     # rows and columns up to t are not updated: a record's row is read in its own round for the last time

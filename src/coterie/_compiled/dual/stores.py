@@ -1,4 +1,4 @@
-"""Stores of the records of support vectors, slot by slot."""
+"""Storage of the support vectors' records, by slot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Norms = NDArray[np.float64]
 
 
 class DenseStore(NamedTuple):
-    """Records as rows of an array, their squared norms, and their k(x, x)."""
+    """Dense records of support vectors: rows of an array, squared norms, and k(x, x)."""
 
     values: Any
     squares: Any
@@ -25,11 +25,11 @@ class DenseStore(NamedTuple):
 
     @classmethod
     def empty(cls, features: int) -> Self:
-        """Make an empty store."""
+        """Return an empty store."""
         return cls(np.zeros((0, features)), np.zeros(0), np.zeros(0))
 
     def check(self, slots: int, features: int) -> None:
-        """Raise ValueError for records of other slots or another width."""
+        """Raise ValueError for records of wrong number or width."""
         require_shape("records", self.values, slots, features)
         require_shape("squares", self.squares, slots)
         require_shape("lengths", self.lengths, slots)
@@ -43,7 +43,7 @@ class DenseStore(NamedTuple):
         return type(self)(*(array[:size] for array in self))
 
     def select(self, slots: Places) -> Self:
-        """Return the records of these slots, in this order."""
+        """Return the records of these slots."""
         return type(self)(*(array[slots] for array in self))
 
     def with_features(self, features: int) -> Self:
@@ -51,28 +51,28 @@ class DenseStore(NamedTuple):
         return self._replace(values=resized(self.values, (len(self.values), features)))
 
     def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
-        """Store record ``holder[slot]`` of these records in every slot with a non-negative number."""
+        """Store record ``holder[slot]`` of ``records`` in each slot with a non-negative number."""
         slots, places = holder >= 0, holder[holder >= 0]
         for array, new in zip(self, (records.rows.values, records.squares, lengths), strict=True):
             array[slots] = new[places]
         return self
 
     def points(self, n: int, births: Places) -> Points:
-        """Return the records in the first n slots."""
+        """Return the records in the first n slots as `Points`."""
         return Points(Dense(self.values[:n]), self.squares[:n], births[:n], self.features)
 
     def convert(self, rows: Rows, rounds: Places) -> Points:
-        """Convert records to the form of the store, with their rounds."""
+        """Convert records to `Points` in the form of this store."""
         return dense_points(rows, rounds, self.features)
 
     @property
     def features(self) -> int:
-        """The width of the records."""
+        """The number of features."""
         return int(self.values.shape[1])
 
 
 class SparseStore(NamedTuple):
-    """Records as compressed sparse rows in the order of the slots, squared norms, k(x, x), and the width."""
+    """Sparse records of support vectors: CSR rows in the order of slots, squared norms, k(x, x), and the width."""
 
     values: Any
     entries: Any
@@ -83,12 +83,12 @@ class SparseStore(NamedTuple):
 
     @classmethod
     def empty(cls, features: int) -> Self:
-        """Make an empty store."""
+        """Return an empty store."""
         entries = np.zeros(0, np.int32), np.zeros(1, np.int64)
         return cls(np.zeros(0), *entries, np.zeros(0), np.zeros(0), np.array([features]))
 
     def check(self, slots: int, features: int) -> None:
-        """Raise ValueError for records of other slots or another width, and for entries outside their slots."""
+        """Raise ValueError for records of wrong number or width, or entries outside their slots."""
         require_shape("starts", self.starts, slots + 1)
         require_shape("entries", self.entries, len(self.values))
         require_shape("squares", self.squares, slots)
@@ -113,7 +113,7 @@ class SparseStore(NamedTuple):
         return type(self)(values, entries, starts, squares, lengths, self.width)
 
     def select(self, slots: Places) -> Self:
-        """Return the records of these slots, in this order."""
+        """Return the records of these slots."""
         rows = self._rows().take(slots)
         return type(self)(*rows[:3], self.squares[slots], self.lengths[slots], self.width)
 
@@ -125,7 +125,7 @@ class SparseStore(NamedTuple):
         return self._replace(width=np.array([features]))
 
     def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
-        """Store record ``holder[slot]`` of these records in every slot with a non-negative number.
+        """Store record ``holder[slot]`` of ``records`` in each slot with a non-negative number.
 
         O(all entries).
         """
@@ -137,19 +137,19 @@ class SparseStore(NamedTuple):
         return self._replace(values=rows.values, entries=rows.features, starts=rows.starts)
 
     def points(self, n: int, births: Places) -> Points:
-        """Return the records in the first n slots."""
+        """Return the records in the first n slots as `Points`."""
         rows = Csr(self.values, self.entries, self.starts[: n + 1])
         return Points(rows, self.squares[:n], births[:n], self.features)
 
     def convert(self, rows: Rows, rounds: Places) -> Points:
-        """Convert records to the form of the store, with their rounds."""
+        """Convert records to `Points` in the form of this store."""
         form = rows.to_csr()
         # the new records may have features that the store has not seen
         return points(form, rounds, max(self.features, form.width))
 
     @property
     def features(self) -> int:
-        """The width of the records."""
+        """The number of features."""
         return int(self.width[0])
 
 
@@ -157,18 +157,18 @@ Store = DenseStore | SparseStore
 
 
 def empty_store(dense: bool, features: int) -> Store:
-    """Make an empty store for dense or sparse records."""
+    """Return an empty store for dense or sparse records."""
     return (DenseStore if dense else SparseStore).empty(features)
 
 
 def dense_points(rows: Rows, rounds: Places, features: int) -> Points:
-    """Convert records to rows of an array with at least this many columns."""
+    """Convert records to dense `Points` with at least this many features."""
     form = rows.to_dense(max(features, rows.width) if isinstance(rows, Csr) else features)
     return points(form, rounds, form.values.shape[1])
 
 
 def widened(records: Points, features: int) -> Points:
-    """Return records in a space of this many features, if theirs has fewer: kernels compare records of one space."""
+    """Return records padded to this many features, because kernels compare records of equal width."""
     if records.features >= features:
         return records
     rows = records.rows.to_dense(features) if records.rows.dense else records.rows

@@ -1,4 +1,4 @@
-"""The diagonal of the inverse of a sparse matrix, from its factor, without computing the inverse."""
+"""The diagonal of the inverse of a sparse matrix, computed from its sparse factor."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def inverse_diagonal(indptr, indices, lower, pivot):
 
 @compiled
 def _cross(indptr, indices, inverse, k, factor, total):
-    """Add the contribution of column k of the inverse: a gather and a scatter that rows outside L_j do not disturb."""
+    """Add the terms of column k of the inverse to the sums, by a gather and a scatter of its entries."""
     gathered = 0.0
     for p in range(indptr[k], indptr[k + 1]):
         # Z is symmetric and one triangle is stored: entry (i, k) serves both sums

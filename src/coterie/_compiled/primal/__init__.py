@@ -1,1 +1,1 @@
-"""Linear models: rules, relations, adaptive steps, variances, averaging, forgetting, ensembles."""
+"""Primal (linear) models: rules, relations, adaptive step sizes, variances, averaging, decay, ensembles."""

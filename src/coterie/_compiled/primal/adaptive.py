@@ -1,4 +1,4 @@
-"""AdaGrad: a weight and its sum of squared gradients, for every task and every group.
+"""AdaGrad with two numbers, weight and sum of squared gradients, per feature of every task and every group.
 
 The margin is the sum of the weights of all levels. An update of c at task i changes the task's own row and that of each
 of its groups, with ``rate`` = ``step`` times the level's weight in M,
@@ -21,7 +21,7 @@ from .round import add
 
 
 class Adaptive(namedtuple("Adaptive", "groups tasks levels step start"), LevelModel):
-    """Pairs (w, Q) for every group and for every task."""
+    """AdaGrad model: tables of pairs (w, Q) for every group and for every task."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class Adaptive(namedtuple("Adaptive", "groups tasks levels step start"), LevelMo
 
 @no_refcount
 def descend(table, place, second, gradient, rate, start):
-    """Update the weight at an address by its gradient; ``second`` is the address of its Q."""
+    """Update the weight at a memory address by its gradient; ``second`` is the address of its Q."""
     # the present gradient counts in its own rate, so that the first step is no longer than the rate
     squares = get_value(table, second) + gradient * gradient
     set_value(table, second, squares)
@@ -42,7 +42,7 @@ def descend(table, place, second, gradient, rate, start):
 
 @no_refcount
 def descend_row(table, row, c, rows, t, rate, start):
-    """Update a row of pairs by c times record t."""
+    """Update a row of pairs (w, Q) by the gradient -c · x of record t."""
     second = offset_of(table, 1)
     for k in range(begin(rows, t), end(rows, t)):
         place = get_or_insert(table, row, feature(rows, t, k))

@@ -1,4 +1,4 @@
-"""Averages of the weights before each round: a second table sums every update times its round.
+"""Averages of the weights before each round, from a second table that sums each update times its round.
 
 With the sum of the updates Θ and the time-weighted sum Φ, the mean over T rounds is M(Θ - Φ/T). A model can be averaged
 if it implements the generic functions ``add_timed`` and ``summed_margin`` and the methods ``summed_weights`` and
@@ -34,7 +34,7 @@ from .round import (
 
 
 class AveragedModel(namedtuple("AveragedModel", "model twin clock"), Wrapper):
-    """A model and its sum of updates times their rounds; ``clock[0]`` counts the learned rounds."""
+    """A model with the sums of its updates times their rounds; ``clock[0]`` counts the learned rounds."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class AveragedModel(namedtuple("AveragedModel", "model twin clock"), Wrapper):
 
 
 class Averaged(AveragedModel):
-    """A model and its time-weighted sums in separate tables."""
+    """A model with its time-weighted sums in a separate table."""
 
     __slots__ = ()
 
@@ -71,13 +71,13 @@ class Averaged(AveragedModel):
 
 
 class AveragedPairs(AveragedModel):
-    """A model of pairs with the time-weighted sums as second numbers."""
+    """A model of number pairs: weights and, as second numbers, their time-weighted sums."""
 
     __slots__ = ()
 
     @classmethod
     def from_model(cls, model: Any, clock: NDArray[np.float64]) -> Self:
-        """Combine a model of pairs with its time-weighted sums, in the same memory."""
+        """Return a model of pairs with its second numbers used as time-weighted sums, in the same memory."""
         return cls(model, model.map_tables(second), clock)
 
     def map_models(self, change: Callable[[Any], Any]) -> AveragedPairs:

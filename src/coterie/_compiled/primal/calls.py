@@ -1,4 +1,4 @@
-"""Calls of compiled functions for one record at a time, without numba's slow dispatch on argument types."""
+"""Calls of compiled functions for single records that avoid numba's slow dispatch on argument types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE = 20
 
 
 def prepared(function: Any) -> Callable[..., Any]:
-    """Return a call of a compiled function that skips type dispatch while its model is the same object.
+    """Return a callable that dispatches on types only once, while it is called with the same model object.
 
     numba determines the type of every array at every call, which takes 2 µs for a model of a dozen arrays. After
     ``PATIENCE`` calls with one model the code compiled for its types is stored and called directly. The arguments after
@@ -36,7 +36,7 @@ def prepared(function: Any) -> Callable[..., Any]:
 
 
 class RecordCalls(NamedTuple):
-    """The compiled calls of one learner for single records."""
+    """The compiled functions of one learner that predict and learn single records."""
 
     predict: Callable[..., Any]
     learn: Callable[..., Any]

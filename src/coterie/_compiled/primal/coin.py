@@ -1,4 +1,4 @@
-"""Coin betting (COCOB): weights without a learning rate, for every task and every group.
+"""Coin betting (COCOB): learning without a learning rate, with weights for every task and every group.
 
 Each weight bets on the sign of its next gradient with a fraction of its wealth. An update of c at task i has the
 gradients g_j = c x_j in the task's own row and in that of each of its groups. With L_j the largest |g_j| of the feature
@@ -34,7 +34,7 @@ NUMBERS = 4
 
 
 class Coin(namedtuple("Coin", "groups tasks levels largest alpha wealth"), LevelModel):
-    """(w, θ, G - 1e-6, R) for every group and for every task; ``largest``, a table of one row, holds L."""
+    """Coin-betting model: tables of (w, θ, G - 1e-6, R) for every group and every task; ``largest`` contains L."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ class Coin(namedtuple("Coin", "groups tasks levels largest alpha wealth"), Level
 
 @no_refcount
 def measure(table, n, c, rows, t):
-    """Store the largest gradients of an update of c by record t, as the n-th numbers of the only row."""
+    """Update the largest gradients L of the features of record t, for an update by c."""
     for k in range(begin(rows, t), end(rows, t)):
         gradient = abs(c * value(rows, t, k))
         # an entry of zero must claim no cell of a sparse table
@@ -69,7 +69,7 @@ def measure(table, n, c, rows, t):
 
 @no_refcount
 def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
-    """Update a weight by its non-zero gradient, and bet again; addresses of w, θ, G and R are given."""
+    """Update the weight at a memory address by a non-zero gradient; w, θ, G and R are at the given addresses."""
     total = get_value(table, sums) + gradient
     gained = get_value(table, gains) + abs(gradient)
     # the weight of before this gradient is the bet that it decides; a loss beyond R is cut off at 0
@@ -82,7 +82,7 @@ def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
 
 @no_refcount
 def _bet_row(table, row, wealth, alpha, largest, c, rows, t):
-    """Update a row by c times record t, and bet again on each of its features."""
+    """Update a row of coin-betting weights by c times record t."""
     sums, gains, rewards = offset_of(table, SUM), offset_of(table, GAINED), offset_of(table, REWARD)
     for k in range(begin(rows, t), end(rows, t)):
         # without a gradient there is no bet, and the denominator could be zero

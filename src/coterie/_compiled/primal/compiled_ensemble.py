@@ -1,4 +1,4 @@
-"""Members of an ensemble that learn in one loop, with their numbers of a weight next to each other.
+"""Ensembles in one compiled loop; the members' numbers for a feature are adjacent in memory.
 
 A row of ``tasks`` has the numbers of all members with weights per task, the one row of ``groups`` those of all members
 with shared weights, so that a feature's numbers are next to each other in the cache. A member is of one of three kinds,
@@ -57,7 +57,7 @@ CHUNK = 64
 
 
 class Members(NamedTuple):
-    """The members: ``kinds`` (m,), ``settings`` (m, 2), and for the two levels ``at`` and ``shares`` (m, 2).
+    """Members of an ensemble: kinds (m,), parameters ``settings`` (m, 2), and positions and shares per level (m, 2).
 
     ``at`` is the position of a member's numbers in a row, -1 if it has none; ``shares`` are the weights in M of the
     rows. ``largest`` is the position of L of a coin-betting member.
@@ -71,7 +71,7 @@ class Members(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Workspace for one record: margins ``predictions`` (m,), their ``pooled`` parts, ``steps``, AROW's ``noise``.
+    """Working arrays for one record: the members' margins, step sizes and noise, and those of the stacker.
 
     ``places`` (CHUNK,) are addresses of weights, ``mixing`` has arrays of the stacker.
     """
@@ -85,13 +85,13 @@ class Workspace(NamedTuple):
 
     @classmethod
     def allocate(cls, members: int, experts: int) -> Workspace:
-        """Allocate arrays for this many members and experts."""
+        """Allocate working arrays for these members and experts."""
         predictions, pooled, steps, noise = np.zeros((4, members))
         return cls(predictions, pooled, steps, noise, np.zeros(CHUNK, np.uint64), allocate_work(experts))
 
 
 class MemberModels(NamedTuple):
-    """An ensemble as a model of the compiled loop: tables, members, and stacking.
+    """The model of an ensemble: tables of weights, members, their losses, and the stacker.
 
     ``has_own``, ``has_pool`` and ``bets`` are True if some member has numbers in ``tasks``, ``groups`` and ``largest``.
     ``factors`` (S, m) combine members to experts; ``losses``, ``layer`` and ``local`` are those of :mod:`.mixture`. The
@@ -125,12 +125,12 @@ class EnsembleModel(NamedTuple):
 
 @generic_no_refcount
 def _remember(table, places, k, place):
-    """Store the address of the k-th weight of a chunk."""
+    """Store the memory address of the k-th weight of a chunk of features."""
 
 
 @generic_no_refcount
 def _recall(table, row, rows, t, k, places, first):
-    """Return the address of the weight of entry k of a record, in a chunk that starts with ``first``."""
+    """Return the memory address of the weight of entry k, in a chunk of features that starts with ``first``."""
 
 
 @when(_remember, object)
@@ -149,7 +149,7 @@ for _kind in (RowMajor, RowMajorMany):  # where that is less work than to look i
 
 @no_refcount
 def _add_products(table, row, level, members, rows, t, first, last, places, predictions):
-    """Add the products of some entries with the weights in a row to each member's margin, in entry order."""
+    """Add the products of the entries ``first`` to ``last - 1`` with the weights in a row to each member's margin."""
     for k in range(first, last):
         _remember(table, places, k - first, find_weight(table, row, feature(rows, t, k)))
     # each member adds up in the order of entries, as it would alone: sums must be equal to the last bit
@@ -166,7 +166,7 @@ def _add_products(table, row, level, members, rows, t, first, last, places, pred
 # called for two levels, now and for late labels: inlined, it would be compiled four times
 @no_refcount_noinline
 def _score_level(table, row, level, members, rows, t, places, predictions):
-    """Add the products of record t with the weights in a row to each member's margin."""
+    """Add the product of record t with the weights in a row to each member's margin."""
     # always true: the compiler must not drop loads that only warm the cache
     if touch(table, row, rows, t) != -2:
         for first in range(begin(rows, t), end(rows, t), CHUNK):
@@ -176,7 +176,7 @@ def _score_level(table, row, level, members, rows, t, places, predictions):
 
 @no_refcount
 def _combine(factors, margins, experts):
-    """Write the margins of experts, sums of the members' margins with factors (S, m)."""
+    """Compute the experts' margins: sums of the members' margins with the coefficients (S, m)."""
     for a in range(experts.size):
         experts[a] = 0.0
         for m in range(margins.size):
@@ -186,7 +186,7 @@ def _combine(factors, margins, experts):
 
 @no_refcount
 def score_members(model, i, rows, t, whole):
-    """Write the margins of members and experts of record t of task i; return the ensemble's.
+    """Compute the margins of members and experts for record t of task i; return the ensemble's margin.
 
     The record t of ``whole`` has all features, also those without weights, which count in variances.
     """
@@ -241,7 +241,7 @@ when(ready, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t)
 
 @no_refcount
 def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, places):
-    """Update a betting member's weights in a row for some entries with stored addresses."""
+    """Update a coin-betting member's weights in a row for some entries of a record."""
     n, scales = members.at[m, level], members.largest[m]
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
     first_number, sums = offset_of(table, n), offset_of(table, n + SUM)
@@ -257,7 +257,7 @@ def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, p
 
 @no_refcount
 def _move_some(table, row, level, members, largest, steps, noise, y, rows, t, first, last, places):
-    """Update each member's weights in a row for some entries."""
+    """Update each member's weights in a row for some entries of a record."""
     for k in range(first, last):
         _remember(table, places, k - first, get_or_insert(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
@@ -291,7 +291,7 @@ def _move_level(table, row, level, members, largest, steps, noise, y, rows, t, p
 
 @no_refcount
 def _variance(model, m, i, rows, t):
-    """Return the variance of a member's margin."""
+    """Return the variance of the margin of member m."""
     members, total = model.members, 0.0
     if members.at[m, OWN] >= 0:
         total += row_variance(model.tasks, i, members.at[m, OWN] + 1, members.shares[m, OWN], rows, t)
@@ -302,7 +302,7 @@ def _variance(model, m, i, rows, t):
 
 @no_refcount
 def _choose_steps(model, i, y, rows, t):
-    """Write each member's step size, by its latest margin; return the largest."""
+    """Compute each member's step size from its latest margin; return the largest."""
     members, work = model.members, model.work
     longest = 0.0
     for m in range(members.kinds.size):
@@ -323,7 +323,7 @@ def _choose_steps(model, i, y, rows, t):
 
 @no_refcount
 def learn_members(model, i, y, rows, t, in_time):
-    """Learn record t right after ``score_members``, if there is room; return the largest step size.
+    """Update the members by record t right after ``score_members``; return the largest step size.
 
     ``in_time`` is False if the mixed-effects model has learned since it predicted the record.
     """
@@ -357,7 +357,7 @@ when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 @no_refcount
 def _score_late(model, i, rows, s, predictions):
-    """Return the current margin of record s of task i for learning, and True if the last expert predicted the same.
+    """Compute the present margin of record s of task i, to learn its delayed label.
 
     Experts keep their earlier predictions. If all of these are 0, experts count with their current margins; stopped
     experts have none.
@@ -378,7 +378,7 @@ def _score_late(model, i, rows, s, predictions):
 
 @compiled
 def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, query_strategy):
-    """Learn as :func:`coterie._compiled.primal.stream.learn`, with labels delayed by ``tasks.size - y.size`` rounds.
+    """Learn records as :func:`coterie._compiled.primal.stream.learn`; labels are delayed by ``tasks.size - y.size``.
 
     ``predictions`` (S, n) has the experts' margins of the first ``n_predicted`` records, predicted earlier, and gets
     those of the others. Losses of experts are computed from these margins, unless all are 0. It is (S, 0) if labels
@@ -414,7 +414,7 @@ def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, q
 
 @compiled
 def predict(model, rows, tasks, predictions, margins):
-    """Write the ensemble's margins of records, and those of the experts to ``predictions`` (S, n)."""
+    """Predict records: write the ensemble's margins, and the experts' margins to ``predictions`` (S, n)."""
     experts = model.work.mixing.experts
     for t in range(tasks.size):
         if t + 1 < tasks.size:

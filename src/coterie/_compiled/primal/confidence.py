@@ -1,4 +1,4 @@
-"""Diagonal AROW: a mean and a variance for every weight of every task and every group.
+"""Diagonal AROW, with a mean and a variance for each weight of every task and every group.
 
 The precision P added to the prior is stored next to each weight, so that an initial pair is two zeros. With the prior
 variance p of its level, which is the level's weight in M, its variance is
@@ -22,7 +22,7 @@ from .round import Wrapper, add, predictive_variance
 
 
 class ConfidenceWeights(namedtuple("ConfidenceWeights", "groups tasks levels noise"), LevelModel):
-    """Pairs (mean, added precision) for every group and for every task; ``noise`` is relative to the record."""
+    """AROW model: tables of pairs (mean, added precision) for every group and every task."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class ConfidenceWeights(namedtuple("ConfidenceWeights", "groups tasks levels noi
 
 @no_refcount
 def label_variance(noise, rows, t):
-    """Return the label's variance r = noise · ‖x‖² / nnz(x), divided by the record's weight."""
+    """Return the variance of record t's label, r = noise · ‖x‖² / nnz(x), divided by the record's weight."""
     entries = 0
     for k in range(begin(rows, t), end(rows, t)):
         entries += 1 if value(rows, t, k) != 0.0 else 0
@@ -42,7 +42,7 @@ def label_variance(noise, rows, t):
 
 @no_refcount
 def row_variance(table, row, n, prior, rows, t):
-    """Return a row's part of the margin's variance; the n-th number of a weight is its P."""
+    """Return the part of the margin's variance from one row of weights; P is the n-th number of a weight."""
     # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
     # by the record's entries that are not 0, for neither its place in a block nor a stored 0 must change a bit.
     second = offset_of(table, n)
@@ -63,7 +63,7 @@ def row_variance(table, row, n, prior, rows, t):
 
 @no_refcount
 def sharpen(table, place, second, x, prior, move, sharpness):
-    """Update the weight at an address by ``move`` times its variance, relative to the prior one, times x.
+    """Update the weight at a memory address and its precision P, at the address ``second``.
 
     ``second`` is the address of its P, which increases by x² times ``sharpness``.
     """
@@ -103,7 +103,7 @@ def _margin_variance(model, i, rows, t):
 
 @compiled
 def margin_variances(model, rows, tasks, out):
-    """Write the variance of the margin of every record."""
+    """Write the variance of each record's margin to ``out``."""
     for t in range(out.size):
         out[t] = margin_variance(model, tasks[t], rows, t)
 

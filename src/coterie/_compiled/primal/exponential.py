@@ -1,4 +1,4 @@
-"""Exponentials of symmetric matrices: a single column, the whole matrix, and the trace."""
+"""Matrix exponentials of symmetric matrices: the whole matrix, a single column, or the logarithm of the trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOLERANCE = 1e-14
 
 @noinline
 def outgrows(B, limit):
-    """Return True if the largest eigenvalue of B exceeds the limit: O(K²) unless it is close to it."""
+    """Return True if the largest eigenvalue of B exceeds the limit: O(K²), unless it is close to the limit."""
     largest = 0.0
     # Gershgorin: no eigenvalue exceeds the largest absolute row sum
     for j in range(B.shape[0]):
@@ -37,7 +37,7 @@ def log_trace_exponential(B):
 
 @noinline
 def exponential(B, out):
-    """Write exp(B) with largest eigenvalue 1: O(K³); tasks uncorrelated with all others stay exactly so."""
+    """Write exp(B), scaled so that its largest eigenvalue is 1, to ``out``: O(K³)."""
     # the factor exp(-largest) cancels with the trace by which steps are divided
     values, vectors = np.linalg.eigh(B)
     product = np.dot(vectors * np.exp(values - values[-1]), vectors.T)
@@ -52,7 +52,7 @@ def exponential(B, out):
 
 @noinline
 def exponential_column(B, i, out):
-    """Write column i of exp(B), by Lanczos' process from e_i: O(K² · steps), a few dozen steps for a smooth spectrum.
+    """Write column i of exp(B) to ``out`` by the Lanczos process: O(K²) per step, a few dozen steps in general.
 
     With V the orthonormal basis of the Krylov space and T = V'BV tridiagonal, exp(B) e_i ≈ V exp(T) e_1. Every new
     vector is made orthogonal to all before it, so K steps are exact; it ends when the last coordinate is negligible.

@@ -1,4 +1,4 @@
-"""Forgetting: every number of a table is multiplied by a factor after each round, at a cost of O(1).
+"""Exponential decay of weights: all numbers of a table shrink after each round, in O(1) by a common scale factor.
 
 Stored numbers are divided by the table's ``scale``, so that decay only changes the scale. When it becomes small, all
 numbers are multiplied by it; this is so rare that the average cost is negligible.
@@ -36,42 +36,42 @@ LEAST = 1e-15
 
 
 class Faded(NamedTuple):
-    """A table of numbers that are each multiplied by ``scale[0]``."""
+    """A table of numbers with a common scale factor: their values are ``scale[0]`` times the stored numbers."""
 
     table: Any
     scale: Any
 
     @property
     def values(self) -> Weights:
-        """The stored numbers, without their scale."""
+        """The stored numbers, without the scale factor."""
         return np.asarray(self.table.values)
 
     def rows(self, rows: int, features: int) -> Weights:
-        """Return the first rows as a dense (rows, features) array."""
+        """Return the values of the first rows as a dense (rows, features) array."""
         return np.asarray(self.scale[0] * self.table.rows(rows, features))
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if this many rows and features fit into the table."""
+        """Return True if this many rows and features fit into the table without resizing."""
         return bool(self.table.has_room(rows, features))
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Faded:
-        """Drop the weights of these rows; their memory can be reused."""
+        """Delete the weights of these rows, so that their memory can be reused."""
         return self._replace(table=self.table.clear_rows(rows))
 
     def drop_rows(self, dropped: Dropped) -> Faded:
-        """Drop rows; the last rows take their places."""
+        """Remove rows; the last rows take their indices."""
         return self._replace(table=self.table.drop_rows(dropped))
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Faded:
-        """Make room for this many new weights in each of these rows."""
+        """Allocate memory for this many new weights in each of these rows."""
         return self._replace(table=self.table.make_room(rows, entries))
 
     def part(self, rows: int, features: int) -> Faded:
-        """Select this many rows and features to save."""
+        """Return the part of the table to save: this many rows and features."""
         return self._replace(table=self.table.part(rows, features))
 
     def check(self, rows: int, features: int) -> None:
-        """Raise ValueError for an invalid table, and for a scale outside (0, 1]."""
+        """Raise ValueError for an invalid table, or a scale outside (0, 1]."""
         self.table.check(rows, features)
         require_shape("scale", self.scale, 1)
         require_rate("scale", float(self.scale[0]), most=1.0)
@@ -83,13 +83,13 @@ when(set_value, Faded)(lambda table, place, number: set_value(table.table, place
 
 
 class TimeDecay(namedtuple("TimeDecay", "model shared own"), Wrapper):
-    """A model with tables that decay by these factors per round: ``shared`` weights, and a task's ``own``."""
+    """A model with decay: per round, factor ``shared`` for shared weights and ``own`` for the tasks' own weights."""
 
     __slots__ = ()
 
     @classmethod
     def from_model(cls, model: Any, shared: float, own: float) -> Self:
-        """Add decay to the tables of a model."""
+        """Return a model with a scale factor added to each of its tables."""
         return cls(model.map_tables(lambda table: Faded(table, np.ones(1))), shared, own)
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
@@ -122,7 +122,7 @@ def _skip(model):
 
 @generic
 def fade_all(model, shared, own):
-    """Decay the tables of a model by one round."""
+    """Apply the decay of one round to all tables of a model."""
 
 
 @when(fade_all, Spread)
@@ -138,7 +138,7 @@ def _fade_levels(model, shared, own):
 
 @compiled
 def fade(table, factor):
-    """Multiply every number of a table by a factor: O(1) on average."""
+    """Multiply all numbers of a table by a factor: O(1) on average."""
     # the numbers stay as they are, only their common scale shrinks
     table.scale[0] *= factor
     if table.scale[0] < LEAST:

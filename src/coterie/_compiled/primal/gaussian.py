@@ -1,4 +1,4 @@
-"""Weights with a full covariance, w ~ N(mean, P), and their updates."""
+"""Normally distributed weights w ~ N(mean, P) with a full covariance matrix, and their updates."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Gaussian(NamedTuple):
 
     @classmethod
     def from_priors(cls, width: int, priors: NDArray[np.float64]) -> Gaussian:
-        """Create weights with mean 0 and prior variances, one for the first and one for all others."""
+        """Return weights with mean 0, and prior variances for the first weight and for the others."""
         return cls(np.zeros(width), np.diag(priors[np.minimum(np.arange(width), 1)]))
 
     def resized(self, width: int, priors: NDArray[np.float64]) -> Gaussian:
-        """Copy the first weights, and add others with prior variances."""
+        """Copy the first ``width`` weights, and add new ones with prior variances."""
         copy, common = Gaussian.from_priors(width, priors), min(width, len(self.mean))
         copy.mean[:common] = self.mean[:common]
         copy.covariance[:common, :common] = self.covariance[:common, :common]
         return copy
 
     def check(self, name: str, width: int) -> None:
-        """Raise ValueError if the arrays do not fit together, or have impossible numbers."""
+        """Raise ValueError if the arrays have different sizes or invalid entries."""
         require_shape(f"mean of {name}", self.mean, width)
         require_within(f"mean of {name}", self.mean, -LARGEST, LARGEST)
         require_shape(f"covariance of {name}", self.covariance, width, width)
@@ -48,13 +48,13 @@ class Gaussian(NamedTuple):
 
 @no_refcount
 def bounded(number):
-    """Return the number, or LARGEST with its sign if it is larger."""
+    """Clip a number to [-``LARGEST``, ``LARGEST``]."""
     return min(max(number, -LARGEST), LARGEST)
 
 
 @no_refcount_noinline
 def multiply(gaussian, width, x, moved):
-    """Write P x for the first features; return x'Px."""
+    """Compute ``moved`` = P x for the first features; return x'Px."""
     for a in range(width):
         moved[a] = 0.0
     for b in range(width):
@@ -70,7 +70,7 @@ def multiply(gaussian, width, x, moved):
 
 @no_refcount_noinline
 def absorb(gaussian, width, priors, factor, residual, total, moved, factors):
-    """Learn a label by its residual and variance, with ``moved`` = P x; multiply precisions by ``kept``."""
+    """Update mean and covariance by a label with this residual and variance; precisions then decay."""
     # the square root goes to both factors, so that P stays symmetric to the last bit
     shrunk = math.sqrt(1.0 / total)
     for a in range(width):

@@ -1,4 +1,4 @@
-"""Relations of nested groups: raw sums for every task and every group, and W = MΘ entry by entry.
+"""Relations of nested groups: sums of updates for every task and every group, at O(nnz · levels) per record.
 
 A round costs O(nnz · levels) for any number of tasks. :class:`LevelModel` is also the base of other models with a row
 for every task and every group.
@@ -39,7 +39,7 @@ ROUNDING = 1e-14
 
 
 class Levels(NamedTuple):
-    """M = diag(own) + Σ_l Σ_g weight[g] 1_g 1_g', group g of level l holding the tasks i with paths[i, l] = g.
+    """Arrays of a relation of nested groups: M = diag(own) + Σ_l Σ_g weight[g] 1_g 1_g' over levels l and groups g.
 
     ``members[g]`` counts the known tasks of group g. The integral of ``weight`` over the rounds is ``spent + weight ·
     (rounds - since)``, which is exact although weights change when tasks are added.
@@ -53,12 +53,12 @@ class Levels(NamedTuple):
     since: Any
 
     def to_saved(self, groups: int, tasks: int) -> Levels:
-        """Return the levels without unused capacity for groups and tasks."""
+        """Return the arrays without unused capacity for groups and tasks."""
         of_tasks, of_groups = (array[:tasks] for array in self[:2]), (array[:groups] for array in self[2:])
         return Levels(*of_tasks, *of_groups)
 
     def check(self, bounds: Bounds) -> None:
-        """Raise an error for unknown groups, member counts that do not fit the paths, and invalid clocks."""
+        """Raise ValueError for unknown groups, member counts that contradict the paths, or invalid clocks."""
         K, G, depth = bounds.tasks, bounds.groups, self.paths.shape[1]
         require_shape("paths", self.paths, len(self.own), depth)
         require_shape("weight", self.weight, len(self.weight))
@@ -77,7 +77,7 @@ class Levels(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """New tasks of a block, each counted in its groups from its first record on.
+    """The new tasks of a block; each is counted as a member of its groups from its first record on.
 
     The first ``counted[0]`` tasks are already counted. Counting task ``first + k`` sets the weight of its group at
     level l to ``weights[k, l]``. ``rounds`` is the number of rounds before the block.
@@ -91,7 +91,7 @@ class Arrivals(NamedTuple):
 
 
 def no_levels(depth: int) -> Levels:
-    """Make levels without tasks, for tasks in this many groups."""
+    """Return levels without tasks, for tasks in ``depth`` groups each."""
     none, zeros = np.zeros(0, np.int64), np.zeros(0)
     return Levels(np.zeros((0, depth), np.int64), zeros, zeros.copy(), none, zeros.copy(), zeros.copy())
 
@@ -102,7 +102,7 @@ NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.z
 
 @compiled
 def reweigh(levels, group, weight, clock):
-    """Set the weight of a group from round ``clock`` on; the integral over rounds includes the earlier weight.
+    """Set the weight of a group from round ``clock`` on, and update the integral of weights over rounds.
 
     The first weight of a group counts from the first round on. This has no effect, because there was no update in the
     group before, and keeps the result independent of the round in which the group was created.
@@ -117,7 +117,7 @@ def reweigh(levels, group, weight, clock):
 
 @compiled
 def count_arrivals(arrivals, i, s):
-    """Count tasks up to number i, new by round s of the block, as members of their groups: O(levels) each."""
+    """Count new tasks up to number i as members of their groups, at round s of the block: O(levels) each."""
     levels, clock = arrivals.levels, arrivals.rounds + s
     # tasks are numbered in the order of their first records, so those up to i have arrived
     for task in range(arrivals.counted[0], i + 1):
@@ -133,7 +133,7 @@ def count_arrivals(arrivals, i, s):
 
 
 class LevelModel(Model):
-    """A model with a row for every task and every group: fields ``groups``, ``tasks``, ``levels`` and others.
+    """Base class of models with a row of weights for every task and every group; subclasses define the update.
 
     Its margin and weights are sums of the rows of a task and of its groups. Subclasses define the update.
     """
@@ -153,7 +153,7 @@ class LevelModel(Model):
         return self._replace(levels=sharing)
 
     def map_tables(self, change: Callable[[Any], Any]) -> Self:
-        """Apply a function to each table."""
+        """Return the model with a function applied to each table."""
         return self._replace(groups=change(self.groups), tasks=change(self.tasks))
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
@@ -199,12 +199,12 @@ class LevelModel(Model):
         return self.summed_rows(tasks, features)
 
     def summed_rows(self, tasks: int, features: int) -> Weights:
-        """Sum the rows of each task and of its groups: shape (tasks, features)."""
+        """Return the sum of the rows of each task and its groups, shape (tasks, features)."""
         specific = (self.levels.own[:tasks] != 0.0).astype(np.float64)
         return self.weighted_rows(specific, np.ones(len(self.levels.weight)), features)
 
     def weighted_rows(self, own: NDArray[np.float64], weight: NDArray[np.float64], features: int) -> Weights:
-        """Return the row of each task times ``own`` plus those of its groups times ``weight``."""
+        """Return for each task ``own`` times its row plus its groups' rows times ``weight``."""
         tasks = len(own)
         W = np.zeros((tasks, features))
         if np.any(own):
@@ -229,7 +229,7 @@ def _score_plain(model, i, rows, t):
 
 @no_refcount
 def levels_ready(model, i, rows, t):
-    """Return True if the tables have room for an update at task i."""
+    """Return True if the tables have capacity for an update at task i."""
     levels = model.levels
     room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
@@ -262,7 +262,7 @@ def _prefetch_task(model, i):
 
 
 class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
-    """Raw sums of updates: one row of ``groups`` for every group, one row of ``tasks`` for every task."""
+    """Model of sums of updates: one row of ``groups`` per group, one row of ``tasks`` per task."""
 
     __slots__ = ()
 
@@ -270,7 +270,7 @@ class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
         return self.weighted_rows(self.levels.own[:tasks], self.levels.weight, features)
 
     def summed_weights(self, twin: Grouped, rounds: float, tasks: int, features: int) -> Weights:
-        """Return the sum of the weights before each of this many rounds."""
+        """Return the sum of the weights before each of the first ``rounds`` rounds, for averages."""
         levels = self.levels
         # a move in round c counts from then on: its weight in the sum is the integral up to now less that up to c
         integral = levels.spent + levels.weight * (rounds - levels.since)
@@ -298,7 +298,7 @@ def _score(model, i, rows, t):
 
 @no_refcount
 def diagonal_of(levels, i):
-    """Return M_ii."""
+    """Return the diagonal entry M_ii."""
     total = levels.own[i]
     for level in range(levels.paths.shape[1]):
         if levels.paths[i, level] >= 0:

@@ -1,4 +1,4 @@
-"""AdaGrad for weights shared by all tasks, and for an intercept of each task."""
+"""AdaGrad for common weights of all tasks, and an intercept per task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VALUE = 0.5
 
 
 class Intercepts(Adaptive):
-    """Adaptive weights with one weight in a task's own row, for a feature that is ``VALUE`` in all records.
+    """AdaGrad model with a single own weight per task, the intercept, for a feature that is ``VALUE`` in all records.
 
     The table of tasks' own rows has one weight per task.
     """

@@ -71,7 +71,7 @@ FLATTEST = 1e-4
 
 
 class SeenFeatures(NamedTuple):
-    """The columns of non-zero features so far, at most ``LIMIT``, in order of first appearance.
+    """The columns of the features that were non-zero so far, at most ``LIMIT``, in order of first appearance.
 
     ``columns`` (LIMIT,) has this order, with the constant first (-1 if it has no column), and -2 beyond; ``table`` is a
     hash table of positions in it, -1 for an empty entry.
@@ -92,7 +92,7 @@ class SeenFeatures(NamedTuple):
 
 
 class OwnPrior(NamedTuple):
-    """The prior of a task's own weights.
+    """The prior precisions of a task's own weights, with sums of squared derivatives to learn them.
 
     ``ridges`` (LIMIT + 1,) are the prior precisions, 0 for a prior variance of 0, ``squares`` (LIMIT + 1,) the sums of
     squared derivatives. The last numbers are the precision of features not seen so far, and the sum of the common step.
@@ -105,13 +105,13 @@ class OwnPrior(NamedTuple):
 
     @classmethod
     def from_variances(cls, constant: float, slopes: float, rate: float) -> OwnPrior:
-        """Create a prior with variances of the constant and of slopes."""
+        """Return a prior with these variances of the constant and of slopes, and this learning rate."""
         ridges = [1.0 / variance if variance > 0.0 else 0.0 for variance in (constant, slopes)]
         return cls(np.repeat(ridges, [1, LIMIT]), np.full(LIMIT + 1, START), rate)
 
 
 class FilterWork(NamedTuple):
-    """Arrays for one record: x, Px, forgetting factors, steps of log prior variances, and ``notes``.
+    """Working arrays for one record: x, P x, decay factors, steps of log prior variances, and scalars in ``notes``.
 
     ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
     the margin, the variances of both, the number of features that need room, the squared norm of unseen features,
@@ -134,7 +134,7 @@ RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED, UNSEEN, TOGET
 
 
 class MixedEffects(NamedTuple):
-    """The state of one mixed-effects member.
+    """The state of a mixed-effects model.
 
     ``priors`` are the prior variances of the shared constant and slopes, ``prior`` the prior of a task's own weights;
     ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic`` is 1 for labels
@@ -165,7 +165,7 @@ class MixedEffects(NamedTuple):
         tasks: int = 0,
         rate: float = 0.0,
     ) -> MixedEffects:
-        """Create a model without records, with prior variances of constants and slopes."""
+        """Return a model without records, with prior variances of constants and slopes."""
         variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
         seen, shared = SeenFeatures.from_columns(np.array([-1], np.int32)), Gaussian.from_priors(1, variances)
         numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1)), np.ones(2)
@@ -175,32 +175,32 @@ class MixedEffects(NamedTuple):
 
     @property
     def has_left(self) -> bool:
-        """True if more features than the limit were seen."""
+        """True if the model has stopped because there were more features than the limit."""
         return bool(self.clock[0] > LIMIT)
 
     @property
     def columns(self) -> NDArray[np.int32]:
-        """The columns of the features, the constant first."""
+        """The columns of the features seen so far, the constant first."""
         return self.seen.columns[: 0 if self.has_left else self.clock[0]]  # type: ignore[no-any-return]
 
     def own_width(self, width: int) -> int:
-        """Return how many of this many features have own weights of a task."""
+        """Return the number of own weights of a task among this many features."""
         return width if self.prior.ridges[1] > 0.0 else min(width, 1)
 
     def with_constant(self, column: int) -> MixedEffects:
-        """Return the model with that column as the constant, unless it has one or ``column`` is negative."""
+        """Return the model with ``column`` as the constant, if it has none yet and ``column`` >= 0."""
         if column < 0 or self.seen.columns[0] >= 0:
             return self
         return self._replace(seen=SeenFeatures.from_columns(np.append(np.int32(column), self.columns[1:])))
 
     def with_tasks(self, tasks: int) -> MixedEffects:
-        """Return the model with space for this many tasks."""
+        """Return the model with capacity for this many tasks."""
         if self.has_left or tasks <= len(self.pulls):
             return self
         return self._replace(pulls=enlarged(self.pulls, tasks), precisions=enlarged(self.precisions, tasks))
 
     def with_room(self) -> MixedEffects:
-        """Return the model with space for the needed features; empty if it has stopped."""
+        """Return the model with capacity for the features of the latest record; an empty model if it has stopped."""
         if self.has_left:
             none = np.zeros((0, 0))
             return self._replace(
@@ -219,17 +219,17 @@ class MixedEffects(NamedTuple):
         return self._replace(shared=shared, pulls=own[0], precisions=own[1], work=FilterWork.with_width(width))
 
     def lent(self) -> MixedEffects:
-        """Return the model with separate working arrays, so that several threads can predict at a time."""
+        """Return the model with separate working arrays, so that threads can predict in parallel."""
         return self._replace(work=FilterWork.with_width(len(self.shared.mean)))
 
     def drop_tasks(self, dropped: Dropped) -> None:
-        """Drop the numbers of tasks; the last tasks take their places."""
+        """Remove the numbers of tasks; the tasks with the largest numbers get the free numbers."""
         if not self.has_left:
             dropped.move(self.pulls)
             dropped.move(self.precisions)
 
     def own_weights(self, tasks: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return v and q of tasks, those a priori for the task -1, shape (tasks, features seen), the constant first."""
+        """Return v and q of tasks (the prior for task -1), shape (tasks, features seen), the constant first."""
         own, known = self.own_width(len(self.columns)), tasks >= 0
         means, variances = np.zeros((2, len(tasks), len(self.columns)))
         pulls, gained = np.zeros((2, len(tasks), own))
@@ -240,11 +240,11 @@ class MixedEffects(NamedTuple):
         return means, variances
 
     def coefficients(self, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return m + v of tasks, or m for the task -1, shape (tasks, features seen), the constant first."""
+        """Return m + v of tasks (m for task -1), shape (tasks, features seen), the constant first."""
         return np.asarray(self.shared.mean[: len(self.columns)] + self.own_weights(tasks)[0])
 
     def to_saved(self, tasks: int) -> MixedEffects:
-        """Return the model without unused space and without working arrays."""
+        """Return the model without unused capacity and working arrays."""
         if self.has_left:
             return self.with_room()
         width = len(self.columns)
@@ -252,7 +252,7 @@ class MixedEffects(NamedTuple):
         return self._replace(shared=self.shared.resized(width, self.priors), **own, work=FilterWork.with_width(0))
 
     def check(self, tasks: int, features: int) -> None:
-        """Raise ValueError for other shapes, or for numbers that learning cannot reach."""
+        """Raise ValueError for wrong shapes, or numbers that no sequence of updates leads to."""
         require_shape("clock of mixed effects", self.clock, 1)
         require_within("number of features seen", self.clock, 1, min(features, LIMIT) + 1)
         require_shape("columns of features seen", self.seen.columns, LIMIT)
@@ -281,7 +281,7 @@ class MixedEffects(NamedTuple):
 
 @no_refcount
 def find(seen, column):
-    """Return the hash-table entry of a column, or the empty entry for it."""
+    """Return the hash-table entry of a column, or the empty entry to insert it."""
     at = slot(np.uint64(column), _MASK)
     while seen.table[at] >= 0 and seen.columns[seen.table[at]] != column:
         at = (at + 1) & (seen.table.size - 1)
@@ -290,13 +290,13 @@ def find(seen, column):
 
 @no_refcount
 def _position(seen, column, guess):
-    """Return the position of a column, -1 if it was not seen. A right guess saves the look-up."""
+    """Return the position of a column among the features seen, -1 if unseen; first try the position ``guess``."""
     return guess if guess < LIMIT and seen.columns[guess] == column else seen.table[find(seen, column)]
 
 
 @no_refcount
 def _add_features(model, rows, t):
-    """Add the non-zero features of a record to those seen."""
+    """Add the non-zero features of a record to the features seen."""
     seen = model.seen
     for k in range(begin(rows, t), end(rows, t)):
         if model.clock[0] <= LIMIT and value(rows, t, k) != 0.0:
@@ -311,7 +311,7 @@ def _add_features(model, rows, t):
 
 @no_refcount
 def _write_record(seen, rows, t, width, x):
-    """Write a record's seen features densely in this width, divided by the constant, which comes first.
+    """Write a record as a dense vector divided by its constant, which comes first; return the unseen squared norm.
 
     Return the squared norm of its other features.
     """
@@ -336,7 +336,7 @@ def _write_record(seen, rows, t, width, x):
 
 @no_refcount
 def _note_parts(model, i, width):
-    """Store the parts of the margin, and the variance of the own part; an unknown task has the number -1."""
+    """Store the shared and own parts of the margin and of its variance; an unknown task has number -1."""
     shared, own, variance, x, ridges = 0.0, 0.0, 0.0, model.work.x, model.prior.ridges
     for j in range(width):
         shared += model.shared.mean[j] * x[j]
@@ -364,14 +364,14 @@ def _note_shared_variance(model):
 
 @no_refcount
 def is_in_time(predicted, margin):
-    """Return True if the margin is still the predicted one, or that was 0, as before the first label."""
+    """Return True if the margin equals the predicted one (the label is not delayed), or that was 0."""
     return predicted == margin or predicted == 0.0
 
 
 # called at several places: inlined, it would be compiled at each
 @no_refcount_noinline
 def predict_margin(model, i, rows, t):
-    """Return the margin of record t of task i, NaN if the model has stopped; store its parts.
+    """Return the margin of record t of task i, NaN if the model has stopped.
 
     Log-odds are divided by sqrt(1 + π s² / 8), where s² is their variance.
     """
@@ -391,7 +391,7 @@ def predict_margin(model, i, rows, t):
 
 @no_refcount_noinline
 def learn(model, i, y, rows, t, in_time):
-    """Learn record t of task i, for which ``has_room`` found room just before; return the size of the update.
+    """Learn record t of task i right after ``has_room``; return the size of the update.
 
     The size is 0 if the model has stopped. Only a label that comes in time moves the prior variances.
     """
@@ -429,7 +429,7 @@ def learn(model, i, y, rows, t, in_time):
 
 @no_refcount
 def _move_own(model, i, width, residual, noise, total):
-    """Update a task's own weights by a label with this residual and variance."""
+    """Update a task's own weights by a label with this residual and noise."""
     decay, step = model.kept[0], residual / total
     for j in range(min(width, model.pulls.shape[1])):
         x, ridge, gained = model.work.x[j], model.prior.ridges[j], model.precisions[i, j]
@@ -442,7 +442,7 @@ def _move_own(model, i, width, residual, noise, total):
 
 @no_refcount
 def _choose_steps(model, i, width, error, variance):
-    """Write the steps of log prior variances for a label with this error of its probability."""
+    """Compute the steps of the log prior variances, for a label with this error of its probability."""
     prior, steps, shrunk, together = model.prior, model.work.steps, 1.0 / (1.0 + math.pi / 8.0 * variance), 0.0
     # of g = f sqrt(shrunk), by f and by s²
     by_margin = error * math.sqrt(shrunk)
@@ -466,7 +466,7 @@ def _choose_steps(model, i, width, error, variance):
 
 @no_refcount
 def _move_prior(model, width):
-    """Move the prior precisions of own weights by the steps of their log variances."""
+    """Change the prior precisions of own weights by the steps of their log variances."""
     ridges, steps = model.prior.ridges, model.work.steps
     for j in range(width):
         ridges[j] = _moved_ridge(ridges[j], steps[j])
@@ -481,7 +481,7 @@ def _moved_ridge(ridge, step):
 
 @no_refcount
 def has_room(model, i, rows, t):
-    """Return True if the model has room for record t of task i, or has stopped; store the room needed."""
+    """Return True if the model has capacity for record t of task i, or has stopped; store the capacity needed."""
     needed, width, j = model.clock[0], model.shared.mean.size, 0
     if needed > LIMIT:
         return width == 0
@@ -495,7 +495,7 @@ def has_room(model, i, rows, t):
 
 @compiled
 def margin_variances(model, rows, tasks, variances):
-    """Write the variance of each record's margin; an unknown task has the number -1."""
+    """Write the variance of each record's margin to ``variances``; an unknown task has number -1."""
     for t in range(tasks.size):
         if not np.isnan(predict_margin(model, tasks[t], rows, t)):
             _note_shared_variance(model)
@@ -503,7 +503,7 @@ def margin_variances(model, rows, tasks, variances):
 
 
 class FilterStep(NamedTuple):
-    """The rule of a mixed-effects model: its step is the complete update, by a label in time or late."""
+    """The update rule of a mixed-effects model, for a label in time or delayed."""
 
     in_time: bool = True
 

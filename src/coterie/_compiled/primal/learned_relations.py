@@ -1,4 +1,4 @@
-"""Learned relations: M = A⁻¹ is state, and is updated from the Gram matrix of the task vectors.
+"""Learned relations: the matrix M = A⁻¹ is updated from the Gram matrix W'W of the task vectors.
 
 An update W <- W + x a' changes W'W by h a' + a h' + ‖x‖² a a' with h = W'x, for any features. The model stores a, h and
 ‖x‖² in a :class:`Move`; its :class:`Relation` adds them to the Gram matrix and updates M by
@@ -32,7 +32,7 @@ from .spread import TaskRows
 
 
 class Move(NamedTuple):
-    """The latest update, W + x a': ``column`` is a, ``along`` is W'x from before it, ``size`` is (‖x‖², sum of x)."""
+    """The latest update of the weights, W + x a': a, W'x before the update, and (‖x‖², sum of x)."""
 
     column: Any
     along: Any
@@ -40,14 +40,14 @@ class Move(NamedTuple):
 
 
 class Gram(NamedTuple):
-    """``products`` is W'W, ``sums`` the sum of every task vector's entries."""
+    """The Gram matrix W'W of the task vectors, and the sum of each vector's entries."""
 
     products: Any
     sums: Any
 
 
 class Relation(NamedTuple):
-    """A learned relation of K tasks.
+    """The state of a learned relation of K tasks.
 
     M is updated with the weights after the latest update, W_s, if ``after_move`` is 1, else with those before it,
     W_{s-1}. Updates are shared by A⁻¹ or, if ``mean_step`` = e is not 0, by K^e A⁻¹ / tr A⁻¹, which keeps the mean step
@@ -70,14 +70,14 @@ class Relation(NamedTuple):
 
     @classmethod
     def begin(cls, update: Any, after_move: int, mean_step: int, start: Any, n_tasks: int, first: float) -> Self:
-        """Start at A_0⁻¹ = first · I and W = 0 for K tasks."""
+        """Return the initial relation of K tasks: A_0⁻¹ = first · I and W = 0."""
         K = n_tasks
         gram, move = Gram(np.zeros((K, K)), np.zeros(K)), Move(np.zeros(K), np.zeros(K), np.zeros(2))
         status = np.zeros(3, np.int64)
         return cls(update, after_move, mean_step, start, first * np.eye(K), gram, move, status, first)
 
     def resized(self, n_tasks: int, features: int, start: float) -> Self:
-        """Resize to new tasks without weights, as if they had been known from the start.
+        """Return the relation with new tasks of zero weights, as if they had been known from the start.
 
         ``start`` is the diagonal of A_0⁻¹ for this many tasks, used before the first update of M.
         """
@@ -104,14 +104,14 @@ class Relation(NamedTuple):
         return relation
 
     def rescale(self, to: float, by: float) -> None:
-        """Scale the task vectors by ``to`` / ``by``, in place; W'W is scaled by the square."""
+        """Multiply the task vectors by ``to`` / ``by`` in the Gram matrix, in place."""
         # W'W is quadratic in the weights, their sums linear
         for array, power in ((self.gram.products, 2), (self.gram.sums, 1)):
             array *= to**power
             array /= by**power
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the relation of these tasks only, in their order.
+        """Return the relation restricted to these tasks.
 
         The state of the update (A⁻¹, log A⁻¹ or A) loses the rows and columns of the others, and stays positive
         definite.
@@ -128,7 +128,7 @@ class Relation(NamedTuple):
         return relation
 
     def check(self, tasks: int) -> None:
-        """Raise ValueError for matrices of another number of tasks or, while M is updated, not finite."""
+        """Raise ValueError for matrices of wrong shape or, while M is updated, with entries that are not finite."""
         for name, matrix in (("inverse", self.inverse), ("products", self.gram.products)):
             require_shape(name, matrix, tasks, tasks)
         for name, vector in (("sums", self.gram.sums), ("column", self.move.column), ("along", self.move.along)):
@@ -165,7 +165,7 @@ def learn_relation(relation):
 
 @noinline
 def _count_update(relation, fits, round_number):
-    """Count an update; if M would exceed its limit, freeze M and store the round."""
+    """Count an update of M; freeze M if it exceeds its limit."""
     relation.status[2] += 1
     if not fits:
         relation.status[0], relation.status[1] = 1, round_number
@@ -173,7 +173,7 @@ def _count_update(relation, fits, round_number):
 
 @compiled
 def current(relation):
-    """Return the M that distributes the next update over tasks, (K, K)."""
+    """Return the M by which the next update is shared among tasks, (K, K)."""
     for i in range(relation.inverse.shape[0]):
         update_row(relation.update, relation, i)
     return relation.inverse * step_scale(relation)
@@ -183,7 +183,7 @@ def current(relation):
 
 
 class FromRound(NamedTuple):
-    """M is updated from round ``first`` on, counted from 1: at each update, or at the end of ``every`` rounds."""
+    """Schedule: M is updated from round ``first`` on (counted from 1), at each update or after ``every`` rounds."""
 
     clock: Any
     first: float
@@ -191,7 +191,7 @@ class FromRound(NamedTuple):
 
     @classmethod
     def begin(cls, first: float, every: int = 0) -> Self:
-        """Start the clock; ``every`` = 0 means an update of M at each update of the weights."""
+        """Return the initial schedule; ``every`` = 0 updates M at each update of the weights."""
         return cls(np.zeros(1, np.int64), float(first), int(every))
 
     def resized(self, fresh: int) -> Self:
@@ -203,14 +203,14 @@ class FromRound(NamedTuple):
         return self
 
     def check(self, tasks: int) -> None:
-        """Raise ValueError for an impossible clock or number of rounds."""
+        """Raise ValueError for an invalid clock or number of rounds."""
         require_counts("the clock of the relation", self.clock, 1)
         require(np.isfinite(self.first), f"the first round is {self.first!r}")
         require(self.every >= 0, f"M is updated every {self.every!r} rounds")
 
 
 class WhenSettled(NamedTuple):
-    """M is updated when the correlations of the task vectors change little between two checkpoints.
+    """Schedule: M is updated once the correlations of the task vectors change little between checkpoints.
 
     ``moves`` has the number of updates so far, the number at the next checkpoint, and 1 after the correlations have
     settled; ``last`` are the correlations at the latest checkpoint. ``every`` is 0: M is not updated at the ends of
@@ -225,11 +225,11 @@ class WhenSettled(NamedTuple):
 
     @classmethod
     def begin(cls, n_tasks: int, moves: int, tolerance: float) -> Self:
-        """Start the clock; the first checkpoint is after this many updates, the next at each doubling."""
+        """Return the initial schedule; the first checkpoint is after ``moves`` updates, the next at each doubling."""
         return cls(np.zeros(1, np.int64), np.array([0, moves, 0]), np.zeros((n_tasks, n_tasks)), tolerance, 0)
 
     def resized(self, fresh: int) -> Self:
-        """Resize to this many new tasks."""
+        """Return the schedule with new tasks."""
         return self._replace(last=bordered(self.last, fresh))
 
     def move_first_look(self, before: int, moves: int) -> None:
@@ -238,11 +238,11 @@ class WhenSettled(NamedTuple):
             self.moves[1] = moves
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the schedule of these tasks only, in their order."""
+        """Return the schedule restricted to these tasks."""
         return self._replace(last=among(self.last, tasks))
 
     def check(self, tasks: int) -> None:
-        """Raise ValueError for an impossible clock, and for correlations of other tasks."""
+        """Raise ValueError for an invalid clock, or correlations of wrong shape."""
         require_counts("the clock of the relation", self.clock, 1)
         require_counts("moves", self.moves, 3)
         require_shape("last", self.last, tasks, tasks)
@@ -252,7 +252,7 @@ class WhenSettled(NamedTuple):
 
 @generic_noinline
 def is_due(start, products):
-    """Return True if M is updated at this update of the weights."""
+    """Return True if M must be updated at this update of the weights."""
 
 
 # clock[0] counts finished rounds, so the present one is clock[0] + 1
@@ -261,7 +261,7 @@ when(is_due, FromRound)(lambda start, products: start.every == 0 and start.clock
 
 @generic_noinline
 def ends_period(start):
-    """Return True if M is updated at the end of the current round."""
+    """Return True if M must be updated at the end of the current round."""
 
 
 when(ends_period, FromRound)(lambda start: start.clock[0] % start.every == 0 and start.clock[0] >= start.first)
@@ -270,7 +270,7 @@ when(ends_period, WhenSettled)(lambda start: False)
 
 @when(is_due, WhenSettled)
 def _has_settled(start, products):
-    """Return True if the correlations of the task vectors changed little since the last checkpoint: O(K²) at one."""
+    """Return True if the correlations of the task vectors have changed little since the last checkpoint."""
     moves = start.moves
     if moves[2] > 0:
         return True
@@ -287,7 +287,7 @@ def _has_settled(start, products):
 
 @noinline
 def _correlation_change(products, last):
-    """Return squared norms of the change of the correlations since ``last``, and of themselves; replace ``last``."""
+    """Return the squared norms of the correlations' change and of the correlations; store these as ``last``."""
     change = size = 0.0
     for j in range(products.shape[0]):
         for k in range(products.shape[0]):
@@ -302,7 +302,7 @@ def _correlation_change(products, last):
 
 @noinline
 def end_rounds(relation, rounds):
-    """Advance the clock by this many rounds, and update M at the end of each round in which it is due."""
+    """Count rounds, and update M at the end of each round with an update due."""
     start = relation.start
     # updates at moves need the number of rounds alone
     if start.every == 0:
@@ -318,7 +318,7 @@ def end_rounds(relation, rounds):
 
 
 class LearnedModel(namedtuple("LearnedModel", "table relation"), TaskRows):
-    """The weights W, feature by feature, and the relation learned from them."""
+    """Linear model with a learned relation: the weights W, stored by feature, and the relation."""
 
     __slots__ = ()
 
@@ -337,7 +337,7 @@ class LearnedModel(namedtuple("LearnedModel", "table relation"), TaskRows):
         return self
 
     def rescale(self, to: float, by: float) -> None:
-        """Multiply the weights by ``to`` and divide them by ``by``, in place; leave the relation unchanged."""
+        """Multiply the weights by ``to`` and divide them by ``by``, in place; the relation is unchanged."""
         values = self.table.values
         values *= to
         values /= by
@@ -382,7 +382,7 @@ def _add(model, i, c, rows, t):
 
 @compiled
 def _add_outer(table, move, rows, t):
-    """Add x a' to W, and store W'x and ‖x‖²; repeated features add up exactly."""
+    """Add x a' to W, and store W'x and ‖x‖²; duplicate entries of x are summed."""
     column, along = move.column, move.along
     along[:] = 0.0
     length = total = 0.0

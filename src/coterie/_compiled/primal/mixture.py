@@ -1,4 +1,4 @@
-"""Ensembles weighted by the losses of experts, over all tasks and on the current task.
+"""Expert weighting by losses over all tasks and on each task, and online stacking of the experts' margins.
 
 On top lies a logistic regression, learned online, on the experts' margins and on their mixture. With x those S + 1
 numbers, y the label, and a Gaussian of mean m and covariance P over the factors of x, a round is
@@ -28,13 +28,13 @@ from .gaussian import multiply
 
 
 class Losses(NamedTuple):
-    """0/1 losses so far, a zero margin counting half: ``overall`` (S,) and ``tasks`` (K, S) for S experts."""
+    """Sums of the experts' 0/1 losses: ``overall`` (S,) and ``tasks`` (K, S) for S experts; margin 0 counts half."""
 
     overall: Any
     tasks: Any
 
     def check(self, experts: int, tasks: int) -> None:
-        """Raise ValueError for losses of other experts, of fewer tasks, or that are invalid."""
+        """Raise ValueError for losses of wrong shape, or that are invalid."""
         require_shape("losses of experts", self.overall, experts)
         require_shape("losses of tasks", self.tasks, len(self.tasks), experts)
         require_rows("losses of tasks", self.tasks, tasks)
@@ -43,7 +43,7 @@ class Losses(NamedTuple):
 
 
 class Stacker(NamedTuple):
-    """Gaussian of the weights of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
+    """The stacker: a normal distribution of the weights of the experts' margins and, last, of their average.
 
     With a zero covariance the weights are fixed, and the margin is that of the mean.
     """
@@ -52,7 +52,7 @@ class Stacker(NamedTuple):
     covariance: Any
 
     def check(self, experts: int) -> None:
-        """Raise ValueError for weights of other experts, or that are not finite."""
+        """Raise ValueError for weights of wrong shape, or that are not finite."""
         require_shape("mean of the last step", self.mean, experts + 1)
         require_shape("covariance of the last step", self.covariance, experts + 1, experts + 1)
         for numbers in self:
@@ -64,12 +64,12 @@ UNSURE = 0.1
 
 
 def first_layer(experts: int, unsure: float = UNSURE) -> Stacker:
-    """Return the stacker before the first round: its margin is that of the mixture, forever if ``unsure`` is 0."""
+    """Return the initial stacker: it returns the average, and is never updated if ``unsure`` is 0."""
     return Stacker(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
 
 
 class Work(NamedTuple):
-    """Workspace of a round: ``experts`` and ``weights`` (S,), ``inputs`` and ``moved`` (S + 1,)."""
+    """Working arrays of a round: ``experts`` and ``weights`` (S,), ``inputs`` and ``moved`` (S + 1,)."""
 
     experts: Any
     weights: Any
@@ -78,13 +78,13 @@ class Work(NamedTuple):
 
 
 def allocate_work(experts: int) -> Work:
-    """Allocate the arrays of one round with this many experts."""
+    """Allocate the working arrays for this many experts."""
     return Work(*(np.zeros(size) for size in (experts, experts, experts + 1, experts + 1)))
 
 
 @no_refcount
 def combine(factors, margins, experts):
-    """Write the experts' margins (S, n), sums of the learners' margins (m, n) with factors (S, m)."""
+    """Compute the experts' margins (S, n): sums of the learners' margins (m, n) with coefficients (S, m)."""
     for a in range(factors.shape[0]):
         for m in range(factors.shape[1]):
             # a factor of 0 must not turn the NaN of a learner that has left into that of an expert
@@ -95,7 +95,7 @@ def combine(factors, margins, experts):
 
 @no_refcount
 def rate_of(overall):
-    """Return the rate eta = min(1, sqrt(2 ln S / (1 + min L)))."""
+    """Return the learning rate eta = min(1, sqrt(2 ln S / (1 + min L))) of the expert weights."""
     fewest = np.inf
     for a in range(overall.size):
         fewest = min(fewest, overall[a])
@@ -105,14 +105,14 @@ def rate_of(overall):
 
 @no_refcount
 def finite(margin):
-    """Return a margin, or 0 for NaN."""
+    """Replace a NaN margin by 0."""
     # NaN is the one number that differs from itself
     return margin if margin == margin else 0.0
 
 
 @no_refcount
 def weigh(overall, own, local, margins, weights):
-    """Write p_a proportional to exp(-eta L_a - local · L_ia), stable for large losses; 0 for NaN margins."""
+    """Compute expert weights proportional to exp(-eta L_a - local · L_ia); experts with NaN margins get 0."""
     eta = rate_of(overall)
     least = np.inf
     for a in range(overall.size):
@@ -137,7 +137,7 @@ def _note_experts(margins, t, work):
 
 @no_refcount_noinline
 def stack_inputs(losses, layer, local, i, work):
-    """Fill the stacker's inputs with the experts' margins and their mixture; return the stacker's margin."""
+    """Write the experts' margins and their weighted average as the stacker's inputs; return the stacker's margin."""
     weigh(losses.overall, losses.tasks[i], local, work.experts, work.weights)
     last = work.weights.size
     mixed = 0.0
@@ -159,7 +159,7 @@ def _margin(layer, work):
 
 @no_refcount
 def slope_after(signed_margin, q):
-    """Return the slope of the logistic loss after its own step: tau = 1 / (1 + exp(signed_margin + tau q)), q >= 0.
+    """Solve tau = 1 / (1 + exp(signed_margin + tau q)) for tau, the implicit step of the logistic loss (q >= 0).
 
     u = signed_margin + tau q is the root of u - signed_margin - q / (1 + e^u). Newton's steps reach it; one that would
     leave the bracket of the root becomes a halving of it. A step's error is about the square of the one before, so that
@@ -189,7 +189,7 @@ def slope_after(signed_margin, q):
 
 @no_refcount
 def correct(layer, y, weight, work):
-    """Update the stacker by the latest inputs, with a record of this weight."""
+    """Update the stacker by a label, with the latest inputs and a sample weight."""
     inputs, moved, size = work.inputs, work.moved, work.inputs.size
     margin = _margin(layer, work)
     q = multiply(layer, size, inputs, moved)
@@ -212,7 +212,7 @@ def correct(layer, y, weight, work):
 
 @no_refcount
 def charge(losses, i, y, weight, work):
-    """Add the 0/1 losses of the experts, times the record's weight."""
+    """Add the 0/1 losses of the experts on one record, times the sample weight."""
     for a in range(losses.overall.size):
         # a NaN compares false twice: an expert that has left is charged nothing
         signed_margin = y * work.experts[a]
@@ -240,7 +240,7 @@ def blend(losses, layer, local, tasks, margins, mixed, work):
 
 @compiled
 def mix(losses, layer, local, tasks, y, weights, predictions, judged, last, mixed, own, work):
-    """Combine and learn the first ``last`` records, record s after predicting record s + tasks.size - last.
+    """Combine and learn the first ``last`` records; record s is learned after s + tasks.size - last was predicted.
 
     ``predictions`` (S, n) are the experts' earlier margins, ``judged`` (S, n) those from which their losses are
     computed.

@@ -1,4 +1,4 @@
-"""Compiled selective sampling: query probabilities, one uniform number per round, and limits.
+"""Selective sampling in compiled code: query probabilities, random decisions, and limits on the number of queries.
 
 The loop of :mod:`coterie._compiled.primal.stream` calls ``decide`` when a record is predicted and ``wanted`` when its
 label has arrived. ``Every`` queries all labels at no cost; ``QueryStrategy`` combines a probability and limits.
@@ -19,13 +19,13 @@ from .round import Wrapper, skip
 
 
 class Every(NamedTuple):
-    """All labels are known: the loop makes no queries."""
+    """No selective sampling: all labels are known."""
 
     share: float
 
 
 class QueryStrategy(NamedTuple):
-    """The queries for a batch of records.
+    """The query strategy for a batch of records: a probability, limits, and the decisions so far.
 
     ``clock[0]`` counts the rounds decided so far, ``owner`` (n,) has the task numbers in the limits, and ``answer``
     (n,) is 1 for a query, 0 for none, and -1 before the decision.
@@ -44,7 +44,7 @@ QUERY_ALL = Every(1.0)
 
 @generic
 def decide(query_strategy, model, i, margin, t):
-    """Decide, once, about the query of the label of record t."""
+    """Decide at random, once per record, if the label of record t is queried; the margin is the predicted one."""
 
 
 @generic
@@ -54,7 +54,7 @@ def wanted(query_strategy, t):
 
 @generic
 def skip_unlabelled(query_strategy, model):
-    """End a round without a label, or with a record of weight 0."""
+    """Count a round without a label, or with a record of weight 0."""
 
 
 when(decide, Every)(lambda query_strategy, model, i, margin, t: None)
@@ -78,14 +78,14 @@ def _answer(query_strategy, i, margin, t):
     now = query_strategy.clock[0]
     # one uniform number per round, even if a limit forbids the label
     query_strategy.clock[0] += 1
-    drawn = uniform(query_strategy.seed, now) < chance_of(query_strategy.query_probability, i, abs(margin))
+    drawn = uniform(query_strategy.seed, now) < probability_of(query_strategy.query_probability, i, abs(margin))
     # permits() counts the label, so it is called only after the draw
     query_strategy.answer[t] = 1 if drawn and permits(query_strategy.limits, query_strategy.owner[t], now) else 0
 
 
 @compiled
 def decide_all(query_strategy, codes, margins, first, last):
-    """Decide on the records ``first`` to ``last`` by their margins; an unseen task has the code -1."""
+    """Decide on the queries of the records ``first`` to ``last - 1``; an unseen task has number -1."""
     for t in range(first, last):
         if query_strategy.answer[t] < 0:
             _answer(query_strategy, codes[t], margins[t], t)
@@ -93,7 +93,7 @@ def decide_all(query_strategy, codes, margins, first, last):
 
 @compiled
 def skip_rounds(model, rounds):
-    """End this many rounds without labels."""
+    """Count rounds without labels."""
     for _ in range(rounds):
         skip(model)
 
@@ -102,25 +102,25 @@ def skip_rounds(model, rounds):
 
 
 class Constant(NamedTuple):
-    """The same probability for every record."""
+    """A constant query probability."""
 
     rate: float
 
 
 class Inverse(NamedTuple):
-    """c / (c + |margin|)."""
+    """The query probability c / (c + |margin|)."""
 
     c: float
 
 
 class Step(NamedTuple):
-    """1 if |margin| < threshold, else 0."""
+    """The query probability 1 if |margin| < threshold, else 0."""
 
     threshold: float
 
 
 class Row(NamedTuple):
-    """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation.
+    """The query probability b_i / (b_i + |margin|), with b_i = scale · Σ_j |A_ij| from the relation matrix A.
 
     ``revision`` has the number of updates of the relation, and of tasks, at which the sums were computed.
     """
@@ -131,24 +131,24 @@ class Row(NamedTuple):
 
 
 class RowOfInverse(Row):
-    """The rule of :class:`Row` with A⁻¹, by which updates are shared, instead of A."""
+    """The query probability of :class:`Row`, with row sums of A⁻¹ instead of A."""
 
     __slots__ = ()
 
 
 @generic
-def chance_of(query_probability, i, size):
-    """Return the probability of a query for a record of task i with a margin of this size."""
+def probability_of(query_probability, i, size):
+    """Return the query probability for a record of task i with |margin| = ``size``."""
 
 
 @generic
 def refresh(query_probability, model):
-    """Recompute the relation's row sums for a query probability, if the relation has been updated."""
+    """Recompute the row sums of the relation matrix if it has been updated."""
 
 
 @generic
 def row_matrix(query_probability, M):
-    """Return the matrix of rows to sum, A or A⁻¹, given M = A⁻¹."""
+    """Return the matrix with the rows to sum, A or A⁻¹, given M = A⁻¹."""
 
 
 @generic
@@ -157,11 +157,11 @@ def relation_in(model):
 
 
 # b / (b + |margin|) of Cesa-Bianchi et al. (2006) is Inverse; SRDV11 §4 takes b from row i of A
-when(chance_of, Constant)(lambda query_probability, i, size: query_probability.rate)
-when(chance_of, Inverse)(lambda query_probability, i, size: query_probability.c / (query_probability.c + size))
-when(chance_of, Step)(lambda query_probability, i, size: 1.0 if size < query_probability.threshold else 0.0)
+when(probability_of, Constant)(lambda query_probability, i, size: query_probability.rate)
+when(probability_of, Inverse)(lambda query_probability, i, size: query_probability.c / (query_probability.c + size))
+when(probability_of, Step)(lambda query_probability, i, size: 1.0 if size < query_probability.threshold else 0.0)
 # a task that nobody has seen has the margin 0, whose chance is one whatever b is
-when(chance_of, Row)(
+when(probability_of, Row)(
     lambda query_probability, i, size: query_probability.sums[i] / (query_probability.sums[i] + size) if i >= 0 else 1.0
 )
 
@@ -194,7 +194,7 @@ def _add_up(query_probability, relation):
 
 @compiled
 def renew(query_probability, model):
-    """Call ``refresh`` from Python."""
+    """Call ``refresh`` from Python code."""
     refresh(query_probability, model)
 
 
@@ -207,11 +207,11 @@ class Unlimited(NamedTuple):
     most: int
 
     def check(self, tasks: int) -> None:
-        """Accept any number of queries."""
+        """Do nothing: there is no limit to check."""
 
 
 class Ever(NamedTuple):
-    """At most ``total`` queries and ``each`` per task; ``count[0]`` and ``held`` (K,) were made so far."""
+    """Limits on the number of queries: ``total`` in all and ``each`` per task; ``count`` and ``held`` count them."""
 
     total: int
     each: int
@@ -219,13 +219,13 @@ class Ever(NamedTuple):
     held: Any
 
     def check(self, tasks: int) -> None:
-        """Raise ValueError for arrays of other lengths, and for impossible counts."""
+        """Raise ValueError for arrays of the wrong shape, or invalid counts."""
         require_counts("labels asked for", self.count, 1)
         require_counts("labels asked for of tasks", self.held, len(self.held))
 
 
 class Sliding(NamedTuple):
-    """At most ``total`` queries, and ``each`` per task, in any ``width`` rounds.
+    """Limits on the number of queries in any ``width`` successive rounds: ``total`` in all and ``each`` per task.
 
     A ring of the rounds and tasks of the queries in the window: ``ends`` are the position of the oldest and their
     number; ``held`` (K,) counts them by task; a forgotten task is -1.
@@ -240,7 +240,7 @@ class Sliding(NamedTuple):
     held: Any
 
     def check(self, tasks: int) -> None:
-        """Raise ValueError for positions outside the ring, and for wrong counts by task."""
+        """Raise ValueError for invalid positions in the ring buffer, or wrong counts per task."""
         room = len(self.rounds)
         require_counts("rounds with a question", self.rounds, room)
         require_shape("tasks of questions", self.owners, room)
@@ -257,7 +257,7 @@ class Sliding(NamedTuple):
 
 @generic
 def permits(limits, owner, now):
-    """Return True if one more query is allowed in round ``now``; if so, count it."""
+    """Return True if a query is allowed in round ``now``, and count it."""
 
 
 when(permits, Unlimited)(lambda limits, owner, now: True)

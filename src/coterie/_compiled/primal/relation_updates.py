@@ -1,4 +1,4 @@
-"""Updates of a learned M = A⁻¹ from the Gram matrix W'W of the task vectors (SRDV11 eq. 3.6 to 3.10).
+"""Updates of a learned relation matrix M = A⁻¹ from the Gram matrix W'W of the task vectors (SRDV11 eq. 3.6 to 3.10).
 
 An update is a named tuple with bodies of ``update_relation``, which updates M, and optionally of ``absorb``, which adds
 the latest weight update to the Gram matrix, and of ``update_row``. A relation is therefore a named tuple of arrays, and
@@ -36,39 +36,39 @@ ROOM = 1e140
 
 
 class RelationUpdate:
-    """The Python side of a relation update, resized for new tasks and features."""
+    """Base class of relation updates: methods that resize them for new tasks and features."""
 
     __slots__ = ()
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
-        """Resize to new tasks with the diagonal ``first`` in A⁻¹, and to ``features`` in total."""
+        """Resize for ``fresh`` more tasks, with ``first`` on the diagonal of A⁻¹, and for this many features."""
         return self
 
     def restarted(self, first: float) -> Self:
-        """Restart at A⁻¹ = first · I, before the first update."""
+        """Return the update in its initial state, A⁻¹ = first · I."""
         return self
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the update of these tasks only, in their order."""
+        """Return the update restricted to these tasks."""
         return self
 
     def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-        """Return A⁻¹ of these tasks only: its rows and columns."""
+        """Return A⁻¹ restricted to these tasks: its rows and columns."""
         return among(inverse, tasks)
 
     def untouched(self, first: float) -> float:
-        """Return the diagonal entry of an updated A⁻¹ for a task with zero weights; it was ``first`` at the start."""
+        """Return the diagonal entry of A⁻¹ for a task with zero weights, which was ``first`` at the start."""
         return first
 
     def write_inverse(self, mean_step: int, inverse: Matrix) -> None:
-        """Write A⁻¹ after tasks were added or dropped, if each update needs all of it."""
+        """Compute A⁻¹ after tasks were added or dropped, if each update needs all of it."""
 
     def check(self, tasks: int) -> None:
-        """Raise ValueError for numbers and arrays that do not fit this update and number of tasks."""
+        """Raise ValueError for invalid numbers, or arrays of wrong shape."""
 
 
 def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
-    """Add ``fresh`` rows and columns to a square matrix, zero except for the diagonal."""
+    """Pad a square matrix with ``fresh`` rows and columns of zeros, with ``diagonal`` on the diagonal."""
     K = len(M)
     wider = np.zeros((K + fresh, K + fresh))
     wider[:K, :K] = M
@@ -77,12 +77,12 @@ def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
 
 
 def among(M: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-    """Return the rows and columns of some tasks, in their order."""
+    """Return the submatrix of these tasks."""
     return np.ascontiguousarray(M[np.ix_(tasks, tasks)])
 
 
 def inverse_among(inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-    """Return the inverse of the rows and columns of A for some tasks, by Schur's complement in A⁻¹."""
+    """Return the inverse of A's submatrix of these tasks, by a Schur complement in A⁻¹."""
     # (A_SS)⁻¹ = R_SS - R_SO (R_OO)⁻¹ R_OS for R = A⁻¹ and the other tasks O
     others = np.setdiff1d(np.arange(len(inverse)), tasks)
     across = inverse[np.ix_(others, tasks)]
@@ -98,17 +98,17 @@ def padded(vector: NDArray[Any], fresh: int, value: float = 0.0) -> NDArray[Any]
 
 @generic_noinline
 def update_relation(update, relation):
-    """Update M; return False, leaving M unchanged, if it would exceed its limit."""
+    """Update M; return False, with M unchanged, if it would exceed its limit."""
 
 
 @generic_noinline
 def absorb(update, relation):
-    """Add the latest update to the Gram matrix."""
+    """Add the latest update of the weights to the Gram matrix."""
 
 
 @generic_noinline
 def update_row(update, relation, i):
-    """Update row i of ``relation.inverse`` to the current A⁻¹."""
+    """Recompute row i of ``relation.inverse`` if it is out of date."""
 
 
 @when(absorb, object)
@@ -121,7 +121,7 @@ when(update_row, object)(lambda update, relation, i: None)
 
 @noinline
 def _add_move(gram, move):
-    """Compute W'W += a b' + b a' with b = W'x + ‖x‖² a / 2, which is exactly symmetric."""
+    """Update the Gram matrix: W'W += a b' + b a' with b = W'x + ‖x‖² a / 2, which is exactly symmetric."""
     a = move.column
     # a b' + b a' = a h' + h a' + ‖x‖² a a': W'W changes by a matrix of rank two
     b = move.along + 0.5 * move.size[0] * a
@@ -134,7 +134,7 @@ def _add_move(gram, move):
 
 @noinline
 def step_scale(relation):
-    """Return the factor of A⁻¹ in an update: 1, or K^e / tr A⁻¹ with e = ``mean_step``, for a constant mean step."""
+    """Return the factor of A⁻¹ in updates: 1, or K^e / tr A⁻¹ with e = ``mean_step``."""
     if relation.mean_step == 0:
         return 1.0
     # without it A⁻¹ and W feed each other and grow without bound, for W += A⁻¹x and A⁻¹ += eta W'W
@@ -151,7 +151,7 @@ def largest_entry(relation):
 
 
 class LogDetUpdate(namedtuple("LogDetUpdate", "eta unit_trace"), RelationUpdate):
-    """A⁻¹ <- A⁻¹ + eta W'W; A is divided by its trace after each update if ``unit_trace`` is 1."""
+    """LogDet update: A⁻¹ <- A⁻¹ + eta W'W; with ``unit_trace`` 1, A is then divided by its trace."""
 
     __slots__ = ()
 
@@ -171,14 +171,14 @@ def _update_by_log_det(update, relation):
 
 @noinline
 def _divide_by_trace(inverse):
-    """Divide A by its trace, given A⁻¹."""
+    """Divide A by its trace, given A⁻¹ (in place)."""
     # (A / tr A)⁻¹ = tr A · A⁻¹, and tr A is the sum of 1 / eigenvalue of A⁻¹
     inverse *= np.sum(1.0 / np.linalg.eigvalsh(inverse))
 
 
 @noinline
 def _add_gram(R, eta, G, largest):
-    """Compute R += eta G unless an entry would exceed ``largest``; for positive definite R, check the diagonal."""
+    """Add eta G to R unless an entry would exceed ``largest``; return False in that case."""
     for j in range(R.shape[0]):
         # |R_jk| <= max R_jj for a positive definite R. "not <=" is true of NaN as well
         if not R[j, j] + eta * G[j, j] <= largest:
@@ -194,13 +194,13 @@ def _add_gram(R, eta, G, largest):
 
 
 class VonNeumannUpdate(namedtuple("VonNeumannUpdate", "eta unit_trace exponent known"), RelationUpdate):
-    """B <- B + eta W'W with A⁻¹ = exp(B), the ``exponent``; ``known`` flags the current columns of A⁻¹."""
+    """Von Neumann update: B <- B + eta W'W with A⁻¹ = exp(B); columns of A⁻¹ are computed on demand."""
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, eta: float, unit_trace: int, n_tasks: int, first: float) -> Self:
-        """Start at A⁻¹ = first · I for this many tasks."""
+        """Return the initial state, A⁻¹ = first · I."""
         return cls(eta, unit_trace, np.log(first) * np.eye(n_tasks), np.ones(n_tasks, np.uint8))
 
     def restarted(self, first: float) -> Self:
@@ -260,7 +260,7 @@ def _update_row_of_exponential(update, relation, i):
 
 
 class Divergence:
-    """The Python side of a divergence between positive definite matrices that depends on their eigenvalues.
+    """Base class of divergences between positive definite matrices that depend on their eigenvalues.
 
     A derived named tuple has bodies of ``gradient`` and ``inverse_gradient``, for an increasing f.
     """
@@ -268,21 +268,21 @@ class Divergence:
     __slots__ = ()
 
     def check(self) -> None:
-        """Raise ValueError for invalid parameters of the divergence."""
+        """Raise ValueError for invalid parameters."""
 
 
 @generic
 def gradient(divergence, value):
-    """Return f(a) of an eigenvalue a of A; f is the gradient of the generator of the divergence."""
+    """Return f(a) for an eigenvalue a of A, the derivative of the divergence's generator."""
 
 
 @generic
 def inverse_gradient(divergence, value):
-    """Return the a with this f(a), or NaN if there is none."""
+    """Return the a with this value of f(a); NaN if there is none."""
 
 
 class Beta(namedtuple("Beta", "beta"), Divergence):
-    """f(a) = (a^(beta - 1) - 1) / (beta - 1): 1 - 1/a of LogDet for beta = 0, log a of von Neumann for beta = 1."""
+    """Beta divergence, f(a) = (a^(beta - 1) - 1) / (beta - 1): LogDet for beta = 0, von Neumann for beta = 1."""
 
     __slots__ = ()
 
@@ -305,13 +305,13 @@ def _inverse_gradient_of_beta(divergence, value):
 
 
 class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace power dual"), RelationUpdate):
-    """B <- B - eta W'W with B = f(P); P is A for ``power`` = -1 and A⁻¹ for 1: A⁻¹ = P^power."""
+    """Divergence update: B <- B - eta W'W with B = f(P), for P = A (``power`` -1) or P = A⁻¹ (``power`` 1)."""
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, eta: float, divergence: Any, unit_trace: int, power: int, n_tasks: int, first: float) -> Self:
-        """Start at A⁻¹ = first · I for this many tasks."""
+        """Return the initial state, A⁻¹ = first · I."""
         return cls(eta, divergence, unit_trace, power, np.zeros((n_tasks, n_tasks))).restarted(first)
 
     def restarted(self, first: float) -> Self:
@@ -321,7 +321,7 @@ class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace
         return self._replace(dual=bordered(self.dual, fresh, self._at(first)))
 
     def _at(self, first: float) -> float:
-        """Return the diagonal of B at the start, with ``first`` on that of A⁻¹."""
+        """Return the initial diagonal of B, for ``first`` on the diagonal of A⁻¹."""
         return float(gradient_at(self.divergence, first**self.power))
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
@@ -340,13 +340,13 @@ class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace
 
 @compiled
 def gradient_at(divergence, value):
-    """Call ``gradient`` from Python."""
+    """Call ``gradient`` from Python code."""
     return gradient(divergence, value)
 
 
 @compiled
 def write_out(update, inverse):
-    """Write the A⁻¹ = P^power for B = f(P)."""
+    """Compute A⁻¹ = P^power from B = f(P)."""
     values, vectors = np.linalg.eigh(update.dual)
     for j in range(values.size):
         # f acts on eigenvalues, so f⁻¹(B) has the eigenvectors of B
@@ -388,7 +388,7 @@ def _update_by_divergence(update, relation):
 
 @noinline
 def _compose_apart(values, vectors, like, out):
-    """Write V diag(values) V', exactly zero between a task and all others if ``like`` is."""
+    """Compute V diag(values) V', exactly zero between a task and all others if ``like`` is."""
     # symmetrised, because rounding of the product differs between the two triangles
     product = np.dot(vectors * values, vectors.T)
     symmetrise(product, out)
@@ -409,13 +409,13 @@ NEVER_INVERTED = np.array([2, 0])
 
 
 class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), RelationUpdate):
-    """A⁻¹ <- cov(W) + ridge I, with the features as observations."""
+    """Covariance update of the inverse: A⁻¹ <- cov(W) + ridge I, with the features as observations."""
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, ridge: float, features: int) -> Self:
-        """Start with this many features."""
+        """Return the initial state for this many features."""
         return cls(ridge, np.array([float(max(features, 1))]))
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
@@ -431,7 +431,7 @@ class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), Relatio
 
 
 class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since"), RelationUpdate):
-    """A <- cov(W) + ridge I, with its inverse stored.
+    """Covariance update: A <- cov(W) + ridge I, with the features as observations; the inverse of A is stored.
 
     ``last`` has the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` the numbers of
     weight updates after the latest update of M, and of these after the latest inversion.
@@ -441,7 +441,7 @@ class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since")
 
     @classmethod
     def begin(cls, ridge: float, features: int, n_tasks: int) -> Self:
-        """Start with this many features and tasks."""
+        """Return the initial state for this many features and tasks."""
         return cls(ridge, np.array([float(max(features, 1))]), np.zeros((2, n_tasks)), NEVER_INVERTED.copy())
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
@@ -453,7 +453,7 @@ class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since")
         return self._replace(last=last, since=NEVER_INVERTED.copy())
 
     def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-        """Return the inverse of A of these tasks alone."""
+        """Return the inverse of A's submatrix of these tasks."""
         return inverse_among(inverse, tasks)
 
     def untouched(self, first: float) -> float:
@@ -469,7 +469,7 @@ class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since")
 
 @noinline
 def _covariance(gram, d, ridge, out):
-    """Write the covariance of the task vectors over their d features, plus ridge I."""
+    """Compute the covariance of the task vectors over their d features, plus ridge I."""
     for j in range(out.shape[0]):
         for k in range(out.shape[0]):
             # SRDV11 (3.9): sums[j] / d is the mean weight of task j over the features; d = 1 divides by 1
@@ -503,7 +503,7 @@ def _absorb_into_precision(update, relation):
 
 @noinline
 def _note_centred(last, d, gram, move):
-    """Store the a and b of the change a b' + b a' of the centred Gram matrix."""
+    """Store a and b of the latest change a b' + b a' of the centred Gram matrix."""
     # ‖x - mean‖² = ‖x‖² - (Σ x)² / d
     length = move.size[0] - move.size[1] ** 2 / d
     for j in range(move.column.size):
@@ -519,7 +519,7 @@ def _update_by_precision(update, relation):
 
 @noinline
 def _write_precision(update, gram, inverse):
-    """Update the inverse by the latest rank-two change, recomputing it now and then: O(K²) on average."""
+    """Update the inverse by the latest rank-two change: O(K²), with an occasional recomputation."""
     K = inverse.shape[0]
     # rounding errors of rank-two updates accumulate, so the inverse is recomputed from time to time
     fresh = update.since[0] != 1 or update.since[1] >= max(K, 64)
@@ -539,7 +539,7 @@ def _write_precision(update, gram, inverse):
 
 @noinline
 def _rank_two(P, a, b, d):
-    """Update P = A⁻¹ for A + (a b' + b a') / d by Woodbury's identity; return False if rounding is too large."""
+    """Update P = A⁻¹ for A + (a b' + b a') / d by Woodbury's identity; return False if it is inaccurate."""
     u, v = np.dot(P, a), np.dot(P, b)
     # with U = [a b] and S = [0 1; 1 0] / d, (S⁻¹ + U'PU) / d = [p q; q r]
     p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
@@ -561,7 +561,7 @@ def _rank_two(P, a, b, d):
 
 
 class RootUpdate(namedtuple("RootUpdate", "ridge power"), RelationUpdate):
-    """P <- (W'W)^(1/2) / tr + ridge I; P is A for ``power`` = -1 and A⁻¹ for 1."""
+    """Square-root update: P <- (W'W)^(1/2) / tr + ridge I, for P = A (``power`` -1) or P = A⁻¹ (``power`` 1)."""
 
     __slots__ = ()
 
@@ -577,7 +577,7 @@ class RootUpdate(namedtuple("RootUpdate", "ridge power"), RelationUpdate):
 
 @noinline
 def _root(G):
-    """Return eigenvalues of G^(1/2) / tr and eigenvectors; the eigenvalues sum to 1, or to 0 for W = 0."""
+    """Return eigenvalues and eigenvectors of G^(1/2) / tr; the eigenvalues sum to 1, or to 0 for W = 0."""
     values, vectors = np.linalg.eigh(G)
     # rounding may leave eigenvalues of a singular W'W below zero
     roots = np.sqrt(np.maximum(values, 0.0))
@@ -587,7 +587,7 @@ def _root(G):
 
 @noinline
 def _compose(values, vectors, G, at_zero, out):
-    """Write V diag(values) V', with tasks without weights exactly uncorrelated, so that their margins stay zero."""
+    """Compute V diag(values) V'; tasks without weights get no correlations, so that their margins stay zero."""
     product = np.dot(vectors * values, vectors.T)
     symmetrise(product, out)
     for j in range(out.shape[0]):
@@ -618,7 +618,7 @@ def _update_by_root(update, relation):
 
 
 class FixedUpdate(namedtuple("FixedUpdate", "target"), RelationUpdate):
-    """A⁻¹ <- ``target``, for any task vectors."""
+    """Constant relation: A⁻¹ <- ``target``, for any task vectors."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The interface of models: the generic functions of the compiled loop, and the methods called from Python.
+"""The interface of models: generic functions for the compiled loop, and methods for Python code.
 
 A model is a named tuple of weights and of the form of M, in one file with its functions. Its compiled side are bodies
 of these functions, registered by ``when``:
@@ -49,52 +49,52 @@ def score(model, i, rows, t):
 
 @generic
 def score_with_unseen(model, i, known, rows):
-    """Return the margin of one record, given by its known features and by all."""
+    """Return the margin of one record, from its known features and from all features."""
 
 
 @generic
 def report(model, i, rows, t, margin):
-    """Return the public margin: that of the averaged weights if there are any."""
+    """Return the margin that users see: that of the averaged weights if there are any, else ``margin``."""
 
 
 @generic
 def prefetch_record(model, i, rows, t):
-    """Prefetch the memory that record t of task i needs, one round ahead."""
+    """Prefetch the weights that record t of task i needs, one round ahead."""
 
 
 @generic
 def prefetch_task(model, i):
-    """Prefetch the memory that locates the weights of task i, rounds ahead; with a million tasks it is not cached."""
+    """Prefetch the table entry that locates the weights of task i, several rounds ahead."""
 
 
 @generic
 def diagonal(model, i):
-    """Return M_ii, which times the squared norm of x is the squared norm of the multitask instance."""
+    """Return M_ii; M_ii ‖x‖² is the squared norm of the multitask instance."""
 
 
 @generic
 def predictive_variance(model, i, rows, t):
-    """Return the variance of the margin of record t and of its label, for models with variances of weights."""
+    """Return the variances of record t's margin and of its label, for models with variances."""
 
 
 @generic
 def ready(model, i, rows, t):
-    """Return True if task i can be updated by record t: its column of M is available and the tables have room."""
+    """Return True if record t can update task i: the column of M is computed, and tables have capacity."""
 
 
 @generic
 def add(model, i, c, rows, t):
-    """Distribute an update of c times record t, at task i, over the tasks through M."""
+    """Add c times record t to the weights of task i, and to other tasks according to M."""
 
 
 @generic
 def adapt(model):
-    """Update a learned relation after the latest update; do nothing if it is fixed."""
+    """Update a learned relation after an update of the weights; do nothing for a fixed relation."""
 
 
 @generic
 def on_step_end(model):
-    """End a round."""
+    """End a round, for example by applying decay."""
 
 
 @generic
@@ -104,12 +104,12 @@ def skip(model):
 
 @generic
 def add_timed(model, i, c, rows, t, clock):
-    """Add an update in round ``clock`` to the time-weighted sums of an averaged model."""
+    """Add an update in round ``clock`` to the time-weighted sums, for averaged weights."""
 
 
 @generic
 def summed_margin(model, twin, i, rows, t, clock, margin):
-    """Return the sum over the rounds so far of record t's margin under the weights before each of them.
+    """Return the sum of record t's margins under the weights before each round so far.
 
     The margin of the current weights is given as ``margin``, so that only the time-weighted sums are read.
     """
@@ -125,7 +125,7 @@ when(prefetch_task, object)(lambda model, i: None)
 
 
 class Extent(NamedTuple):
-    """The used part of a model's arrays: numbers of rows of groups, rows of tasks' own weights, tasks, and features."""
+    """The used part of a model's arrays: numbers of group rows, task rows, tasks, and features."""
 
     groups: int
     own: int
@@ -134,57 +134,57 @@ class Extent(NamedTuple):
 
 
 class Model(ABC):
-    """The Python side of a model. Methods return another model, which shares all unchanged arrays."""
+    """Base class of models. Methods return another model, which shares all unchanged arrays."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def sharing(self) -> Any:
-        """The form of M: ``Levels``, ``Columns`` or ``SparseColumns``, or a learned ``Relation``."""
+        """The representation of M: ``Levels``, ``Columns``, ``SparseColumns`` or a learned ``Relation``."""
 
     @abstractmethod
     def with_sharing(self, sharing: Any) -> Self:
-        """Return the same weights with another M."""
+        """Return the model with another representation of M."""
 
     @abstractmethod
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
-        """Resize to this many groups, tasks and features; records may be ``dense``."""
+        """Return the model resized for these numbers of groups, tasks and features."""
 
     @abstractmethod
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Drop the rows of tasks and of empty groups; the caller changes M."""
+        """Remove the rows of tasks and of empty groups; the caller changes M."""
 
     @abstractmethod
     def make_room(self, i: int, entries: int) -> Self:
-        """Make room for a record of this many entries at task i."""
+        """Allocate the weights for a record of task i with this many entries."""
 
     @abstractmethod
     def unseen_task_model(self, tasks: int, sharing: Any) -> Self:
-        """Return a model that predicts for this many tasks without records, under their M."""
+        """Return a model that predicts for tasks without records, under their M."""
 
     @abstractmethod
     def weights(self, tasks: int, features: int) -> Weights:
-        """Return the weights that predictions use, dense: shape (tasks, features)."""
+        """Return the weights as a dense array, shape (tasks, features)."""
 
     def intercepts(self, tasks: int) -> Weights:
-        """Return the part of each task's margins that does not depend on the record, shape (tasks,)."""
+        """Return the intercept of each task's margin, shape (tasks,)."""
         return np.zeros(tasks)
 
     @abstractmethod
     def to_saved(self, extent: Extent) -> Self:
-        """Return the model without unused capacity and without an M that can be recomputed; see :meth:`with_sharing`.
+        """Return the model without unused capacity, and without an M that can be recomputed.
 
         Tables become :class:`coterie._compiled.weights.table.Part`, without a copy so far.
         """
 
     @abstractmethod
     def check(self, bounds: Bounds) -> None:
-        """Raise ValueError for arrays with indices out of range, or an invalid state."""
+        """Raise ValueError for indices out of range, or an invalid state."""
 
 
 class Wrapper(Model):
-    """A model that wraps another, its first field, and delegates everything that it does not define."""
+    """Base class of models that wrap another model, their first field, and delegate to it."""
 
     __slots__ = ()
 
@@ -192,7 +192,7 @@ class Wrapper(Model):
     _replace: Callable[..., Self]
 
     def map_models(self, change: Callable[[Any], Any]) -> Self:
-        """Apply a function to each wrapped model."""
+        """Return the model with a function applied to each wrapped model."""
         return self._replace(model=change(self.model))
 
     @property

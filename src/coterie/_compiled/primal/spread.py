@@ -1,4 +1,4 @@
-"""Relations by columns of M: the weights W, to which an update adds its column times the record."""
+"""Models for relations by columns: an update of task i adds M_ji x to the weights of every task j."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from .round import (
 
 
 class Columns(NamedTuple):
-    """Available columns of M: column i is ``values[slot[i]]``, missing for a negative slot."""
+    """Computed columns of M: column i is ``values[slot[i]]``; it is missing if the slot is negative."""
 
     values: Any
     slot: Any
 
     def check(self, bounds: Bounds) -> None:
-        """Do nothing: columns are not saved but recomputed by the relation."""
+        """Do nothing: columns are not saved but recomputed."""
 
     def reached(self, i: int) -> NDArray[np.int64]:
-        """Return the tasks at which column i, which is available, is not zero."""
+        """Return the tasks j with M_ji != 0; column i must be computed."""
         return np.flatnonzero(self.values[self.slot[i]])
 
 
 class SparseColumns(NamedTuple):
-    """Available sparse columns of M: entries ``starts[s]`` to ``starts[s + 1]`` for slot s of task i."""
+    """Computed sparse columns of M: column i has the entries ``starts[s]`` to ``starts[s + 1] - 1``, in slot s."""
 
     rows: Any
     values: Any
@@ -54,21 +54,21 @@ class SparseColumns(NamedTuple):
     slot: Any
 
     def check(self, bounds: Bounds) -> None:
-        """Do nothing: columns are not saved but recomputed by the relation."""
+        """Do nothing: columns are not saved but recomputed."""
 
     def reached(self, i: int) -> NDArray[np.int64]:
-        """Return the tasks at which column i, which is available, is not zero."""
+        """Return the tasks j with M_ji != 0; column i must be computed."""
         slot = self.slot[i]
         return np.asarray(self.rows[self.starts[slot] : self.starts[slot + 1]])
 
 
 def no_columns() -> Columns:
-    """Make columns without tasks, as saved with a model."""
+    """Return columns without tasks, as saved with a model."""
     return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
 
 
 class TaskRows(Model):
-    """A model with the weights W in its field ``table``, one row for each task."""
+    """Base class of models with one row of weights per task, in the field ``table``."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class TaskRows(Model):
         return np.asarray(self.table.rows(tasks, features))
 
     def summed_weights(self, twin: Any, rounds: float, tasks: int, features: int) -> Weights:
-        """Return the sum of the weights before each of this many rounds."""
+        """Return the sum of the weights before each of the first ``rounds`` rounds, for averages."""
         return np.asarray(rounds * self.weights(tasks, features) - twin.weights(tasks, features))
 
 
@@ -93,7 +93,7 @@ when(summed_margin, TaskRows)(
 
 
 class Spread(namedtuple("Spread", "table columns"), TaskRows):
-    """The weights W, one row per task."""
+    """Model of weights W, one row per task, and computed columns of M."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ class Spread(namedtuple("Spread", "table columns"), TaskRows):
         return self._replace(table=fit_table(self.table, tasks, features, dense))
 
     def map_tables(self, change: Callable[[Any], Any]) -> Spread:
-        """Apply a function to the table."""
+        """Return the model with a function applied to its table."""
         return self._replace(table=change(self.table))
 
     def make_room(self, i: int, entries: int) -> Spread:
@@ -124,7 +124,7 @@ class Spread(namedtuple("Spread", "table columns"), TaskRows):
         self.table.check(bounds.tasks, bounds.features)
 
     def without_sharing(self) -> Spread:
-        """Return the model without columns, which the relation recomputes."""
+        """Return the model without the columns, which can be recomputed."""
         return self._replace(columns=no_columns())
 
 
@@ -143,17 +143,17 @@ def _ready(model, i, rows, t):
 
 @generic
 def entry(columns, i, j):
-    """Return M_ij of column i, which is available."""
+    """Return M_ij; column i must be computed."""
 
 
 @generic
 def reserve_column(table, columns, i, rows, t):
-    """Make room for a record in every row with a non-zero entry in column i."""
+    """Allocate weights for record t in each row j with M_ji != 0."""
 
 
 @generic
 def add_column(table, columns, i, c, rows, t):
-    """Add c M_ji x to every row j with a non-zero entry in column i."""
+    """Add c M_ji x to each row j with M_ji != 0."""
 
 
 # -- whole columns ----------------------------------------------------------------------------------------------------

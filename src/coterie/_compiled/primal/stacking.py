@@ -1,4 +1,4 @@
-"""Stacking of several regressors: their weights, and the standard deviation of predictions.
+"""Stacking of regression learners: their weights, and the standard deviation of predictions.
 
 The prediction is Σ_a v_a f_a with members' predictions f_a, each clipped to the range of the labels so far. The weights
 v ~ N(1/S, P) are updated by :mod:`.gaussian`, with P = I a priori and unit noise; precisions halve after ``HALF_LIFE``
@@ -42,7 +42,7 @@ BINS, REACH = 128, 6.4
 
 
 class Residuals(NamedTuple):
-    """Running squared residuals, from which the standard deviation of a prediction is computed.
+    """Running sums of squared residuals, by task and by the number of its labels.
 
     ``ages`` (AGES, 2) has their number and their sum by the number of known labels of the task (its age), ``tasks``
     (K, 2) their number and the sum of r² / e, e being the mean of that age; ``bins`` (AGES, BINS) counts residuals over
@@ -55,7 +55,7 @@ class Residuals(NamedTuple):
 
 
 class Stacking(NamedTuple):
-    """The state of the stacker, without the members.
+    """The state of the stacker: weights of the members, residuals, and counts of labels.
 
     ``labels`` (K,) counts each task's labels; ``extremes`` has the smallest and the largest label so far, ``clock``
     (1,) the number of labels.
@@ -69,30 +69,30 @@ class Stacking(NamedTuple):
 
     @classmethod
     def empty(cls, members: int, tasks: int = 0) -> Stacking:
-        """Create the stacker of this many members before the first label."""
+        """Return the initial state for this many members and tasks."""
         last = Gaussian.from_priors(members, PRIORS)
         last.mean[:] = 1.0 / members
         spread = Residuals(np.zeros((AGES, 2)), np.zeros((tasks, 2)), np.zeros((AGES, BINS)))
         return cls(np.zeros(tasks), last, spread, np.zeros(2), np.zeros(1, np.int64))
 
     def with_tasks(self, tasks: int) -> Stacking:
-        """Return the model with space for this many tasks."""
+        """Return the state with capacity for this many tasks."""
         if tasks <= len(self.labels):
             return self
         spread = self.spread._replace(tasks=enlarged(self.spread.tasks, tasks))
         return self._replace(labels=enlarged(self.labels, tasks), spread=spread)
 
     def drop_tasks(self, dropped: Dropped) -> None:
-        """Drop the numbers of tasks; the last tasks take their places."""
+        """Remove the numbers of tasks; the tasks with the largest numbers get the free numbers."""
         for array in (self.labels, self.spread.tasks):
             dropped.move(array)
 
     def to_saved(self, tasks: int) -> Stacking:
-        """Return the model without unused space."""
+        """Return the state without unused capacity."""
         return self._replace(labels=self.labels[:tasks], spread=self.spread._replace(tasks=self.spread.tasks[:tasks]))
 
     def check(self, tasks: int, members: int) -> None:
-        """Raise ValueError for other shapes, or for numbers that learning cannot reach."""
+        """Raise ValueError for wrong shapes, or numbers that no sequence of updates leads to."""
         require_shape("clock", self.clock, 1)
         require_within("clock", self.clock, 0, MOST_ROUNDS)
         require_shape("numbers of labels", self.labels, None)
@@ -117,7 +117,7 @@ class Stacking(NamedTuple):
 
 @no_refcount
 def _age(count):
-    """Return the age class of a task with this many labels: the number of bits of that count, at most AGES - 1."""
+    """Return the age class of a task with ``count`` labels: the bit length of the count, at most AGES - 1."""
     # by powers of two, because errors fall with the number of labels ever more slowly
     age = 0
     while count >= 1.0 and age < AGES - 1:
@@ -128,7 +128,7 @@ def _age(count):
 
 @no_refcount
 def _mean_square(spread, age):
-    """Return e, the mean squared residual of predictions for tasks in this age class."""
+    """Return the mean squared residual of predictions for tasks in this age class."""
     # shrinks the mean of an age towards that of all ages, which is shrunk towards 1
     number, total = 0.0, 0.0
     for a in range(AGES):
@@ -140,7 +140,7 @@ def _mean_square(spread, age):
 
 @no_refcount
 def _variance(spread, i, age):
-    """Return the variance of predictions for task i at this age; at age 0 that of all tasks."""
+    """Return the residual variance of task i in this age class; in class 0 the mean over all tasks."""
     e = _mean_square(spread, age)
     # without labels of the task its own factor is not known
     if age == 0:
@@ -174,7 +174,7 @@ def _count(spread, i, age, residual, w):
 
 
 class StackingWork(NamedTuple):
-    """Arrays for one round: the stacker's inputs, P times these, and forgetting factors."""
+    """Working arrays of one round: the stacker's inputs, P times the inputs, and decay factors."""
 
     inputs: Any
     moved: Any
@@ -183,7 +183,7 @@ class StackingWork(NamedTuple):
 
 @compiled
 def allocate_work(model):
-    """Allocate arrays for rounds of a model."""
+    """Allocate the working arrays of one round."""
     S = model.last.mean.size
     return StackingWork(np.zeros(S), np.zeros(S), np.zeros(S))
 
@@ -205,7 +205,7 @@ def _active(margins, t):
 
 @no_refcount
 def _predict(model, margins, t, work):
-    """Write the stacker's inputs for record t, 0 for stopped members; return the prediction."""
+    """Write the stacker's inputs for record t (0 for stopped members); return the prediction."""
     active, prediction = _active(margins, t), 0.0
     for a in range(work.inputs.size):
         margin = margins[a, t] if a < active else 0.0
@@ -218,7 +218,7 @@ def _predict(model, margins, t, work):
 
 @no_refcount
 def _leave(last, a):
-    """Condition the weights of members on a weight of 0 for the stopped member a."""
+    """Condition the normal distribution of weights on weight 0 for the stopped member a."""
     variance = last.covariance[a, a]
     # a Gaussian conditioned on v_a = 0: mean and covariance lose their regression on v_a
     if variance > 0.0:
@@ -239,7 +239,7 @@ def _leave(last, a):
 
 @no_refcount
 def _learn(model, i, age, y, w, margin, active, work):
-    """Update the weights of members from their predictions, and the variances by the residual."""
+    """Update the members' weights, and the variances by the residual."""
     last, S = model.last, work.inputs.size
     for a in range(active, S):
         # a variance of 0 is that of a member which has left before
@@ -275,7 +275,7 @@ def _was_predicted(predictions, s):
 
 @no_refcount
 def _note(model, foreseen, t, i, predictions, work):
-    """Write the stacker's inputs for record t of task i, the prediction, and the age of the task."""
+    """Store the stacker's inputs for record t of task i, its prediction, and the age class of the task."""
     S = work.inputs.size
     predictions[S, t] = _predict(model, foreseen, t, work)
     for a in range(S):
@@ -285,7 +285,7 @@ def _note(model, foreseen, t, i, predictions, work):
 
 @compiled
 def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, last, margins, own):
-    """Learn the first ``last`` records, record s after predicting record s + tasks.size - last.
+    """Predict and learn the first ``last`` records; record s is learned after s + tasks.size - last was predicted.
 
     ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
     ``predictions`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted;
@@ -318,7 +318,7 @@ def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, las
 
 @compiled
 def predict(model, foreseen, tasks, predictions, spreads):
-    """Write predictions of records, see :func:`learn`, and their standard deviations.
+    """Write the predictions of records and their standard deviations, without learning.
 
     An unknown task has the number -1.
     """
@@ -330,7 +330,7 @@ def predict(model, foreseen, tasks, predictions, spreads):
 
 @holds_gil
 def learn_one(model, now, weight, i, y):
-    """Learn one record, with the members' margins ``now`` (S, 1)."""
+    """Learn one record; ``now`` are the members' margins, shape (S, 1)."""
     if weight > 0.0:
         work = allocate_work(model)
         margin = _predict(model, now, 0, work)
@@ -339,5 +339,5 @@ def learn_one(model, now, weight, i, y):
 
 @holds_gil
 def predict_one(model, foreseen):
-    """Return the margin of one record, without learning."""
+    """Return the prediction for one record; ``foreseen`` are the members' margins."""
     return _predict(model, foreseen, 0, allocate_work(model))

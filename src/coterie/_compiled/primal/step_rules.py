@@ -1,4 +1,4 @@
-"""Update rules: the margins that trigger an update, and its step size."""
+"""Update rules in compiled code: the margins that trigger an update, and the step size tau."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .round import diagonal, predictive_variance
 
 
 class MistakeStep(NamedTuple):
-    """A step size of one on every mistake, y·margin <= ``threshold`` (0 is the Perceptron)."""
+    """Mistake-driven rule: tau = 1 if y·margin <= ``threshold`` (0 for the Perceptron), else 0."""
 
     threshold: float
 
 
 class ShortestStep(NamedTuple):
-    """tau = min(C, loss / (M_ii ‖x‖² + ridge)) for a positive loss.
+    """Passive-aggressive rule: tau = min(C, loss / (M_ii ‖x‖² + ridge)) for a positive loss.
 
     It is 1 - y·margin or, if ``numbers`` is 1, |y - margin| - ``epsilon``.
     """
@@ -34,13 +34,13 @@ LOGISTIC, SQUARED, ABSOLUTE = range(3)
 
 
 class GradientStep(NamedTuple):
-    """tau is the slope of a loss: 1 / (1 + exp(y·margin)), |y - margin|, or 1 for any margin but y."""
+    """Gradient rule: tau is the slope of a loss, 1 / (1 + exp(y·margin)), |y - margin|, or constant 1."""
 
     loss: int
 
 
 class ConfidenceStep(NamedTuple):
-    """tau = (``target`` - y·margin) / (v + r) if that is positive, v + r being ``predictive_variance``.
+    """Confidence rule: tau = (``target`` - y·margin) / (v + r), with the variances v of margin and r of label.
 
     If ``mistakes`` is 1, on mistakes only: y·margin <= 0.
     """
@@ -61,12 +61,12 @@ def goes_by_sign(rule: Any) -> bool:
 
 @generic
 def evidence(rule, y, margin):
-    """Return y·margin for a sign y, the residual y - margin for a number."""
+    """Return y·margin for classification, the residual y - margin for regression."""
 
 
 @generic
 def direction(rule, y, signed_margin):
-    """Return the sign of the step, -1 or +1: that of y, or of the residual."""
+    """Return the sign of the update, -1 or +1: that of the label or of the residual."""
 
 
 when(evidence, object)(lambda rule, y, margin: y * margin)
@@ -86,12 +86,12 @@ when(direction, GradientStep)(lambda rule, y, residual: y if rule.loss == LOGIST
 
 @generic
 def triggers_update(rule, signed_margin):
-    """Return True if the rule triggers an update, given its ``evidence``."""
+    """Return True if the rule triggers an update; ``signed_margin`` is the result of ``evidence``."""
 
 
 @generic
 def step(rule, model, i, rows, t, signed_margin):
-    """Return the step size tau >= 0, when task i is ready; 0.0 means no change.
+    """Return the step size tau >= 0 of an update of task i by record t, times the sample weight; 0 for no update.
 
     It is multiplied by the weight of the record; for steps by confidence, the label's variance is divided by the
     weight.
@@ -107,7 +107,7 @@ when(step, MistakeStep)(lambda rule, model, i, rows, t, signed_margin: weight(ro
 
 @no_refcount
 def shortest_loss(rule, signed_margin):
-    """Return the loss of :class:`ShortestStep`; a positive loss triggers an update."""
+    """Return the loss of :class:`ShortestStep` (hinge or epsilon-insensitive)."""
     return abs(signed_margin) - rule.epsilon if rule.numbers == 1 else 1.0 - signed_margin
 
 
@@ -132,7 +132,7 @@ when(triggers_update, GradientStep)(lambda rule, signed_margin: rule.loss == LOG
 
 @no_refcount
 def logistic_step(signed_margin):
-    """Return 1 / (1 + exp(``signed_margin``))."""
+    """Return 1 / (1 + exp(``signed_margin``)), the slope of the logistic loss."""
     if signed_margin > 0.0:  # of the two forms, the one whose exponential cannot overflow
         small = math.exp(-signed_margin)
         return small / (1.0 + small)

@@ -1,4 +1,4 @@
-"""The compiled loop over records: score, query, step size, update, adapt."""
+"""The compiled loop over records: score, query, step size, update of weights, update of the relation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from coterie._compiled.core.generic import compiled, holds_gil
 from coterie._compiled.core.records import UNSEEN, Csr, end, feature, value, weight
 
 from .grouped import count_arrivals
-from .preparation import prepare_entries, take_back
 from .query_decisions import decide, skip_unlabelled, wanted
 from .round import adapt, add, on_step_end, prefetch_record, prefetch_task, ready, report, score, score_with_unseen
+from .scaling import prepare_entries, undo_record
 from .step_rules import direction, evidence, step, triggers_update
 
 
 class Moves(NamedTuple):
-    """The result of a run of rounds, one entry per record.
+    """The result of a loop: predicted margins, margins at the update, and step sizes, one entry per record.
 
     ``margins`` are the predictions before the label; ``own`` is the margin of the current weights when the record was
     learned, which differs for averaged weights or delayed labels; ``step_sizes`` are the step sizes.
@@ -34,7 +34,7 @@ AHEAD = 4
 
 @compiled
 def predict(model, rows, tasks, first, last, margins):
-    """Write the margins of the records ``first`` to ``last`` (excluded), without learning."""
+    """Write the margins of the records ``first`` to ``last - 1`` to ``margins``, without learning."""
     for t in range(first, last):
         if t + 1 < last:
             prefetch_record(model, tasks[t + 1], rows, t + 1)
@@ -45,7 +45,7 @@ def predict(model, rows, tasks, first, last, margins):
 
 @compiled
 def learn(model, rule, rows, tasks, y, first, last, delay, moves, query_strategy, arrivals):
-    """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
+    """Learn the records ``first`` to ``last - 1``, each after the record ``delay`` rounds later was predicted.
 
     The query strategy decides on each record when it is predicted; a record without a query, or of weight 0, changes
     nothing. The tasks among the ``arrivals`` count in M from the round on in which their first record is predicted.
@@ -94,7 +94,7 @@ UNPROVIDED, UNPREPARABLE = -1.0, -2.0
 
 @compiled
 def prepare_record(values, features, known, preparing, update):
-    """Copy and preprocess the entries of one record; the result has a negative length if Python must do it.
+    """Copy and preprocess the entries of one record; the result has negative length if Python code must do it.
 
     The first ``known`` features have columns, the others were seen in no record.
     """
@@ -124,7 +124,7 @@ def _without_unseen(rows):
 
 @holds_gil
 def predict_one(model, values, features, n, preparing, i):
-    """Return the margin of one record, without learning; NaN if it cannot be preprocessed.
+    """Return the margin of one record, without learning; NaN if it cannot be preprocessed in compiled code.
 
     The first n features have columns, the others were seen in no record.
     """
@@ -137,7 +137,7 @@ def predict_one(model, values, features, n, preparing, i):
 
 @holds_gil
 def learn_one(model, rule, values, features, preparing, i, y):
-    """Learn one record, given by its entries; return the step, or UNPROVIDED or UNPREPARABLE with nothing changed.
+    """Learn one record; return the step size, or UNPROVIDED or UNPREPARABLE with nothing changed.
 
     It repeats the lines of :func:`learn`, because in a shared function the reference counts of a model's arrays would
     be updated.
@@ -150,7 +150,7 @@ def learn_one(model, rule, values, features, preparing, i, y):
     tau = 0.0
     if triggers_update(rule, signed_margin):
         if not ready(model, i, rows, 0):
-            take_back(preparing, features, values.size)
+            undo_record(preparing, features, values.size)
             return UNPROVIDED
         tau = step(rule, model, i, rows, 0, signed_margin)
     if tau > 0.0:

@@ -1,4 +1,4 @@
-"""Standardise numeric labels by their mean and standard deviation so far."""
+"""Standardisation of numeric labels by their running mean and standard deviation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coterie._compiled.core.moments import FAR, noted, scale_of, scored
 
 @compiled
 def standardise(y, weights, moments, inside, shift, factor):
-    """Write the z-scores of numbers, each by the moments up to and including it, with its weight.
+    """Write the z-score of each label, by the moments up to and including it; return the new moments.
 
     Returns the :class:`~coterie._compiled.core.moments.Moments` after them. ``inside`` becomes each number's z-score by
     the moments with itself, within ± ``FAR``; ``shift`` and ``factor`` the mean and the standard deviation before it,

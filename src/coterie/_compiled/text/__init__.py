@@ -1,1 +1,1 @@
-"""Parsers of text to rows: numbers, words, svmlight, Vowpal Wabbit and CSV."""
+"""Parsers of text in compiled code: numbers, words, svmlight, Vowpal Wabbit and CSV."""

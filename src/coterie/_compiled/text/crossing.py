@@ -1,4 +1,4 @@
-"""Products of two sparse vectors, with a column for each pair of features learned so far.
+"""Products of two sparse vectors (feature crosses), with a column for each pair of features.
 
 The cells of :mod:`coterie._compiled.core.whole_numbers` have the column of each pair (i, j), whose key is i · 2³² + j.
 They are at most half full, so that a search ends after few steps.
@@ -20,7 +20,7 @@ _32 = np.uint64(32)
 
 
 class Pairs(NamedTuple):
-    """The columns of pairs of features.
+    """A hash table from pairs of features to columns.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class Pairs(NamedTuple):
     used: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """The number of columns."""
+        """The number of pairs."""
         return int(self.used[0])
 
     @classmethod
     def from_known(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
-        """Make a table of these distinct pairs, in the order of their columns, with room for more."""
+        """Return a table of these distinct pairs, in the order of their columns, with capacity for ``more`` pairs."""
         count, known = len(known), enlarged(known, max(len(known) + more, 32))
         # a power of two with at most half of the cells in use
         cells = np.zeros((2 ** math.ceil(math.log2(2 * len(known))), 2), np.int64)
@@ -51,17 +51,17 @@ class Pairs(NamedTuple):
         return cls(cells, known, np.array([count]))
 
     def with_room(self, more: int) -> Pairs:
-        """Make room for this many further pairs."""
+        """Return the table with capacity for ``more`` further pairs."""
         return self if len(self) + more <= len(self.known) else self.from_known(self.known[: len(self)], more)
 
     def cut(self, count: int) -> Pairs:
-        """Return the first ``count`` pairs."""
+        """Return a table of the first ``count`` pairs."""
         return self if len(self) == count else self.from_known(self.known[:count].copy())
 
 
 @no_refcount
 def _column(pairs, i, j, resize):
-    """Return the column of a pair; -1 if it has none and ``resize`` is False."""
+    """Return the column of the pair (i, j); a new pair is added if ``resize``, else -1 is returned."""
     # two features of 32 bits in one key of 64: a single comparison tells pairs from each other
     key: Any = np.int64((np.uint64(i) << _32) | np.uint64(j))
     at = cell_of(pairs.cells, key)
@@ -76,7 +76,7 @@ def _column(pairs, i, j, resize):
 
 @compiled
 def cross(pairs, left, right, constant, unit, resize, values, features, starts, unknown):
-    """Write the products of one sparse vector with each of several: values x_i · a_j in the columns of (i, j).
+    """Write the products x_i · a_j of one sparse vector with each of several, in the columns of the pairs (i, j).
 
     Features of the right below 0 are unknown, and pairs without a column are left out, unless ``resize`` adds one. Then
     comes 1 in the column ``constant``, if that is not below 0; with ``unit`` every record is scaled to unit length.
@@ -118,7 +118,7 @@ def _divide(values, first, end, length):
 
 @no_refcount
 def _products(pairs, left, value, j, resize, values, features, n):
-    """Write the products of a vector with one feature from position n on; return the position after them."""
+    """Write the products of a vector with one feature, from position n on; return the position after them."""
     for e in range(left.starts[0], left.starts[1]):
         column = _column(pairs, left.features[e], j, resize)
         if column >= 0:

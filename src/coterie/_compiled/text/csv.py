@@ -1,4 +1,4 @@
-"""The ends of records in a CSV text, and their numbers of fields.
+"""Detection of records and their numbers of fields in CSV text.
 
 The rules are those of pyarrow's parser: a quote opens a quoted field only at the field's beginning; inside, two quotes
 are one, and line breaks and delimiters are text; what follows the closing quote is plain. A record ends at a line feed,
@@ -32,7 +32,7 @@ _NEXT = np.array(
 
 
 class CsvRecords(NamedTuple):
-    """The complete records: ``data[start[i]:stop[i]]``, on line ``line[i]`` (the text's first is 0)."""
+    """Complete records ``data[start[i]:stop[i]]``, with the line number and the number of fields of each."""
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
@@ -42,7 +42,7 @@ class CsvRecords(NamedTuple):
 
 @no_refcount
 def _scan(data, kind, final, out):
-    """Write the records; return their number, their bytes, and the line breaks in them."""
+    """Find the records; return their number, the bytes up to their end, and the number of line breaks."""
     count, begin, consumed, lines, begin_line, breaks, fields = 0, 0, 0, 0, 0, 0, 1
     state = _FIELD_START
     n = len(data)
@@ -74,7 +74,7 @@ def _scan(data, kind, final, out):
 
 
 def split_csv(data: NDArray[np.uint8], delimiter: str, final: bool) -> tuple[CsvRecords, int, int]:
-    r"""Find the complete records of a text; O(bytes).
+    r"""Find the complete records of a CSV text; O(bytes).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Eight bytes of text as one integer, the first byte lowest, on little-endian machines.
+"""Processing of eight text bytes at a time, as one 64-bit integer (little-endian).
 
 The end of a number or a name is then found without a branch for each byte. Carries and borrows affect only bytes after
 the first match, which is therefore correct.
@@ -27,7 +27,7 @@ _HUNDREDS, _REST = np.uint64(100 + (10**6 << 32)), np.uint64(1 + (10**4 << 32))
 
 
 def _eight(typing_context: Any, data: Any, i: Any) -> Any:
-    """Load the eight bytes from ``data[i]`` on, without a bounds check."""
+    """Load eight bytes from ``data[i]`` on as an integer, without a bounds check."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -42,20 +42,20 @@ eight: Any = intrinsic(_eight)
 
 @no_refcount
 def _before(marks):
-    """Count the bytes before the first with its highest bit set."""
+    """Return the number of bytes before the first one with its highest bit set."""
     return np.int64(trailing_zeros(marks & _HIGH_BITS) >> np.uint64(3))
 
 
 @no_refcount
 def digits_in(word):
-    """Count the bytes before the first non-digit."""
+    """Return the number of bytes before the first one that is not a digit."""
     # adding 0x46 sets the highest bit of bytes above "9", and subtracting "0" that of bytes below "0"
     return _before((word + _BEYOND_NINE) | (word - _ZEROS))
 
 
 @no_refcount
 def name_in(word):
-    """Count the bytes before the first that may end a name: a colon, a bar, a blank or a lower code."""
+    """Return the number of bytes before the first one that may end a name (colon, bar, blank, control character)."""
     # xor leaves a zero where a byte is the one looked for, and subtracting 1 sets the highest bit there
     low, colon, bar = (word - _AFTER_BLANK) & ~word, word ^ _COLONS, word ^ _BARS
     return _before(low | ((colon - _ONES) & ~colon) | ((bar - _ONES) & ~bar))
@@ -63,7 +63,7 @@ def name_in(word):
 
 @no_refcount
 def append_digits(w, word, n):
-    """Append the first n bytes, which are digits, to the decimal number w."""
+    """Append n digits (the first bytes of ``word``) to the decimal number w."""
     # moved up, so that the digits missing to eight are zeros in front
     digits = (word << np.uint64(64 - 8 * n)) & _VALUES if n > 0 else np.uint64(0)
     # ten times each digit plus the next one: pairs of digits in every second byte

@@ -1,4 +1,4 @@
-"""Names of hashed features: a bounded table to which compiled code adds while it hashes.
+"""A bounded table of the names of hashed features, filled while text is hashed.
 
 A hash does not contain the feature's name, which explanations need. The table stores the first name of each column, by
 its position in the text, until it is full, and flags columns with further names.
@@ -25,7 +25,7 @@ FIRST, STRIDE = 10_000, 16
 
 
 class NameTable(NamedTuple):
-    """The full hashes of the stored names, and their positions in the text.
+    """The hashes of the stored names, and the positions of the names in the text.
 
     ``cells`` has the hashes in open addressing by column (the last bits of a hash), 0 if free, so that one comparison
     recognises a known name; ``shared`` is True for columns with other names, too. Both are empty if names are not
@@ -41,7 +41,7 @@ class NameTable(NamedTuple):
 
 
 def name_table(most: int) -> NameTable:
-    """Make a table for this many names, a power of two; 0 for none. Memory is used on demand."""
+    """Return an empty table for ``most`` names, a power of two (0: no names are stored)."""
     return NameTable(
         np.zeros(2 * most, np.uint64),
         np.zeros(2 * most, np.bool_),
@@ -56,15 +56,15 @@ NO_NAMES = name_table(0)
 
 
 @no_refcount
-def looks(table, row):
-    """Return True if names are collected from the text of a row."""
+def collects_names(table, row):
+    """Return True if names are collected from the text of this row."""
     number = table.counts[2] + row
     return table.cells.size > 0 and (number < FIRST or number % STRIDE == 0)
 
 
 @no_refcount
-def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
-    """Store the position of a name with this hash (0 does not occur in practice); its column is ``hash & mask``.
+def store_name(table, hashed, mask, start, stop, prefix, prefix_stop):
+    """Store the position of a name with this hash, unless its column ``hash & mask`` already has a name.
 
     There is nothing to prefix it where the prefix is empty.
     """
@@ -89,18 +89,18 @@ def meet(table, hashed, mask, start, stop, prefix, prefix_stop):
 
 
 @no_refcount
-def meet_strings(state, data, offsets, mask, table):
-    """Store the keys ``prefix + string_i`` of an Arrow array, except empty strings; ``state`` is the prefix's."""
+def store_strings(state, data, offsets, mask, table):
+    """Store the keys ``prefix + string_i`` of an Arrow string array, except empty strings."""
     for i in range(len(offsets) - 1):
         if offsets[i + 1] > offsets[i]:
             hashed = mix(fnv1a(state, data, offsets[i], offsets[i + 1]))
-            meet(table, hashed, mask, offsets[i], offsets[i + 1], 0, 0)
+            store_name(table, hashed, mask, offsets[i], offsets[i + 1], 0, 0)
 
 
 @no_refcount
-def meet_keys(data, ends, mask, table):
-    """Store consecutive keys, which end at these positions of the text; an empty one is a key, too."""
+def store_keys(data, ends, mask, table):
+    """Store consecutive keys, which end at these positions of the text."""
     begin = 0
     for end in ends:
-        meet(table, mix(fnv1a(FNV_OFFSET, data, begin, end)), mask, begin, end, 0, 0)
+        store_name(table, mix(fnv1a(FNV_OFFSET, data, begin, end)), mask, begin, end, 0, 0)
         begin = end

@@ -1,4 +1,4 @@
-r"""Decimal text to the nearest double, without Python calls.
+r"""Parsing of decimal numbers to the nearest double.
 
 A number is read as $w\cdot 10^q$ with $w$ its first 19 digits. Small ones are one exact product or quotient (Clinger
 1990); for the rest the top of $w\cdot 5^q$ decides, from a table of 128-bit powers of five (Lemire, *Number parsing at
@@ -34,7 +34,7 @@ _EXACT_POWERS = np.array([float(10**i) for i in range(23)])
 
 
 def _power_of_five(q: int) -> int:
-    """Return 128 leading bits of 5^q, rounded down for q ≥ 0; for q < 0 as in Lemire (2021, §5), so that ties show."""
+    """Return the leading 128 bits of 5^q (rounded as in Lemire 2021, §5)."""
     power: int = 5 ** abs(q)
     bits = power.bit_length()
     if q >= 0:
@@ -45,7 +45,7 @@ def _power_of_five(q: int) -> int:
 
 
 def _table() -> NDArray[np.uint64]:
-    """Return the scaled powers of five from `LOWEST_POWER` on, each as a high and a low word of 64 bits."""
+    """Return a table of the scaled powers of five from `LOWEST_POWER` on, each as two 64-bit words."""
     powers = [_power_of_five(q) for q in range(LOWEST_POWER, HIGHEST_POWER + 1)]
     words = [(power >> 64, power & 0xFFFFFFFFFFFFFFFF) for power in powers]
     return np.array(words, dtype=np.uint64)
@@ -56,7 +56,7 @@ _POWERS = _table()
 
 @no_refcount
 def _product(a, b):
-    """Return the 128-bit product in two words, high and low."""
+    """Return the 128-bit product of two 64-bit words, as high and low word."""
     a_high, a_low, b_high, b_low = a >> _32, a & _LOW_32, b >> _32, b & _LOW_32
     low = a_low * b_low
     middle = a_high * b_low + (low >> _32)
@@ -76,7 +76,7 @@ def _leading_zeros(word):
 
 @no_refcount
 def _round_product(w, q):
-    """Return the nearest double to w·10^q, w > 0, from the 128-bit product of the two significands."""
+    """Return the double nearest to w · 10^q, for w > 0, from the 128-bit product of the significands."""
     zeros = _leading_zeros(w)
     w = w << np.uint64(zeros)
     high, low = _product(w, _POWERS[q - LOWEST_POWER, 0])
@@ -101,7 +101,7 @@ def _round_product(w, q):
 
 @no_refcount
 def decimal_value(w, q):
-    """Return the nearest double to w·10^q; 0 below 1e-290, infinity beyond the doubles."""
+    """Return the double nearest to w · 10^q; 0 below 1e-290, infinity above the largest double."""
     if w == 0:
         return 0.0
     # Clinger (1990): both factors are exact doubles, so the result is rounded once
@@ -119,7 +119,7 @@ def decimal_value(w, q):
 
 @no_refcount
 def _exponent(data, i, stop):
-    """Read an exponent after ``e``: its value (clipped to ±100000) and its end, `i` if there is none."""
+    """Parse an exponent such as ``e-5``: return its value, clipped to ± 100000, and its end (`i` if there is none)."""
     begin = i
     negative = i < stop and data[i] == 45
     if i < stop and (data[i] == 43 or negative):
@@ -133,7 +133,7 @@ def _exponent(data, i, stop):
 
 @no_refcount
 def _first_digits(data, i, stop):
-    """Read the first 19 digits in ``data[i:stop]``, around a decimal point, and count the others."""
+    """Parse the first 19 digits in ``data[i:stop]``, with an optional decimal point, and count the other digits."""
     w, digits, beyond = np.uint64(0), 0, 0
     for k in range(i, stop):
         # unsigned, so that characters below "0" become large numbers: one comparison finds digits
@@ -151,7 +151,7 @@ def _first_digits(data, i, stop):
 
 @no_refcount
 def _digit_by_digit(data, i, stop, w):
-    """Read digits as `_read_digits` does, faster for a few."""
+    """Parse digits one by one as `_read_digits` does; faster for few digits."""
     while i < stop and np.uint64(byte(data, i)) - _ZERO <= _NINE:
         w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
         i += 1
@@ -160,7 +160,7 @@ def _digit_by_digit(data, i, stop, w):
 
 @no_refcount
 def _read_digits(data, i, stop, w):
-    """Append the digits from `i` on to the decimal number w; return their end too."""
+    """Append the digits from `i` on to the decimal number w; return it and the end of the digits."""
     n = 8
     while n == 8 and i + 8 <= stop:
         word = eight(data, i)
@@ -174,7 +174,7 @@ def _read_digits(data, i, stop, w):
 
 @no_refcount
 def scan_number(data, i, stop):
-    """Read the number that starts at `i`: its value and its end; NaN if there is none.
+    """Parse the number at position `i`: return its value (NaN if there is none) and its end.
 
     ``[+-] digits [. digits] [e [+-] digits]``, at least one digit before the exponent; no blanks, ``nan`` or ``inf``.
     """
@@ -206,6 +206,6 @@ def scan_number(data, i, stop):
 
 @no_refcount
 def parse_number(data, start, stop):
-    """Parse ``data[start:stop]`` as a number, as `scan_number` does; NaN for other text."""
+    """Parse ``data[start:stop]`` as a number; NaN for other text."""
     value, end = scan_number(data, start, stop)
     return value if end == stop else np.nan

@@ -1,4 +1,4 @@
-"""Parsed rows of text, whatever their format."""
+"""Parsed rows of a text format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coterie._compiled.core.generic import no_refcount
 
 
 class ParsedRows(NamedTuple):
-    """CSR entries of rows, and the label, importance and task of each.
+    """CSR entries of parsed rows, and the label, importance weight and task of each row.
 
     ``label`` is NaN where a row has none, ``importance`` 1. ``fault`` is a code of `fields`, and the words at fault are
     ``data[token[row, 0]:token[row, 1]]``. A faulty row has no entries. What ``task`` holds depends on the format.
@@ -32,7 +32,7 @@ class ParsedRows(NamedTuple):
 
     @classmethod
     def with_room(cls, start: NDArray[np.int64], stop: NDArray[np.int64], no_task: int) -> ParsedRows:
-        """Allocate the rows of these bytes: each word takes at least a byte and a separator."""
+        """Allocate the arrays for rows of these byte ranges; each entry needs at least two bytes."""
         n = len(start)
         entries = (int(stop[-1] - start[0]) + 1) // 2 + n if n else 0
         return cls(
@@ -49,7 +49,7 @@ class ParsedRows(NamedTuple):
 
 @no_refcount
 def word_end(data, i, stop):
-    """Return the end of the word at `i`, before the next blank."""
+    """Return the end of the word at `i`, i.e. the position of the next blank."""
     while i < stop and not is_blank(byte(data, i)):
         i += 1
     return i

@@ -1,4 +1,4 @@
-"""Rows from hashed entries: combined columns, running scales, unit length.
+"""Assembly of rows from hashed entries: duplicates, running scales, unit length.
 
 The scale is that of :mod:`coterie._compiled.core.moments`.
 """
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @no_refcount
 def standardise(values, present, moments, j, update, out):
-    """Write the z-scores of a column by row j of the moments, which include each value first if ``update``."""
+    """Standardise a column by row j of the moments, which are first updated with each value if ``update``."""
     for i in range(len(values)):
         out[i] = z_score(values[i], moments, j, update) if present[i] else 0.0
 
 
 @no_refcount
 def place_column(counts, indices, values, cursor, out_indices, out_values):
-    """Copy a column's entries, ``counts[i]`` for row i, after those already in the rows (`cursor`)."""
+    """Append a column's entries, ``counts[i]`` for row i, to the rows; ``cursor`` are the ends of the rows."""
     at = 0
     for row in range(len(counts)):
         for _ in range(counts[row]):
@@ -38,7 +38,7 @@ def place_column(counts, indices, values, cursor, out_indices, out_values):
 
 @no_refcount
 def _find_or_add(table, size, first, at, indices, key):
-    """Return the position of a column in ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
+    """Return the position of a column in ``indices[first:at]``, or `at` if it is new, by a hash table of positions."""
     cell = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (size - 1)
     while True:
         position = int(table[np.uint64(cell)])
@@ -56,7 +56,7 @@ _CLOSE = 4096
 
 @no_refcount
 def _size(entries):
-    """Return the number of cells for this many columns: eight each, as collisions mispredict branches; or two."""
+    """Return the hash-table size for this many columns: eight cells per column, or two for large rows."""
     size = 8
     while size < 2 * entries or size < min(8 * entries, _CLOSE):
         size *= 2
@@ -65,7 +65,7 @@ def _size(entries):
 
 @compiled
 def merge_repeats(indptr, indices, values):
-    """Sum, in place, the entries of a row that share a column, in order of first appearance, and drop zeros.
+    """Sum duplicate entries of each row in place, in order of first appearance, and drop zeros.
 
     Returns the number of remaining entries; O(entries).
     """
@@ -96,6 +96,6 @@ def merge_repeats(indptr, indices, values):
 
 @no_refcount
 def unit_rows(indptr, values):
-    """Divide each row of entries, in place, by its Euclidean norm; rows of zeros stay."""
+    """Divide each row by its Euclidean norm in place; zero rows are unchanged."""
     for row in range(len(indptr) - 1):
         to_unit_length(values, indptr[row], indptr[row + 1])

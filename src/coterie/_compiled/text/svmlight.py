@@ -1,4 +1,4 @@
-"""Rows of svmlight text: ``[label] [qid:task] index:value ... [# comment]``."""
+"""Parser of svmlight text: ``[label] [qid:task] index:value ... [# comment]``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NO_QUERY = -1
 
 @no_refcount
 def _scan_index(data, i, stop):
-    """Read the integer that starts at `i`: its value (clipped below 10^18) and its end."""
+    """Parse the integer at position `i`: return its value (clipped below 10^18) and its end."""
     value = 0
     while i < stop and 48 <= data[i] <= 57:
         # saturates instead of wrapping: any index that large is too large anyway
@@ -46,7 +46,7 @@ def _scan_index(data, i, stop):
 
 @no_refcount
 def _read_query(data, i, stop, row, task):
-    """Read ``qid:task``; return its code and its end."""
+    """Parse ``qid:task``; return an error code and the end."""
     end = word_end(data, i, stop)
     if task[row, 0] != NO_QUERY:
         return SECOND_QUERY, end
@@ -56,7 +56,7 @@ def _read_query(data, i, stop, row, task):
 
 @no_refcount
 def _read_entry(data, i, stop, d):
-    """Read ``index:value``; return its code, its end, the index and the value."""
+    """Parse ``index:value``; return an error code, the end, the index and the value."""
     index, colon = _scan_index(data, i, stop)
     # no colon follows the digits: the word is without one, or its index is not a whole number
     if colon == stop or data[colon] != 58:
@@ -73,7 +73,7 @@ def _read_entry(data, i, stop, d):
 
 @no_refcount
 def _read_row(data, start, stop, d, row, at, out):
-    """Parse one row; return its code, the end of its entries, and the word with the error."""
+    """Parse one row; return an error code, the end of its entries, and the byte range of the invalid word."""
     indices, values = out.indices, out.values
     stop = find(data, start, stop, 35)
     i = skip_blanks(data, start, stop)

@@ -1,4 +1,4 @@
-"""Rows of Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|namespace[:scale] feature[:value] ... |...``."""
+"""Parser of Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|namespace[:scale] feature[:value] ... |...``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from coterie._compiled.core.text_fields import (
 )
 
 from .eight_bytes import eight, name_in
-from .names import NO_NAMES, NameTable, looks, meet
+from .names import NO_NAMES, NameTable, collects_names, store_name
 from .numbers import parse_number, scan_number
 from .parsed import ParsedRows
 
@@ -39,13 +39,13 @@ _CARET = np.uint64(94)
 
 @no_refcount
 def _ends_word(c):
-    """Return True for a blank or a bar."""
+    """Return True for a blank or a vertical bar."""
     return bool(is_blank(c) or c == 124)
 
 
 @no_refcount
 def _word_end(data, i, stop):
-    """Return the end of the word at `i` (a blank or a bar), and its first colon (the end if there is none)."""
+    """Return the end of the word at `i` (a blank or a bar), and its first colon (or the end if it has none)."""
     colon = -1
     # the first colon only: later ones belong to the value or are an error there
     while i < stop and not _ends_word(byte(data, i)):
@@ -57,7 +57,7 @@ def _word_end(data, i, stop):
 
 @no_refcount
 def _value(data, colon, end):
-    """Read the number after a word's colon; 1 if there is no colon."""
+    """Parse the number after a word's colon; 1 if there is no colon."""
     return 1.0 if colon == end else parse_number(data, colon + 1, end)
 
 
@@ -72,7 +72,7 @@ def _same(data, start, stop, name):
 
 @no_refcount
 def _read_header(data, i, bar, row, out):
-    """Read label and importance before the first bar; a last word with a quote, or next to the bar, is the tag."""
+    """Parse label, importance and tag before the first vertical bar."""
     i = skip_blanks(data, i, bar)
     words = 0
     while i < bar:
@@ -99,7 +99,7 @@ def _read_header(data, i, bar, row, out):
 
 @no_refcount
 def _hash_name(data, i, stop, state):
-    """Hash the bytes up to one that may end a name."""
+    """Update a hash state with the bytes of a name; return it and the end of the name."""
     n = 8
     while n == 8 and i + 8 <= stop:
         # eight bytes at a time: the end of a name is one operation on them
@@ -115,7 +115,7 @@ def _hash_name(data, i, stop, state):
 
 @no_refcount
 def _hash_count(n, state):
-    """Hash the digits of a number."""
+    """Update a hash state with the decimal digits of n."""
     # digits from the first on: the order in which the name would be written
     power = 1
     while power * 10 <= n:
@@ -128,14 +128,14 @@ def _hash_count(n, state):
 
 @no_refcount
 def _spells(data, i, a, b, c):
-    """Return True for these three letters, upper or lower case."""
+    """Return True if the text at `i` has these three letters, in upper or lower case."""
     # capital and small letters differ in the bit of 32
     return bool((data[i] | 32) == a and (data[i + 1] | 32) == b and (data[i + 2] | 32) == c)
 
 
 @no_refcount
 def _is_text(data, i, end):
-    """Return True for a text value: it does not start like a number, and is not nan or infinity."""
+    """Return True if a value is text: it does not start like a number, and is neither nan nor infinity."""
     c = byte(data, i)
     if i == end or 48 <= c <= 57 or c == 43 or c == 45 or c == 46:
         return False
@@ -148,7 +148,7 @@ def _is_text(data, i, end):
 
 @no_refcount
 def _read_feature(data, i, stop, state):
-    """Read a plain feature: its hash state up to the colon, its value, its end and the name's end; else NaN."""
+    """Parse a feature ``name[:value]``: return its hash state, its value, its end, and the end of its name."""
     begin = i
     # most of the name by words of eight bytes, the rest byte by byte
     state, i = _hash_name(data, i, stop, state)
@@ -168,7 +168,7 @@ def _read_feature(data, i, stop, state):
 
 @no_refcount_noinline
 def _read_unusual(data, i, stop, state, scale, unnamed):
-    """Read a feature without a name, or with a text value, as `_read_feature` does; NaN for others.
+    """Parse a feature without a name, or with a text value, as `_read_feature` does; NaN for other features.
 
     The name of a number without a name is the count ``unnamed`` of earlier ones, and ends where it begins. Text has the
     name ``name:text``, or ``0:text`` without a name, as in Vowpal Wabbit, which does not count texts.
@@ -188,7 +188,7 @@ def _read_unusual(data, i, stop, state, scale, unnamed):
 
 @no_refcount
 def _read_namespace(data, i, stop, at, mask, names, noting, out):
-    """Read features from one bar to the next; return code, end of entries, and the word with the error."""
+    """Parse the features of a namespace; return an error code, the end of entries, and the invalid word."""
     end, colon = _word_end(data, i, stop)
     space, space_end = i, colon
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
@@ -211,7 +211,7 @@ def _read_namespace(data, i, stop, at, mask, names, noting, out):
             return (NO_NAME if end == i + 1 else NOT_A_NUMBER), at, i, end
         hashed = mix(state)
         if noting and name_end > i:
-            meet(names, hashed, mask, i, name_end, space, space_end)
+            store_name(names, hashed, mask, i, name_end, space, space_end)
         indices[np.uint64(at)], values[np.uint64(at)] = np.int32(hashed & mask), value
         at += 1
         i = skip_blanks(data, end, stop)
@@ -220,7 +220,7 @@ def _read_namespace(data, i, stop, at, mask, names, noting, out):
 
 @no_refcount
 def _read_task(data, i, stop, row, out):
-    """Store the first feature of the task's namespace; return the next bar."""
+    """Store the first feature of the task's namespace as task; return the position of the next bar."""
     end, _ = _word_end(data, i, stop)
     i = skip_blanks(data, end, stop)
     # the first feature of the first such namespace; others are no features of the record
@@ -232,13 +232,13 @@ def _read_task(data, i, stop, row, out):
 
 @no_refcount
 def _read_row(data, start, stop, task, mask, names, row, at, out):
-    """Parse one row; return its code, the end of its entries, and the word with the error."""
+    """Parse one row; return an error code, the end of its entries, and the byte range of the invalid word."""
     bar = find(data, start, stop, 124)
     if skip_blanks(data, start, stop) == stop:
         return BLANK, at, start, stop
     if bar == stop:
         return NO_BAR, at, start, stop
-    noting = looks(names, row)
+    noting = collects_names(names, row)
     code, first, end = _read_header(data, start, bar, row, out)
     i = bar
     while code == GOOD and i < stop:
@@ -299,7 +299,7 @@ def parse_vowpal(
 
 @no_refcount
 def _number_words(data, place, table, first, numbers):
-    """Write the result of `number_words`; a negative cell of the table is empty."""
+    """Compute the result of `number_words` into arrays, with a hash table (negative cells are empty)."""
     count, mask = 0, np.uint64(len(table) - 1)
     for row in range(len(place)):
         start, stop = place[row, 0], place[row, 1]
@@ -318,7 +318,7 @@ def _number_words(data, place, table, first, numbers):
 
 
 def number_words(data: NDArray[np.uint8], place: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the words ``data[place[i, 0]:place[i, 1]]`` in order of first appearance; O(bytes).
+    """Number the distinct words ``data[place[i, 0]:place[i, 1]]`` in order of first appearance; O(bytes).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""Rows of hashed token counts from texts.
+r"""Tokenisation of texts, and hashed token counts.
 
 A token is a longest run of word bytes: ASCII letters (lower-cased) and digits, and every byte of a non-ASCII character.
 In the row of a text, token $t$ has the value $\log(1 + \text{count}(t))$ in column ``hash(name^t)``.
@@ -14,14 +14,14 @@ import numpy as np
 from coterie._compiled.core.generic import compiled, no_refcount
 from coterie._compiled.core.hashing import fnv1a_of, mix
 
-from .names import looks, meet
+from .names import collects_names, store_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 def _folded_bytes() -> NDArray[np.uint8]:
-    """Return the folded form of each byte in a token; 0 for separators."""
+    """Return a table of 256 bytes: each byte of a token in lower case, 0 for separators."""
     folded = np.zeros(256, dtype=np.uint8)
     words = np.r_[48:58, 97:123, 128:256]
     folded[words] = words
@@ -34,7 +34,7 @@ FOLDED = _folded_bytes()
 
 @no_refcount
 def _table_size(entries):
-    """Return the power of two of cells for this many entries at most half full."""
+    """Return the size of a hash table, a power of two, that this many entries fill at most half."""
     size = 8
     while size < 2 * entries:
         size *= 2
@@ -51,7 +51,7 @@ def _longest(offsets):
 
 @no_refcount
 def _count(state, table, size, first, at, seen):
-    """Return the position of a token in ``seen[first:at]``, or `at` if it is new; it is stored either way.
+    """Return the position of a token in ``seen[first:at]``; a new token is stored at `at`.
 
     The table keeps positions; one that lies outside ``[first, at)`` was left by an earlier text and counts as empty.
     """
@@ -92,7 +92,7 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
     seen = np.empty(len(indices), dtype=np.uint64)
     at, begun = 0, 0
     for row in range(len(counts)):
-        first, noting = at, looks(names, row)
+        first, noting = at, collects_names(names, row)
         size = _table_size((offsets[row + 1] - offsets[row]) // 2 + 1)
         state = prefix
         inside = False
@@ -109,7 +109,7 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
                     hashed = mix(state)
                     indices[at] = np.int32(hashed & mask)
                     if noting:
-                        meet(names, hashed, mask, begun, i, 0, 0)
+                        store_name(names, hashed, mask, begun, i, 0, 0)
                     values[at] = 0.0
                     at += 1
                 values[position] += 1.0

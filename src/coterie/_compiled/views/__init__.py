@@ -1,1 +1,1 @@
-"""Multi-view models: norms over views, one shared space or one space per view."""
+"""Multi-view models: norms over views in one common feature space, or in one space per view."""

@@ -1,4 +1,4 @@
-"""The loop over a block of multi-view records with known kernel values, in the dual form.
+"""The compiled loop over a block of multi-view records in the dual form, with known kernel values.
 
 ``values[t, s]`` has the products of support vector s with record t: k(x_sa, x_tb) for all pairs of views, flattened, or
 of each view with itself. The records of the block come after the support vectors, and become some when they get a
@@ -19,12 +19,12 @@ from coterie._compiled.core.points import ROUNDING
 from coterie._compiled.primal.step_rules import MistakeStep, ShortestStep, triggers_update
 
 from .forms import Widths, as_form, check_rows, empty, pick, stack
-from .norm_potentials import FeatureSet, absorb, elapse, refresh, squared, summed
+from .norm_potentials import FeatureSet, absorb, accumulate_factor, refresh, squared, summed
 from .rounds import reach
 
 
 class Supports(NamedTuple):
-    """The records that updated the weights: views present, rounds, coefficients, and the ``past`` of their round."""
+    """Support vectors with several views: views present, rounds, coefficients, the norm's ``past`` at their round."""
 
     rows: Any
     present: Any
@@ -34,21 +34,21 @@ class Supports(NamedTuple):
 
     @classmethod
     def empty(cls, widths: Widths, dense: bool, products: int) -> Self:
-        """Make an empty set of support vectors, for these widths of views and products per pair of records."""
+        """Return an empty set of support vectors, for views with these numbers of features."""
         present, births = np.zeros((0, len(widths)), bool), np.zeros(0, np.int64)
         return cls(empty(dense, widths), present, births, np.zeros(0), np.zeros((0, products)))
 
     @property
     def seen(self) -> FeatureSet:
-        """Return the records in the form of kernels."""
+        """Return the support vectors in the form that kernels need."""
         return FeatureSet(self.rows, self.present, self.births)
 
     def with_widths(self, widths: Widths, dense: bool) -> Self:
-        """Resize the support vectors to these widths of views."""
+        """Resize the support vectors for views with these numbers of features."""
         return self._replace(rows=as_form(self.rows, dense, widths))
 
     def with_block(self, block: FeatureSet, coefficients: NDArray[np.float64], pasts: NDArray[np.float64]) -> Self:
-        """Add the records of a block that updated the weights.
+        """Add the records of a block with an update to the support vectors.
 
         ``coefficients`` and ``pasts`` are those of the support vectors, then those of the block, 0 for records without
         an update.
@@ -68,18 +68,18 @@ class Supports(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """Support vectors, the norm of the weights, and 1 if public margins use the mean of all weights so far."""
+    """Dual multi-view model: support vectors, the norm's state, and 1 if predictions use the mean of all weights."""
 
     supports: Any
     potential: Any
     mean: int
 
     def to_saved(self, widths: Widths) -> Expanded:
-        """Return the model, which has no unused capacity."""
+        """Return the model itself; it has no unused capacity."""
         return self
 
     def check(self, widths: Widths) -> None:
-        """Raise ValueError for support vectors of other or wider views."""
+        """Raise ValueError for support vectors with wrong views, or too many features."""
         K, supports = len(widths), self.supports
         n, own = len(supports.coefficients), len(self.potential.factor)
         require_shape("present", supports.present, n, K)
@@ -94,7 +94,7 @@ class Expanded(NamedTuple):
 
 @generic
 def stretch(rule, potential, own, signed_margin):
-    """Return the step size of a record with these products with itself, which triggers an update."""
+    """Return the step size of a record with an update; ``own`` are its inner products with itself."""
 
 
 when(stretch, MistakeStep)(lambda rule, potential, own, signed_margin: 1.0)
@@ -105,7 +105,7 @@ when(stretch, ShortestStep)(
 
 @compiled
 def _report(mean, potential, coefficients, pasts, values, products):
-    """Return the margin shown to the user: that of the current weights, or of their mean."""
+    """Return the margin that users see, of the current or the mean weights."""
     if mean == 0:
         return margin_of(potential, products)
     total, size = 0.0, 0.0
@@ -127,7 +127,7 @@ def _report(mean, potential, coefficients, pasts, values, products):
 
 @compiled
 def margin_of(potential, products):
-    """Return Σ F ∘ V'X."""
+    """Return the margin Σ F ∘ V'X, given the products V'X."""
     margin = 0.0
     for k in range(products.size):
         # Tr(F'V'X) of FOR09 (3.1.10), scale included: means of weights need it, signs do not
@@ -137,7 +137,7 @@ def margin_of(potential, products):
 
 @compiled
 def weigh(coefficients, values, products, sizes):
-    """Fill ``products`` with V'X from the kernel values of one record; rounding errors become zero."""
+    """Compute the products V'X from the kernel values of one record; rounding errors are set to zero."""
     products[:] = 0.0
     sizes[:] = 0.0
     for s in range(coefficients.size):
@@ -155,7 +155,7 @@ def weigh(coefficients, values, products, sizes):
 
 @compiled
 def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
-    """Learn the records of a block one by one; ``later`` has the values of records to predict in between.
+    """Learn the records of a block one by one; ``later`` has the kernel values of records to predict in between.
 
     ``moves`` has an entry for each record of the block; its margins are those of ``later``.
     """
@@ -178,7 +178,7 @@ def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
             moves.step_sizes[t] = tau
             if tau > 0.0:
                 # past must have the factors of all rounds up to now before V changes
-                elapse(potential)
+                accumulate_factor(potential)
                 # the products of the norm, in one space by FOR09 (3.1.17), from V'X of before the move
                 absorb(potential, y[t] * tau, products, own)
                 coefficients[before + t] = y[t] * tau
@@ -189,7 +189,7 @@ def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
 
 @compiled
 def predict(potential, mean, coefficients, pasts, values, margins):
-    """Write margins of records with known kernel values, without learning."""
+    """Write the margins of records with known kernel values, without learning."""
     products, sizes = np.zeros(values.shape[2]), np.zeros(values.shape[2])
     for t in range(margins.size):
         weigh(coefficients, values[t], products, sizes)

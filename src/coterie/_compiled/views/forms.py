@@ -1,4 +1,4 @@
-"""Multi-view records: row t·K + k of the rows is view k of record t, for any form of rows.
+"""Storage of multi-view records: row t·K + k is view k of record t.
 
 An absent view is a row without entries, or of zeros: it adds nothing to a margin and is not updated. Sparse views are
 ``Csr`` rows; dense ones are the blocks of all views side by side.
@@ -21,14 +21,14 @@ Widths = Sequence[int]
 
 
 class DenseViews(NamedTuple):
-    """The blocks of K views side by side, (n, D): view k is columns ``edges[k]`` to ``edges[k + 1]``."""
+    """Dense multi-view records, (n, D): view k of K is the columns ``edges[k]`` to ``edges[k + 1] - 1``."""
 
     values: Any
     edges: Any
 
     @property
     def dense(self) -> bool:
-        """True: every feature of every view is stored."""
+        """True: records are stored as dense arrays."""
         return True
 
     @property
@@ -37,7 +37,7 @@ class DenseViews(NamedTuple):
         return len(self.values)
 
     def block(self, k: int) -> NDArray[np.float64]:
-        """Return view k of all records, as an array."""
+        """Return view k of all records as an array."""
         return np.ascontiguousarray(self.values[:, self.edges[k] : self.edges[k + 1]])
 
 
@@ -51,12 +51,12 @@ ViewRows = DenseViews | Csr
 
 
 def edges_of(widths: Widths) -> NDArray[np.int64]:
-    """Return the start of each view in a row of all views, and the end of the last one."""
+    """Return the first column of each view in concatenated views, and the total number of columns."""
     return np.concatenate([[0], np.cumsum(np.asarray(widths, np.int64))]).astype(np.int64)
 
 
 def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
-    """Raise ValueError for rows of another number of records, or of wider views."""
+    """Raise ValueError for a wrong number of records, or views with too many features."""
     if isinstance(rows, DenseViews):
         require(np.array_equal(rows.edges, edges_of(widths)), "the places of views do not match their widths")
         require_shape("records of views", rows.values, n, int(rows.edges[-1]))
@@ -73,7 +73,7 @@ def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
 
 
 def cut(rows: ViewRows, K: int, first: int, last: int) -> ViewRows:
-    """Return the records ``first`` to ``last`` (excluded), without a copy."""
+    """Return the records ``first`` to ``last - 1``, without a copy."""
     if isinstance(rows, DenseViews):
         return rows._replace(values=rows.values[first:last])
     return rows.cut(first * K, last * K)
@@ -87,14 +87,14 @@ def pick(rows: ViewRows, K: int, places: NDArray[np.int64]) -> ViewRows:
 
 
 def stack(above: Any, below: Any) -> ViewRows:
-    """Concatenate records of one form."""
+    """Concatenate records of the same storage."""
     if above.dense:
         return DenseViews(np.concatenate([above.values, below.values]), above.edges)
     return concatenated(above, below)
 
 
 def as_form(rows: ViewRows, dense: bool, widths: Widths) -> ViewRows:
-    """Convert records to the form and the widths of a model."""
+    """Convert records to dense or sparse storage, with views of these numbers of features."""
     if not dense:
         return _sparse(rows) if isinstance(rows, DenseViews) else rows
     edges = edges_of(widths)
@@ -110,31 +110,31 @@ def as_form(rows: ViewRows, dense: bool, widths: Widths) -> ViewRows:
 
 
 def plain_rows(rows: ViewRows, K: int, k: int) -> Rows:
-    """Return view k of all records, as records of one view."""
+    """Return view k of all records, as records with a single feature vector."""
     if isinstance(rows, DenseViews):
         return Dense(rows.block(k))
     return rows.take(np.arange(k, rows.n_records, K))
 
 
 def points_of(rows: ViewRows, K: int, k: int, rounds: NDArray[np.int64], width: int) -> Points:
-    """Return view k of all records, in the form of kernels."""
+    """Return view k of all records as `Points`, for kernels."""
     return points(plain_rows(rows, K, k), rounds, width)
 
 
 def all_points(rows: ViewRows, K: int, rounds: NDArray[np.int64], width: int) -> Points:
-    """Return all views of all records, which share one space, record by record."""
+    """Return all views of all records as `Points`, record by record; the views share one feature space."""
     every = Dense(rows.values.reshape(-1, width)) if isinstance(rows, DenseViews) else rows
     return points(every, np.repeat(rounds, K), width)
 
 
 def alone(rows: ViewRows, K: int, k: int) -> ViewRows:
-    """Return view k of all records, as multi-view records with only this view."""
+    """Return view k of all records, as multi-view records with one view."""
     one = plain_rows(rows, K, k)
     return DenseViews(one.values, edges_of([one.values.shape[1]])) if isinstance(one, Dense) else one
 
 
 def empty(dense: bool, widths: Widths) -> ViewRows:
-    """Make an empty set of records."""
+    """Return an empty set of records."""
     if dense:
         edges = edges_of(widths)
         return DenseViews(np.zeros((0, edges[-1])), edges)
@@ -142,7 +142,7 @@ def empty(dense: bool, widths: Widths) -> ViewRows:
 
 
 def emptied(block: Any, present: NDArray[np.bool_]) -> Any:
-    """Set absent rows to zero: in place for an array, in a copy for a CSR matrix."""
+    """Set the rows of absent views to zero: in place for an array, in a copy for a CSR matrix."""
     if hasattr(block, "indptr"):
         block = block.tocsr(copy=True)
         # stored zeros would count as entries, so they are removed from the structure as well
@@ -154,7 +154,7 @@ def emptied(block: Any, present: NDArray[np.bool_]) -> Any:
 
 
 def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> ViewRows:
-    """Combine one block per view to the rows of n records; None stands for a view that is always absent."""
+    """Combine one block per view into rows of n records; None is a view that is absent in all records."""
     if not any(hasattr(block, "indptr") for block in blocks):
         parts = [np.zeros((n, d)) if block is None else block for block, d in zip(blocks, widths, strict=True)]
         return DenseViews(np.ascontiguousarray(np.concatenate(parts, axis=1)), edges_of(widths))

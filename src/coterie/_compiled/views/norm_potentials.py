@@ -1,4 +1,4 @@
-"""Norms over several views, and the gradient of half their square, which turns sums of views into weights.
+"""Norms over several views: the gradient of half the squared norm maps sums of updates V to weights W = V F.
 
 A potential uses only products: of the sum V of the updates with a record X, and of the record with itself. It is
 therefore the same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over the rounds, for the mean
@@ -26,7 +26,7 @@ SINGULAR = 1e-15
 
 
 class FeatureSet(NamedTuple):
-    """Multi-view records for kernels: rows, the views present (n, K), and their rounds."""
+    """Multi-view records for kernels: rows, the mask of present views (n, K), and rounds."""
 
     rows: ViewRows
     present: NDArray[np.bool_]
@@ -34,7 +34,7 @@ class FeatureSet(NamedTuple):
 
 
 class Schatten(NamedTuple):
-    """‖V‖_S2p, with G = V'V: F = Tr(G^p)^(1/p - 1) G^(p - 1); products of all pairs of views, K² of them.
+    """Schatten norm ‖V‖_S2p, with G = V'V: F = Tr(G^p)^(1/p - 1) G^(p - 1).
 
     ``clock`` has the number of rounds, and the round up to which ``past`` sums the factors.
     """
@@ -47,17 +47,17 @@ class Schatten(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, p: float) -> Self:
-        """Make a potential before the first update, of n views, or of n features if those are fewer."""
+        """Return the initial state for n views, or for n features if those are fewer."""
         return cls(np.zeros((n, n)), np.zeros(n * n), np.zeros(n * n), np.zeros(2), p)
 
     def check(self, n: int) -> None:
-        """Raise ValueError for products of another number of views or features, and for impossible clocks."""
+        """Raise ValueError for arrays of wrong shape, or invalid clocks."""
         require_shape("gram", self.gram, n, n)
         require_finite("gram", self.gram)
         _check_factors(self, n * n)
 
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
-        """Return products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views.
+        """Return the kernel values of Z's records with X's for all pairs of views, (n, m, K²); 0 for absent views.
 
         ``kernels`` are K times one for all, or one for each of the K (K + 1) / 2 pairs of views, by :func:`pair`: that
         of a and b, a <= b, is given records of view a, then of view b, which may be spaces of their own.
@@ -85,7 +85,7 @@ class Schatten(NamedTuple):
 
 
 class Spectral(Schatten):
-    """Any symmetric potential of the singular values of V: F = U diag(∇Φ*(σ)_i / σ_i) U' with G = U diag(σ²) U'.
+    """Any symmetric potential of the singular values σ of V: F = U diag(∇Φ*(σ)_i / σ_i) U' with G = U diag(σ²) U'.
 
     The potential is a function of NumPy arrays; compiled code therefore leaves F unchanged, and ``shape`` is called
     after an update.
@@ -94,11 +94,11 @@ class Spectral(Schatten):
     __slots__ = ()
 
     def shape(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> None:
-        """Set the factor by the gradient for V with r singular values."""
+        """Recompute the factor F by the potential's gradient, for V with r singular values."""
         self.factor[:] = self.shaped(gradient, r)
 
     def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> NDArray[np.float64]:
-        """Compute the factor by the r largest eigenvalues of G: all others are zero."""
+        """Return the factor F computed from the r largest eigenvalues of G; all others are zero."""
         # eigh sorts in ascending order: the largest r come last
         squares, vectors = (part[..., -r:] for part in np.linalg.eigh(self.gram))
         # the ratio of gradient and singular value has no meaning at a singular value of zero
@@ -110,7 +110,7 @@ class Spectral(Schatten):
 
 
 class Group(NamedTuple):
-    """(Σ_k ‖v_k‖_r^2p)^(1/2p), with ``sums`` of ‖v_k‖_r^r: F_k = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r); K products.
+    """Group norm (Σ_k ‖v_k‖_r^2p)^(1/2p), with ``sums`` of ‖v_k‖_r^r: F_k = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r).
 
     ``inner`` is r; weights are F_k sign(v)|v|^(r - 1), so F_k v where r is 2.
     """
@@ -124,17 +124,17 @@ class Group(NamedTuple):
 
     @classmethod
     def empty(cls, K: int, p: float, inner: float) -> Self:
-        """Make a potential of K views before the first update."""
+        """Return the initial state for K views."""
         return cls(np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(2), p, inner)
 
     def check(self, n: int) -> None:
-        """Raise ValueError for products of another number of views, and for impossible clocks."""
+        """Raise ValueError for arrays of wrong shape, or invalid clocks."""
         require_shape("sums", self.sums, n)
         require_finite("sums", self.sums)
         _check_factors(self, n)
 
     def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
-        """Return products of Z's records with X's, view by view, (n, m, K); 0 for absent views."""
+        """Return the kernel values of Z's records with X's for each view, (n, m, K); 0 for absent views."""
         K, n, m = len(widths), len(X.present), len(Z.present)
         out_of_views = np.zeros((K, n, m))
         for k, width in enumerate(widths if n and m else ()):
@@ -145,13 +145,13 @@ class Group(NamedTuple):
 
 
 class Beyond(namedtuple("Beyond", "sums factor past clock p inner beyond_span"), Group):  # type: ignore[misc]
-    """A :class:`Group` with a constant part of norm ``beyond_span`` in each sum, orthogonal to all records."""
+    """Group norm in which each sum v_k has a constant part of norm ``beyond_span``, orthogonal to all records."""
 
     __slots__ = ()
 
     @classmethod
     def with_part(cls, K: int, p: float, inner: float, beyond_span: float) -> Self:
-        """Make a potential of K views before the first update."""
+        """Return the initial state for K views."""
         # a part of length beyond_span, orthogonal to all records: no move changes it (FOR09 Lemma A.2.1)
         sums = np.full(K, beyond_span**2)
         return cls(sums, np.zeros(K), np.zeros(K), np.zeros(2), p, inner, beyond_span)
@@ -161,13 +161,13 @@ Potential = Schatten | Spectral | Group
 
 
 def pair(a: int, b: int, K: int) -> int:
-    """Return the index of a pair of K views, in any order: (0, 0), (0, 1), ..., (1, 1), (1, 2), ..."""
+    """Return the index of an unordered pair of K views in the order (0, 0), (0, 1), ..., (1, 1), (1, 2), ..."""
     a, b = min(a, b), max(a, b)
     return a * K - a * (a + 1) // 2 + b
 
 
 def _check_factors(potential: Potential, n: int) -> None:
-    """Raise ValueError for another number of factors, and for impossible clocks."""
+    """Raise ValueError for a wrong number of factors, or invalid clocks."""
     for name in ("factor", "past"):
         require_shape(name, getattr(potential, name), n)
         require_finite(name, getattr(potential, name))
@@ -177,17 +177,17 @@ def _check_factors(potential: Potential, n: int) -> None:
 
 @generic
 def refresh(potential):
-    """Update the factor to the current products."""
+    """Recompute the factor F from the current products."""
 
 
 @generic
 def absorb(potential, c, products, own):
-    """Update the norm for c times a record, given its products with V before the update and with itself."""
+    """Update the norm's products for V + c X, given the products of record X with V and with itself."""
 
 
 @generic
 def squared(potential, own):
-    """Return ‖X‖² in the potential's norm, from the record's products with itself, times the smoothness constant."""
+    """Return ‖X‖² in the norm times its smoothness constant, from the record's products with itself."""
 
 
 @noinline
@@ -289,7 +289,7 @@ def _squared_group(potential, own):
 
 @compiled
 def together(values, power):
-    """Return (Σ max(value, 0)^power)^(1/power), without overflow."""
+    """Return the norm (Σ max(value, 0)^power)^(1/power), without overflow."""
     top, total = values.max(), 0.0
     if not top > 0.0:
         return 0.0
@@ -299,8 +299,8 @@ def together(values, power):
 
 
 @compiled
-def elapse(potential):
-    """Add the factor to ``past`` for each round since its last change; must be called before it changes."""
+def accumulate_factor(potential):
+    """Add F to its sum ``past`` for each round since its last change; call it before F changes."""
     # rounds without an update cost nothing: their factors are added at the next update
     gap = potential.clock[0] - potential.clock[1]
     for k in range(potential.factor.size):
@@ -310,5 +310,5 @@ def elapse(potential):
 
 @compiled
 def summed(potential, k):
-    """Return entry k of the sum of the factors over all rounds so far."""
+    """Return entry k of the sum of F over all rounds so far."""
     return potential.past[k] + (potential.clock[0] - potential.clock[1]) * potential.factor[k]

@@ -1,4 +1,4 @@
-"""Weights of views in one shared space: a matrix V with one vector per view, and W = V F under a norm of V."""
+"""Weights of views in one common feature space: W = V F, with the sums of updates V."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from coterie._compiled.core.points import ROUNDING
 from coterie._compiled.core.records import begin, end, feature, value
 
 from .forms import Widths
-from .norm_potentials import Schatten, absorb, elapse, refresh, squared, summed
+from .norm_potentials import Schatten, absorb, accumulate_factor, refresh, squared, summed
 from .rounds import averaged, current, length, move
 
 
 class DenseMatrix(NamedTuple):
-    """V, one row per view, with W = V F, and the sum of W over the rounds before its last change."""
+    """Dense V with one row per view, W = V F, and the sum of W over past rounds."""
 
     weights: Any
     cached: Any
@@ -27,26 +27,26 @@ class DenseMatrix(NamedTuple):
 
     @classmethod
     def empty(cls, widths: Widths) -> Self:
-        """Return weights before the first update."""
+        """Return zero weights."""
         return cls(*(np.zeros((len(widths), max(widths))) for _ in range(3)))
 
     def check(self, widths: Widths) -> None:
-        """Raise ValueError for weights of other views, or for views of different widths."""
+        """Raise ValueError for weights of wrong shape, or views with different numbers of features."""
         require(len(set(widths)) == 1, f"views of one space have the widths {tuple(widths)}")
         for array in self:
             require_shape("weights of views", array, len(widths), max(widths))
 
     @property
     def order(self) -> int:
-        """The number of rows and columns of the products: that of views."""
+        """The size of the matrix of products V'V: the number of views."""
         return int(self.weights.shape[0])
 
     def with_widths(self, widths: Widths) -> Self:
-        """Return the weights unchanged: arrays have one width, known from the start."""
+        """Do nothing: arrays have the same number of features from the start."""
         return self
 
     def to_saved(self, widths: Widths) -> Self:
-        """Return the weights, which have no unused capacity."""
+        """Return the weights themselves; they have no unused capacity."""
         return self
 
     def shape(self, potential: Schatten) -> None:
@@ -55,18 +55,18 @@ class DenseMatrix(NamedTuple):
         np.dot(potential.factor.reshape(K, K), self.weights, out=self.cached)
 
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
-        """Return W, view by view."""
+        """Return W as one vector per view."""
         return list(self.cached.copy())
 
 
 class WideMatrix(DenseMatrix):
-    """Weights of more views than features: W = F V with F of the d × d products VV'."""
+    """Dense weights for more views than features: W = F V with F computed from the d × d products VV'."""
 
     __slots__ = ()
 
     @property
     def order(self) -> int:
-        """The number of rows and columns of the products: that of features."""
+        """The size of the matrix of products VV': the number of features."""
         return int(self.weights.shape[1])
 
     def shape(self, potential: Schatten) -> None:
@@ -76,29 +76,29 @@ class WideMatrix(DenseMatrix):
 
 
 class SparseMatrix(NamedTuple):
-    """V, one row per feature, without forming W = V F; ``twin`` sums the updates times the ``past`` at their round."""
+    """Sparse V with one row per feature; W = V F is not stored. ``twin`` has the sums for the mean of the weights."""
 
     weights: Any
     twin: Any
 
     @classmethod
     def empty(cls, widths: Widths) -> Self:
-        """Return weights before the first update."""
+        """Return zero weights."""
         return cls(*(np.zeros((max(widths), len(widths))) for _ in range(2)))
 
     def check(self, widths: Widths) -> None:
-        """Raise ValueError for weights of other views, or of too few features."""
+        """Raise ValueError for weights of wrong shape."""
         for array in self:
             require_shape("weights of views", array, len(self.weights), len(widths))
             require_rows("weights of views", array, max(widths))
 
     @property
     def order(self) -> int:
-        """The number of rows and columns of the products: that of views."""
+        """The size of the matrix of products V'V: the number of views."""
         return int(self.weights.shape[1])
 
     def with_widths(self, widths: Widths) -> Self:
-        """Resize the weights to these widths of views."""
+        """Resize the weights for views with these numbers of features."""
         return type(self)(*(enlarged(array, max(widths)) for array in self))
 
     def to_saved(self, widths: Widths) -> Self:
@@ -106,16 +106,16 @@ class SparseMatrix(NamedTuple):
         return type(self)(*(array[: max(widths)] for array in self))
 
     def shape(self, potential: Schatten) -> None:
-        """Do nothing: W is not formed."""
+        """Do nothing: W is not stored."""
 
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
-        """Return W, view by view."""
+        """Return W as one vector per view."""
         K = len(widths)
         return list(potential.factor.reshape(K, K) @ self.weights[: max(widths)].T)
 
 
 def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | SparseMatrix:
-    """Return weights before the first update, in the fastest form."""
+    """Return zero weights, in the fastest storage for these views."""
     if not dense:
         return SparseMatrix.empty(widths)
     return (WideMatrix if max(widths) < len(widths) else DenseMatrix).empty(widths)
@@ -131,7 +131,7 @@ def paired(store, A, B):
 
 @generic
 def write_weights(store, F):
-    """Recompute W = F V from the factor F."""
+    """Recompute W from the factor F."""
 
 
 # whichever of K × K and d × d is smaller: V (V'V)^(p-1) = (VV')^(p-1) V, FOR09 (3.1.11)
@@ -179,7 +179,7 @@ def _move_dense(store, potential, c, rows, t):
     total, weights = store.total, store.weights
     # before W changes: it was in force in all rounds since the latest move
     total += (potential.clock[0] - potential.clock[1]) * store.cached
-    elapse(potential)
+    accumulate_factor(potential)
     # with the products of the old V, so before the weights move
     absorb(potential, c, paired(store, weights, X).reshape(-1), paired(store, X, X).reshape(-1))
     weights += c * X
@@ -232,7 +232,7 @@ def _length_sparse(store, potential, rows, t):
 
 @compiled
 def _common(rows, r, s):
-    """Return the product of two rows with features in order."""
+    """Return the inner product of two sparse rows with sorted features."""
     i, j, total = begin(rows, r), begin(rows, s), 0.0
     # a merge: both rows have their features in ascending order
     while i < end(rows, r) and j < end(rows, s):
@@ -251,7 +251,7 @@ def _common(rows, r, s):
 def _move_sparse(store, potential, c, rows, t):
     K = store.weights.shape[1]
     # the twin below needs past up to this round, with the factor of before the move
-    elapse(potential)
+    accumulate_factor(potential)
     for b in range(K):
         r = t * K + b
         for k in range(begin(rows, r), end(rows, r)):

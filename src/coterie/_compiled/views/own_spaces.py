@@ -1,4 +1,4 @@
-"""Weights of views with separate spaces: one vector v_k per view, under any norm over views."""
+"""Weights of views with separate feature spaces: one vector v_k per view."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from coterie._compiled.core.points import ROUNDING
 from coterie._compiled.core.records import begin, end, feature, value
 
 from .forms import DenseViews, Widths, edges_of
-from .norm_potentials import Group, elapse, refresh, squared, summed
+from .norm_potentials import Group, accumulate_factor, refresh, squared, summed
 from .rounds import averaged, current, length, move
 
 
 class Flat(NamedTuple):
-    """v_k from ``offsets[k]`` on, of any sizes; ``twin`` sums the updates times the ``past`` at their round."""
+    """One vector v_k per view, from ``offsets[k]`` on; ``twin`` has the sums for the mean of the weights."""
 
     weights: Any
     twin: Any
@@ -28,12 +28,12 @@ class Flat(NamedTuple):
 
     @classmethod
     def empty(cls, widths: Widths) -> Self:
-        """Return weights before the first update."""
+        """Return zero weights."""
         edges = edges_of(widths)
         return cls(np.zeros(edges[-1]), np.zeros(edges[-1]), edges[:-1].copy())
 
     def check(self, widths: Widths) -> None:
-        """Raise ValueError for views with overlapping weights, or weights out of range."""
+        """Raise ValueError for overlapping views, or weights out of range."""
         require_shape("twin of views", self.twin, len(self.weights))
         require_shape("offsets of views", self.offsets, len(widths))
         require_within("offsets of views", self.offsets, 0, len(self.weights))
@@ -42,11 +42,11 @@ class Flat(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The number of products: that of views."""
+        """The number of products: one per view."""
         return len(self.offsets)
 
     def with_widths(self, widths: Widths) -> Self:
-        """Resize to these widths of views; a growing view gets half as much again."""
+        """Resize the weights for views with these numbers of features, with spare capacity of a half."""
         sizes = np.diff(np.append(self.offsets, len(self.weights)))
         need = [roomy(have, width) for have, width in zip(sizes, widths, strict=True)]
         if np.array_equal(need, sizes):
@@ -64,7 +64,7 @@ class Flat(NamedTuple):
         return type(self)(self.weights[places], self.twin[places], edges[:-1].copy())
 
     def by_view(self, potential: Group, widths: Widths) -> list[NDArray[np.float64]]:
-        """Return W, view by view."""
+        """Return W as one vector per view."""
         bent = np.sign(self.weights) * np.abs(self.weights) ** (potential.inner - 1.0)
         return [
             factor * bent[first : first + width]
@@ -74,7 +74,7 @@ class Flat(NamedTuple):
 
 @compiled
 def _bent(weight, inner):
-    """Return sign(v)|v|^(r - 1)."""
+    """Return sign(v)|v|^(r - 1) of one weight v, with r = ``inner``."""
     if inner == 2.0:
         return weight
     return math.copysign(abs(weight) ** (inner - 1.0), weight)
@@ -82,18 +82,18 @@ def _bent(weight, inner):
 
 @compiled
 def _power(weight, inner):
-    """Return |v|^r."""
+    """Return |v|^r of one weight v, with r = ``inner``."""
     return weight * weight if inner == 2.0 else abs(weight) ** inner
 
 
 @generic
 def against(rows, r, weights, at, inner):
-    """Return the product of row r with sign(v)|v|^(inner - 1), v being the weights from ``at`` on."""
+    """Return the inner product of row r with sign(v)|v|^(inner - 1), for the weights v from ``at`` on."""
 
 
 @generic
 def shift(rows, r, c, store, at, inner, past):
-    """Add c times row r to the weights from ``at`` on, and to the twin; return the growth of ‖v‖_r^r."""
+    """Add c times row r to the weights from ``at`` on, and to ``twin``; return the change of ‖v‖_r^r."""
 
 
 @when(against, object)
@@ -193,7 +193,7 @@ def _length_flat(store, potential, rows, t):
 def _move_flat(store, potential, c, rows, t):
     K = store.offsets.size
     # past must contain this round's factor before the sums change
-    elapse(potential)
+    accumulate_factor(potential)
     for b in range(K):
         past = potential.past[b]
         potential.sums[b] += shift(rows, t * K + b, c, store, store.offsets[b], potential.inner, past)

@@ -1,4 +1,4 @@
-"""The round of multi-view weights: score, step size and update.
+"""The compiled loop over multi-view records with primal weights: score, step size and update.
 
 The weights are in ``one_space`` and ``own_spaces``, the norms in ``norm_potentials``.
 """
@@ -14,7 +14,7 @@ from .forms import Widths
 
 
 class Primal(NamedTuple):
-    """Weights and the norm over views; if ``mean`` is 1, public margins are those of the mean weights."""
+    """Primal multi-view model: weights and the norm's state; with ``mean`` 1, predictions use the mean weights."""
 
     store: Any
     potential: Any
@@ -25,29 +25,29 @@ class Primal(NamedTuple):
         return self._replace(store=self.store.to_saved(widths))
 
     def check(self, widths: Any) -> None:
-        """Raise ValueError for weights of other or wider views."""
+        """Raise ValueError for weights with wrong views, or too many features."""
         self.store.check(widths)
         self.potential.check(self.store.order)
 
 
 @generic
 def current(store, potential, rows, t):
-    """Return the margin of record t by the current weights."""
+    """Return the margin of record t under the current weights."""
 
 
 @generic
 def averaged(store, potential, rows, t):
-    """Return the margin of record t by the sum of the weights before each round so far."""
+    """Return the sum of record t's margins under the weights before each round so far."""
 
 
 @generic
 def length(store, potential, rows, t):
-    """Return ‖X‖² of record t times the smoothness constant of half the squared norm, which limits the step size."""
+    """Return the record's squared norm ‖X‖² times the smoothness constant, which limits the step size."""
 
 
 @generic
 def move(store, potential, c, rows, t):
-    """Add c times record t."""
+    """Add c times record t to the sums of updates, and recompute the weights."""
 
 
 @generic
@@ -57,7 +57,7 @@ def stride(rule, store, potential, rows, t, signed_margin):
 
 @compiled
 def reach(rule, signed_margin, squared):
-    """Return the step size of the hinge loss for a record of this squared norm."""
+    """Return the step size of the hinge loss for a record with this squared norm."""
     # no step for a record of length zero: it could not change its own margin
     return min(rule.C, (1.0 - signed_margin) / (squared + rule.ridge)) if squared > 0.0 else 0.0
 
@@ -70,7 +70,7 @@ when(stride, ShortestStep)(
 
 @compiled
 def _report(model, rows, t, margin):
-    """Return the public margin of record t, given ``margin`` by the current weights."""
+    """Return the margin of record t that users see; ``margin`` is that of the current weights."""
     if model.mean == 0:
         return margin
     return averaged(model.store, model.potential, rows, t) / max(model.potential.clock[0], 1.0)
@@ -78,7 +78,7 @@ def _report(model, rows, t, margin):
 
 @compiled
 def learn(model, rule, rows, y, last, moves):
-    """Learn the first ``last`` records, record s after predicting record s + y.size - last."""
+    """Predict and learn the first ``last`` records; record s is learned after s + y.size - last was predicted."""
     store, potential, delay = model.store, model.potential, y.size - last
     for s in range(last):
         # the current weights decide on updates; the mean is only reported
@@ -100,7 +100,7 @@ def learn(model, rule, rows, y, last, moves):
 
 @compiled
 def predict(model, rows, margins):
-    """Write margins of all records, without learning."""
+    """Write the margins of all records, without learning."""
     for t in range(margins.size):
         margin = current(model.store, model.potential, rows, t)
         margins[t] = _report(model, rows, t, margin)

@@ -1,4 +1,4 @@
-"""Tasks as views: the matrix Perceptron on records with one view, that of their task.
+"""The spectral relation: a matrix Perceptron in which tasks are views.
 
 The columns of V are the sums of updates of each task. Predictions use W = V F with F = Tr(G^p)^(1/p - 1) G^(p - 1) and
 G = V'V. So an update changes one column of V, and through F all columns of W: F is the M of a learned relation, G its
@@ -25,13 +25,13 @@ from .norm_potentials import Schatten, refresh
 
 
 class SpectralUpdate(namedtuple("SpectralUpdate", "p past since"), RelationUpdate):
-    """M is F; ``past`` is its sum over the first ``since[0]`` rounds, for the mean of the weights."""
+    """Relation update of the spectral relation: M = F; ``past`` is the sum of F over the first ``since[0]`` rounds."""
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, p: float, n_tasks: int) -> Self:
-        """Start with this many tasks, before the first round."""
+        """Return the initial state for this many tasks."""
         return cls(p, np.zeros((n_tasks, n_tasks)), np.zeros(1))
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
@@ -52,12 +52,12 @@ class SpectralUpdate(namedtuple("SpectralUpdate", "p past since"), RelationUpdat
 
 
 class SpectralRelation(Relation):
-    """A relation with M as a function of the current Gram matrix, not of earlier updates."""
+    """A relation with M as a function of the current Gram matrix, independent of earlier updates."""
 
     __slots__ = ()
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
-        """Return the relation of these tasks only, by the sums of their updates if M has been updated."""
+        """Return the relation restricted to these tasks; M follows from their sums of updates."""
         relation = super().select(tasks)
         if relation.status[2] and len(tasks):
             write_factor(relation.update, relation.gram.products, relation.inverse)
@@ -82,7 +82,7 @@ def _revise_spectral(update, relation):
 
 @noinline
 def write_factor(update, products, out):
-    """Write F: O(K²) for p = 2, F being G / ‖G‖, and for p = 1; else by the eigenvalues of G, O(K³)."""
+    """Compute F from G: O(K²) for p = 1, and for p = 2 with F = G / ‖G‖; O(K³) for other p."""
     K = products.shape[0]
     if update.p == 2.0:
         # divided by the largest entry first, because squares of the products may overflow
@@ -102,7 +102,7 @@ def write_factor(update, products, out):
 
 
 class SpectralRelationModel(LearnedModel):
-    """The sums V of the tasks' updates, feature by feature, and the relation for predictions."""
+    """Linear model of the spectral relation: the tasks' sums of updates V, stored by feature, and the relation."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""Tables of weights, one row per task or group, in several layouts."""
+"""Tables of weights with one row per task or group, in dense and sparse layouts."""

@@ -1,4 +1,4 @@
-"""Tables that store every weight of every row: 8 bytes each as doubles."""
+"""Dense tables of weights, which store every weight of every row."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class _DenseTable(Table):
     @classmethod
     @abstractmethod
     def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
-        """Make a table of zeros."""
+        """Return a table of zeros."""
 
     @classmethod
     def blank(cls, numbers: int) -> Self:
-        """Make a table without rows, with the array types of saved tables."""
+        """Return a table without rows, with the array types of saved tables."""
         return cls.empty(0, 0, numbers)
 
     @abstractmethod
     def entries(self) -> Weights:
-        """Return a view of the whole capacity as an array (rows, features, numbers of a weight)."""
+        """Return the whole capacity as a view of shape (rows, features, numbers per weight)."""
 
     def read(self, rows: int, features: int, n: int) -> Weights:
         return self.entries()[:rows, :features, n].copy()
@@ -51,12 +51,12 @@ class _DenseTable(Table):
         return self.sparse.from_entries(self.entries())
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
-        """Fill rows with zeros."""
+        """Set rows to zero."""
         self.entries()[rows] = 0
         return self
 
     def drop_rows(self, dropped: Dropped) -> Self:
-        """Drop rows; the last rows take their places, and their memory is reused."""
+        """Remove rows; the last rows take their indices."""
         dropped.move(self.entries())
         return self
 
@@ -72,7 +72,7 @@ class _DenseTable(Table):
         return table._asdict()
 
     def check(self, rows: int, features: int) -> None:
-        """Raise an error for weights that do not fill whole rows, are too few, or have much too long rows."""
+        """Raise ValueError for incomplete rows, too few weights, or excessive unused capacity."""
         size, stride = self.values.size, self.stride
         most = max(size, 4 * self.numbers * max(features, 1))  # a table without rows knows how long they will be
         require(0 < stride <= most, f"a table of {size} weights has pieces of {stride}")
@@ -81,20 +81,20 @@ class _DenseTable(Table):
 
 
 class _Rows(_DenseTable):
-    """Row after row, with ``stride`` numbers per row."""
+    """Base class of row-major tables, with ``stride`` numbers per row."""
 
     __slots__ = ()
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if this many rows and features fit into the table."""
+        """Return True if this many rows and features fit into the table without resizing."""
         return bool(self.numbers * features <= self.stride and rows * self.stride <= self.values.size)
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for this many rows."""
+        """Return the table with capacity for this many rows."""
         return self._replace(values=_lengthened(self.values, self.stride, rows))
 
     def fit_features(self, features: int) -> Self:
-        """Make room for this many features."""
+        """Return the table with capacity for this many features."""
         stride = roomy(self.stride, self.numbers * features)
         if stride == self.stride:
             return self
@@ -102,7 +102,7 @@ class _Rows(_DenseTable):
         return self._replace(values=_restrided(self.values, self.stride, stride), stride=stride)
 
     def entries(self) -> Weights:
-        """Return a view of the whole capacity as an array (rows, features, numbers of a weight)."""
+        """Return the whole capacity as a view of shape (rows, features, numbers per weight)."""
         return np.asarray(self.values.reshape(-1, self.stride // self.numbers, self.numbers))
 
 
@@ -115,13 +115,13 @@ class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
 
     @classmethod
     def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
-        """Make a table of zeros."""
+        """Return a table of zeros."""
         stride = cls.numbers * max(features, 1)
         return cls(np.zeros(rows * stride), stride)
 
 
 class RowMajorPairs(RowMajor):
-    """A row-major table of pairs: each weight is followed by its second number, and ``stride`` counts both."""
+    """A row-major table of pairs: each weight is followed by a second number; ``stride`` counts both."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class RowMajorPairs(RowMajor):
 
 
 class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
-    """A row-major table of groups: each weight is followed by ``numbers`` - 1 others, and ``stride`` counts all.
+    """A row-major table with ``numbers`` numbers per weight, adjacent in memory; ``stride`` counts all.
 
     It starts at a cache line, so that eight doubles are one line.
     """
@@ -141,13 +141,13 @@ class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
 
     @classmethod
     def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
-        """Make a table of zeros."""
+        """Return a table of zeros."""
         stride = numbers * max(features, 1)
         return cls(aligned(rows * stride, LINE), stride, numbers)
 
 
 class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
-    """A feature-major table, with ``stride`` rows per feature, for updates of all rows."""
+    """A feature-major table (``stride`` rows per feature), for updates that change all rows."""
 
     __slots__ = ()
 
@@ -155,29 +155,29 @@ class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
 
     @classmethod
     def empty(cls, rows: int, features: int, numbers: int = 1) -> Self:
-        """Make a table of zeros."""
+        """Return a table of zeros."""
         return cls(np.zeros(max(rows, 1) * max(features, 1)), max(rows, 1))
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if this many rows and features fit into the table."""
+        """Return True if this many rows and features fit into the table without resizing."""
         return bool(rows <= self.stride and features * self.stride <= self.values.size)
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for this many rows."""
+        """Return the table with capacity for this many rows."""
         stride = roomy(self.stride, rows)
         return self if stride == self.stride else type(self)(_restrided(self.values, self.stride, stride), stride)
 
     def fit_features(self, features: int) -> Self:
-        """Make room for this many features."""
+        """Return the table with capacity for this many features."""
         return self._replace(values=_lengthened(self.values, self.stride, features))
 
     def entries(self) -> Weights:
-        """Return a view of the whole capacity as an array (rows, features, 1)."""
+        """Return the whole capacity as a view of shape (rows, features, 1)."""
         return np.asarray(self.values.reshape(-1, self.stride).T[:, :, None])
 
 
 def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
-    """Return the weights with room for this many pieces of ``stride`` numbers; tables have whole pieces only."""
+    """Return the array with capacity for ``pieces`` rows or columns of ``stride`` numbers."""
     size = roomy(values.size // stride, pieces) * stride
     if size <= values.size:
         return values
@@ -187,7 +187,7 @@ def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
 
 
 def _restrided(values: Weights, before: int, stride: int) -> Weights:
-    """Return the weights in pieces of ``stride`` numbers instead of ``before``."""
+    """Return the array with another ``stride``, i.e. with more numbers per row or column."""
     old = values.reshape(-1, before)
     wider = aligned(old.shape[0] * stride, LINE)
     wider.reshape(-1, stride)[:, :before] = old
@@ -212,7 +212,7 @@ _LATER, _FIRST, _LINE = 8, 128, 8
 
 @generic_no_refcount
 def _prefetch_weights_of(rows, t, k, table, n):
-    """Prefetch the first weights of n rows for the feature some entries after k."""
+    """Prefetch the weights of n rows for the feature that follows entry k by some entries."""
 
 
 @when(_prefetch_weights_of, Csr)

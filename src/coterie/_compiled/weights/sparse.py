@@ -1,4 +1,4 @@
-"""Tables of the weights updated so far: one small hash table per row, all in one arena.
+"""Sparse tables of weights: one small hash table per row, all in one block of memory (arena).
 
 A cell is a feature (-1 if free) and its weight side by side. Four cells make a bucket, and a row owns a block of 2**k
 buckets. A row that is full moves to a larger block; the one that it leaves goes on the list of free blocks of its size,
@@ -71,10 +71,10 @@ class _SparseTable(Table):
     @classmethod
     @abstractmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
-        """Make a table from its arrays, in the order of its fields."""
+        """Return a table with these arrays, in the order of its fields."""
 
     def widened(self) -> SparseMany:
-        """Return the same arrays as the type for any number of numbers.
+        """Return the same arrays as the type for any number of numbers per weight.
 
         Operations on whole tables are compiled only for this type; rounds are faster with a fixed number.
         """
@@ -82,14 +82,14 @@ class _SparseTable(Table):
 
     @classmethod
     def empty(cls, rows: int, numbers: int = 1, cells: int = 512) -> Self:
-        """Make an empty table with room for this many cells."""
+        """Return an empty table with this many cells of capacity."""
         start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
         arena = _arena(cells, bucket_places(numbers))
         return cls.of_arrays(numbers, *arena, start, size, count, np.array([4, 0]), _no_blocks())
 
     @classmethod
     def from_entries(cls, entries: Weights) -> Self:
-        """Make a table of the weights of an array (rows, features, numbers of a weight) that are not all zero."""
+        """Return a table of the weights in an array (rows, features, numbers per weight) that are not zero."""
         # a weight with any number other than zero gets a cell
         count = np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32)
         table = cls.with_rows(count, entries.shape[2], 512)
@@ -98,7 +98,7 @@ class _SparseTable(Table):
 
     @classmethod
     def with_rows(cls, count: NDArray[np.int32], numbers: int, spare: int) -> Self:
-        """Make a table of empty rows, with room for this many weights in each and for this many spare cells."""
+        """Return a table of empty rows, with capacity for this many weights in each, and spare cells."""
         cells = spare + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
         table = cls.empty(len(count), numbers, cells)
         _make_rows(table.widened(), count)
@@ -106,7 +106,7 @@ class _SparseTable(Table):
 
     @classmethod
     def blank(cls, numbers: int) -> Self:
-        """Make a table without rows, with the array types of saved tables."""
+        """Return a table without rows, with the array types of saved tables."""
         return cls.empty(0, numbers, 4)
 
     def read(self, rows: int, features: int, n: int) -> Weights:
@@ -117,17 +117,17 @@ class _SparseTable(Table):
     # -- how it grows
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if the table has this many rows; a row may have any features."""
+        """Return True if the table has this many rows; features are not limited."""
         return rows <= len(self.start)
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for this many rows, without weights."""
+        """Return the table with this many rows; new rows are empty."""
         return self._replace(
             start=enlarged(self.start, rows), size=enlarged(self.size, rows), count=enlarged(self.count, rows)
         )
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
-        """Make room for this many new weights in each of these rows, in a new arena if this one is too small."""
+        """Return a table with capacity for ``entries`` new weights in each of these rows."""
         need = int(_cells_wanted(self.size, self.count, rows, entries))
         if self.used[0] + need > self.room:
             # room is counted as if every new block came from the end, although a free one may fit
@@ -137,7 +137,7 @@ class _SparseTable(Table):
         return self
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
-        """Free the cells of rows; compact the arena if too many cells are unused."""
+        """Delete the weights of rows; compact the arena if too many cells are unused."""
         _release(self.widened(), rows)
         if 2 * self.used[1] > self.used[0]:
             return self._moved(0)
@@ -146,14 +146,14 @@ class _SparseTable(Table):
         return self
 
     def drop_rows(self, dropped: Dropped) -> Self:
-        """Drop rows and free their cells; the last rows take their places."""
+        """Remove rows and free their cells; the last rows take their indices."""
         table = self.clear_rows(dropped.rows)
         for array in (table.start, table.size, table.count):
             dropped.move(array)
         return table
 
     def _moved(self, need: int) -> Self:
-        """Copy the rows to an arena with room for this many more cells."""
+        """Copy the rows to a new arena with capacity for ``need`` more cells."""
         # only cells that belong to rows are copied, so the gaps need no room
         values, features = self._roomy_arena(int(self.used[0] - self.used[1]) + need)
         start = np.zeros_like(self.start)
@@ -161,7 +161,7 @@ class _SparseTable(Table):
         return self._replace(values=values, features=features, start=start, used=used, free=_no_blocks())
 
     def _close_gaps(self) -> None:
-        """Compact the rows in their arena."""
+        """Compact the rows within their arena."""
         before = len(self._taken())
         self.used[:] = _lay_out(self.widened(), self._owners(), self.features, self.start), 0
         # behind the end all must be zero again, the state in which take() finds fresh blocks
@@ -169,13 +169,13 @@ class _SparseTable(Table):
         self.free[:] = 0
 
     def _owners(self) -> NDArray[np.int64]:
-        """Return the rows with a block, in the order of the blocks."""
+        """Return the rows that have a block of cells, in the order of the blocks."""
         rows = np.flatnonzero(self.size)
         # _lay_out may only move blocks towards the beginning, which this order ensures
         return np.asarray(rows[np.argsort(self.start[rows])])
 
     def _roomy_arena(self, cells: int) -> tuple[Weights, NDArray[Any]]:
-        """Make an arena several times larger than its content, because untouched memory costs nothing.
+        """Allocate an arena several times larger than its content, because untouched memory is not allocated.
 
         A small arena is enlarged less, because its memory may have been used before. If the system refuses the large
         allocation, as without overcommitment, smaller ones are tried.
@@ -190,7 +190,7 @@ class _SparseTable(Table):
 
     @property
     def line(self) -> int:
-        """The number of places in a bucket."""
+        """The number of 8-byte words in a bucket."""
         return bucket_places(self.numbers)
 
     @property
@@ -199,19 +199,19 @@ class _SparseTable(Table):
         return int(4 * self.values.size // self.line)
 
     def _taken(self) -> NDArray[Any]:
-        """Return a view of the used part of the arena as integers."""
+        """Return the used part of the arena as a view of integers."""
         return np.asarray(self.features[: self.line * (int(self.used[0]) // 4)])
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use, without the unused end of the arena."""
+        """The memory in use in bytes, without the unused end of the arena."""
         return int(self._taken().nbytes + sum(array.nbytes for array in self._of_rows()))
 
     def _of_rows(self) -> tuple[Any, ...]:
         return self.start, self.size, self.count, self.used, self.free
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Copy the non-zero weights, with rows in order and in a layout that depends only on them.
+        """Copy the non-zero weights in a layout that depends on them only, so that equal weights give equal files.
 
         Gaps and moved rows, which depend on when room was made, are not part of a file. Of the two views of the arena
         one is saved with its used part, the other only by its type; the spare capacity is not saved.
@@ -244,7 +244,7 @@ class _SparseTable(Table):
         return cls.of_arrays(numbers, *arena, *rows, used, _no_blocks())
 
     def check(self, rows: int, features: int) -> None:
-        """Raise an error for rows outside the arena or overlapping, and for features that probing does not find.
+        """Raise ValueError for rows outside the arena, overlapping rows, or features that a look-up does not find.
 
         Probing relies on this: it ends at a free cell.
         """
@@ -267,7 +267,7 @@ class _SparseTable(Table):
         require(_finds_all(self.widened(), MOST_FEATURES), "a weight of a sparse table cannot be found at its place")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy the arena once, so that both views of the copy share it, too."""
+        """Return the arguments to copy the table with one arena for both views."""
         return type(self)._copied, (self.numbers, self._taken(), self.room, *self._of_rows())
 
     @classmethod
@@ -276,12 +276,12 @@ class _SparseTable(Table):
 
 
 def bucket_places(numbers: int) -> int:
-    """Return the places of a bucket: a line of eight for the cells, and one for every two further numbers."""
+    """Return the number of 8-byte words in a bucket with ``numbers`` numbers per weight."""
     return 8 * (1 + numbers // 2)
 
 
 def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
-    """Allocate this many cells, viewed as weights and as features, with buckets aligned to cache lines.
+    """Allocate an arena of this many cells, as a view of weights and a view of features, aligned to cache lines.
 
     All zero except for the mark of bucket 0: memory that was not written to is not allocated, nor saved.
     """
@@ -293,7 +293,7 @@ def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
 
 
 def _restored(saved: NDArray[Any], cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
-    """Make an arena with the used part of another, and with room for this many cells if memory allows."""
+    """Allocate an arena with the used part of a saved one, and with more capacity if memory allows."""
     needed = 4 * saved.size // line
     try:
         values, features = _arena(max(cells, needed), line)
@@ -308,7 +308,7 @@ def _no_blocks() -> NDArray[np.int64]:
 
 
 class Sparse(namedtuple("Sparse", "values features start size count used free"), _SparseTable):
-    """The weights updated so far: one small hash table per row, all in one arena.
+    """A sparse table: the weights updated so far, in one small hash table per row, all in one arena.
 
     The feature of cell c of bucket b is at place 8b + 2c of ``features``, its weight at place 8b + 2c + 1 of
     ``values``, the two arrays being one piece of memory. A bucket, of doubles a cache line, fills from its first cell
@@ -325,12 +325,12 @@ class Sparse(namedtuple("Sparse", "values features start size count used free"),
 
     @classmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
-        """Make a table from its arrays, in the order of its fields."""
+        """Return a table with these arrays, in the order of its fields."""
         return cls(*arrays)
 
 
 class SparsePairs(Sparse):
-    """A :class:`Sparse` table with two numbers per weight; a bucket's second cache line has the second numbers.
+    """A :class:`Sparse` table with two numbers per weight; the second numbers of a bucket are in its second cache line.
 
     A margin reads only the first line, an update both; processors fetch lines in pairs.
     """
@@ -340,19 +340,19 @@ class SparsePairs(Sparse):
 
 
 class SparseMany(namedtuple("SparseMany", "values features start size count used free numbers"), _SparseTable):
-    """A :class:`Sparse` table with ``numbers`` per weight; a bucket has one more cache line for every two of them."""
+    """A :class:`Sparse` table with ``numbers`` per weight; a bucket has another cache line for every two of them."""
 
     __slots__ = ()
 
     @classmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
-        """Make a table from its arrays, in the order of its fields."""
+        """Return a table with these arrays, in the order of its fields."""
         return cls._make((*arrays, numbers))
 
 
 @generic_no_refcount
 def _line(table):
-    """Return the number of places in a bucket."""
+    """Return the number of 8-byte words in a bucket."""
 
 
 when(_line, Sparse)(lambda table: 8)
@@ -374,21 +374,21 @@ def _beside(table, n):
 
 @no_refcount
 def _mixed(feature):
-    """Return the 32-bit hash of a feature; buckets of a row are in the order of hashes."""
+    """Return the 32-bit hash of a feature, by which buckets of a row are ordered."""
     # Fibonacci hashing: 2^64 divided by the golden ratio spreads consecutive features far from each other
     return (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
 
 
 @no_refcount
 def _bucket_of(table, row, feature):
-    """Return the first bucket of a row in which a feature is looked up."""
+    """Return the first bucket of a row in which to look up a feature."""
     # a product instead of a mask: buckets follow the order of hashes, whatever their number
     return np.int64((_mixed(feature) * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
 
 
 @no_refcount
 def _probe(table, row, feature):
-    """Return the position of a feature in its row and True, or the free position for it and False."""
+    """Look up a feature in a row: return its position and True, or the free position for it and False."""
     bucket = _bucket_of(table, row, feature)
     while True:
         # four comparisons without a branch; a bucket is one cache line, so all four are loaded anyway
@@ -465,7 +465,7 @@ def _multiply(table, factor):
 
 @no_refcount
 def _fits(needed, size):
-    """Return True if this many weights may be in a row of this many cells.
+    """Return True if a row of ``size`` cells may contain this many weights.
 
     Fuller rows need less memory, but look-ups take longer: at three of four, a fifth less and a fifth longer, on text.
     """
@@ -474,7 +474,7 @@ def _fits(needed, size):
 
 @no_refcount
 def _order(needed):
-    """Return the k of the smallest block of 2**k buckets for this many weights."""
+    """Return the smallest k such that a block of 2**k buckets may contain this many weights."""
     order = np.int64(0)
     while not _fits(needed, np.int64(4) << order):
         order += 1
@@ -483,7 +483,7 @@ def _order(needed):
 
 @compiled
 def _cells_wanted(size, count, rows, entries):
-    """Return the cells of the blocks that these rows need for this many new weights each."""
+    """Return the number of cells that these rows need for ``entries`` new weights each."""
     cells = np.int64(0)
     for row in rows:
         if not _fits(count[row] + entries, size[row]):
@@ -509,7 +509,7 @@ def _reserve(table, row, rows, t):
 
 @no_refcount_noinline
 def _grow_row(table, row, needed):
-    """Give a row the cells for this many weights; return False if the arena is full or too fragmented."""
+    """Enlarge a row for this many weights; return False if the arena is full or too fragmented."""
     order = _order(needed)
     bucket = take(table, order)
     if bucket > 0:
@@ -519,7 +519,7 @@ def _grow_row(table, row, needed):
 
 @no_refcount
 def take(table, order):
-    """Take a block of 2**order buckets; return its first bucket, 0 if there is none."""
+    """Allocate a block of 2**order buckets; return its first bucket, or 0 if the arena is full."""
     bucket, cells = table.free[order], np.int64(4) << order
     if bucket > 0:
         # a free block keeps the next one of its size in its first place
@@ -534,7 +534,7 @@ def take(table, order):
 
 @no_refcount
 def give(table, bucket, order):
-    """Put a zeroed block of 2**order buckets on the list of free blocks of its size.
+    """Add a zeroed block of 2**order buckets to the free list of its size.
 
     Zeroing ensures that old values are neither in another row nor in a file.
     """
@@ -547,7 +547,7 @@ def give(table, bucket, order):
 
 @no_refcount
 def _move_row(table, row, bucket, order):
-    """Move a row to another block, and free its old one.
+    """Move a row to another block, and free its old block.
 
     Buckets are in the order of hashes, so that a larger row is written sequentially.
     """
@@ -583,7 +583,7 @@ def _release(table, rows):
 
 @compiled
 def _make_rows(table, count):
-    """Give empty rows the cells for this many weights each; the arena has room for them."""
+    """Allocate cells for ``count`` weights in each (empty) row; the arena has capacity for them."""
     for row in range(count.size):
         if count[row] > 0:
             _grow_row(table, row, count[row])
@@ -591,7 +591,7 @@ def _make_rows(table, count):
 
 @no_refcount
 def _is_zero(table, place, first, numbers):
-    """Return True if these numbers of the weight at this position are zero bits, which -0.0 is not."""
+    """Return True if ``numbers`` numbers of a weight have only zero bits (-0.0 has not)."""
     bits = 0
     for n in range(first, first + numbers):
         # by bits: -0.0 is a weight that was moved, and comparing it with 0.0 would lose it
@@ -601,7 +601,7 @@ def _is_zero(table, place, first, numbers):
 
 @compiled
 def count_weights(table, first, numbers, count):
-    """Count the weights of each row that have a non-zero number among ``numbers`` from ``first`` on."""
+    """Count for each row the weights with a non-zero number among ``numbers`` numbers from ``first`` on."""
     for row in range(count.size):
         for cell in range(table.start[row], table.start[row] + table.size[row]):
             place = _line(table) * (cell >> 2) + 2 * (cell & 3)
@@ -610,7 +610,7 @@ def count_weights(table, first, numbers, count):
 
 
 def copy_weights(source: Any, first: int, target: Any, there: int, numbers: int, count: NDArray[np.int32]) -> None:
-    """Copy ``numbers`` numbers of the weights counted by :func:`count_weights` to another table with room for them.
+    """Copy ``numbers`` numbers of the weights that :func:`count_weights` counted to another table.
 
     They are the numbers from ``first`` on of the source, and from ``there`` on of the target. Weights are copied bit
     for bit, each row's in the order of hashes and features, which is nearly the order in memory.
@@ -647,7 +647,7 @@ def _copy_weights(source, first, target, there, numbers, rows, keys, places):
 
 @compiled
 def _lay_out(table, rows, features, start):
-    """Copy the blocks of rows to an arena, one after the other, and store their starts; return the end.
+    """Copy the blocks of rows to an arena without gaps, and store their starts; return the end.
 
     It may be their own arena, if the rows are in memory order. Weights are copied bit for bit.
     """
@@ -668,7 +668,7 @@ def _lay_out(table, rows, features, start):
 
 @compiled
 def _is_empty(table):
-    """Return True if bucket 0 has only free cells, and zeros elsewhere."""
+    """Return True if bucket 0, which no row owns, is empty."""
     for place in range(0, 8, 2):
         if table.features[place] != -1 or table.values[place + 1] != 0.0:
             return False
@@ -680,7 +680,7 @@ def _is_empty(table):
 
 @compiled
 def _finds_all(table, most):
-    """Return True if a probe finds all features of every row, as many as counted.
+    """Return True if a look-up finds every feature of every row.
 
     Rows must lie in the arena, with so few weights that some bucket has a free cell.
     """

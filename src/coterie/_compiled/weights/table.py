@@ -1,4 +1,4 @@
-"""Tables of weights, one row of numbers per task or group: the interface of all layouts.
+"""The interface of tables of weights, which have one row per task or group and one or more numbers per weight.
 
 A kind of table is a named tuple of arrays, and kinds that are alike share a file: ``dense``, ``sparse``.
 Some have several numbers per weight: a second one, such as a sum of squared gradients, and more are stored next to each
@@ -42,7 +42,7 @@ LINE = 64
 
 
 class Table(ABC):
-    """The Python side of a table. Methods return this table or another with the same weights.
+    """Base class of tables. Methods return this table, or another one with the same weights.
 
     Default methods are for tables that store every weight from the start.
     """
@@ -55,45 +55,45 @@ class Table(ABC):
     @property
     @abstractmethod
     def numbers(self) -> Any:
-        """The number of numbers per weight, itself included."""
+        """The number of numbers per weight, including the weight."""
 
     #: Every weight has a place, so that more rows or features cost memory whether they are used or not.
     dense: ClassVar[bool]
 
     def has_room(self, rows: int, features: int) -> bool:
-        """Return True if this many rows and features fit into the table."""
+        """Return True if this many rows and features fit into the table without resizing."""
         return True
 
     def fit_rows(self, rows: int) -> Self:
-        """Make room for this many rows."""
+        """Return a table with capacity for this many rows."""
         return self
 
     def fit_features(self, features: int) -> Self:
-        """Make room for this many features."""
+        """Return a table with capacity for this many features."""
         return self
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
-        """Make room for this many new weights in each of these rows."""
+        """Return a table with capacity for ``entries`` new weights in each of these rows."""
         return self
 
     @abstractmethod
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
-        """Drop the weights of these rows; their memory can be reused."""
+        """Delete the weights of these rows, so that their memory can be reused."""
 
     @abstractmethod
     def drop_rows(self, dropped: Dropped) -> Self:
-        """Drop rows; the last rows take their places."""
+        """Remove rows; the last rows take their indices."""
 
     @abstractmethod
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Copy this many rows and features for a file; equal weights give equal copies.
+        """Copy this many rows and features (by default all) for a file; equal weights give equal copies.
 
         Without them all that there is room for is copied.
         """
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from the result of :meth:`to_saved`, which it then owns.
+        """Restore a table from the result of :meth:`to_saved`, the arrays of which it takes over.
 
         Raises
         ------
@@ -105,32 +105,32 @@ class Table(ABC):
     @classmethod
     @abstractmethod
     def blank(cls, numbers: int) -> Self:
-        """Make an empty table with ``numbers`` per weight and the array types of saved tables."""
+        """Return an empty table with ``numbers`` per weight and the array types of saved tables."""
 
     @abstractmethod
     def check(self, rows: int, features: int) -> None:
-        """Raise ValueError for a table with weights outside its arrays, or that is too small."""
+        """Raise ValueError for a table that is too small, or refers to weights outside its arrays."""
 
     def part(self, rows: int, features: int) -> Part:
-        """Select this many rows and features to save."""
+        """Return a :class:`Part` of this many rows and features, to be saved."""
         return Part(self, rows, features)
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use."""
+        """The memory in use in bytes."""
         return int(self.values.nbytes)
 
     def rows(self, rows: int, features: int) -> Weights:
-        """Return the first rows as a dense (rows, features) array."""
+        """Return the weights of the first rows as a dense array, shape (rows, features)."""
         return self.read(rows, features, 0)
 
     @abstractmethod
     def read(self, rows: int, features: int, n: int) -> Weights:
-        """Return the n-th numbers of the weights in the first rows as a dense (rows, features) array."""
+        """Return the n-th numbers of the weights in the first rows as a dense array, shape (rows, features)."""
 
 
 class Part(NamedTuple):
-    """The rows and features of a table to save, in a tree of named tuples."""
+    """A part of a table to save: its first rows and features."""
 
     table: Table
     rows: int
@@ -142,7 +142,7 @@ class Part(NamedTuple):
 
 @generic_no_refcount
 def find_weight(table, row, feature):
-    """Return the address of a weight in ``table.values``, or of a zero if the weight is not stored.
+    """Return the address (index in ``table.values``) of a weight; that of a zero if it is not stored.
 
     Where it can be, it is unsigned: that spares a test for addresses counted from the end.
     """
@@ -150,17 +150,17 @@ def find_weight(table, row, feature):
 
 @generic_no_refcount
 def get_or_insert(table, row, feature):
-    """Return the address of a weight, which is stored from now on; ``reserve`` has made room for it."""
+    """Return the address of a weight, inserting it if it is not stored; call ``reserve`` before."""
 
 
 @generic_no_refcount
 def reserve(table, row, rows, t):
-    """Make room in a row for the weights that record t updates; return False if the table needs more memory."""
+    """Allocate the weights of a row that record t updates; return False if the table needs more memory."""
 
 
 @generic_no_refcount
 def touch(table, row, rows, t):
-    """Load the part of a row that a record needs; return a value that is never -2.
+    """Load a row's weights for a record into the cache; return a value that is never -2.
 
     Each probe branches on a loaded value, so the processor waits for memory once per entry; these loads have no
     dependent branches and overlap. On text this halves the time of a sparse row.
@@ -169,7 +169,7 @@ def touch(table, row, rows, t):
 
 @generic_no_refcount
 def prefetch_row(table, row, rows, t):
-    """Prefetch the memory that record t needs of a row; on text this halves the time of a round.
+    """Prefetch the memory that record t needs of a row, one round ahead.
 
     Dense records need no prefetching: they read the row from end to end, which processors detect by themselves.
     """
@@ -177,12 +177,12 @@ def prefetch_row(table, row, rows, t):
 
 @generic_no_refcount
 def offset_of(table, n):
-    """Return the offset from a weight to its n-th number, 0 for itself."""
+    """Return the offset from the address of a weight to that of its n-th number; 0 for the weight itself."""
 
 
 @generic_no_refcount
 def numbers_of(table):
-    """Return the number of numbers per weight, itself included."""
+    """Return the number of numbers per weight, including the weight."""
 
 
 @generic_no_refcount
@@ -197,7 +197,7 @@ def set_value(table, place, number):
 
 @generic_no_refcount
 def multiply(table, factor):
-    """Multiply every stored number by a factor."""
+    """Multiply every number of the table by a factor."""
 
 
 when(get_or_insert, object)(lambda table, row, feature: find_weight(table, row, feature))
@@ -225,7 +225,7 @@ def _multiply_all(table, factor):
 
 @no_refcount
 def dot(table, row, rows, t):
-    """Return the inner product of a row of the table with record t: O(stored entries)."""
+    """Return the inner product of a row of weights with record t: O(stored entries)."""
     total = 0.0 if touch(table, row, rows, t) != -2 else np.nan
     for k in range(begin(rows, t), end(rows, t)):
         total += get_value(table, find_weight(table, row, feature(rows, t, k))) * value(rows, t, k)
@@ -234,21 +234,21 @@ def dot(table, row, rows, t):
 
 @no_refcount
 def axpy(table, row, c, rows, t):
-    """Add c times record t to a row of the table: O(stored entries)."""
+    """Add c times record t to a row of weights: O(stored entries)."""
     for k in range(begin(rows, t), end(rows, t)):
         place = get_or_insert(table, row, feature(rows, t, k))
         set_value(table, place, get_value(table, place) + c * value(rows, t, k))
 
 
 def prefetch_weights(table, row, rows, t):
-    """Prefetch weights: a body of ``prefetch_row`` for tables with addresses computed from row and feature."""
+    """Prefetch weights, for tables in which row and feature determine the address."""
     for k in range(begin(rows, t), end(rows, t)):
         prefetch(table.values, find_weight(table, row, feature(rows, t, k)))
 
 
 @compiled
 def add_entries(table, entries):
-    """Add the non-zero part of an array (rows, features, numbers of a weight) to a table with room for it."""
+    """Add the non-zero entries of an array (rows, features, numbers per weight) to a table with enough capacity."""
     rows, features, numbers = entries.shape
     for row in range(rows):
         for j in range(features):
@@ -264,7 +264,7 @@ def add_entries(table, entries):
 
 @compiled
 def read_entries(table, n, weights):
-    """Write the n-th numbers of weights to an array (rows, features)."""
+    """Write the n-th numbers of all weights to an array (rows, features)."""
     for row in range(weights.shape[0]):
         for j in range(weights.shape[1]):
             weights[row, j] = table.values[find_weight(table, row, j) + offset_of(table, n)]
@@ -274,7 +274,7 @@ def read_entries(table, n, weights):
 
 
 class Second(NamedTuple):
-    """The second numbers of a table as a table, in the same memory.
+    """The second numbers of a table (one per weight) as a table, in the same memory.
 
     It has room for the features of the first numbers, and values for the weights that these have inserted; update the
     first numbers before it.
@@ -284,11 +284,11 @@ class Second(NamedTuple):
     table: Any
 
     def rows(self, rows: int, features: int) -> Weights:
-        """Return the first rows as a dense (rows, features) array."""
+        """Return the second numbers of the first rows as a dense array, shape (rows, features)."""
         return self.table.read(rows, features, 1)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy the table, and take the second numbers of the copy."""
+        """Return the arguments to copy the underlying table, with the second numbers of the copy."""
         return second, (self.table,)
 
 

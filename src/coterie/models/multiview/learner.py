@@ -26,7 +26,7 @@ from coterie._compiled.trees import Arrays, flatten, rebuild, require_held
 from coterie._compiled.views import dual_loop as dual
 from coterie._compiled.views import rounds as primal
 from coterie._compiled.views.forms import ViewRows, as_form, cut
-from coterie._compiled.views.norm_potentials import FeatureSet, Spectral, elapse, pair
+from coterie._compiled.views.norm_potentials import FeatureSet, Spectral, accumulate_factor, pair
 from coterie.kernels import Function
 from coterie.models.contract import (
     BaseLearner,
@@ -172,7 +172,7 @@ class _NormLearner(ViewRound):
             factor = Spectral(*potential).shaped(PNorm(2.0 * potential.p).gradient, r)
         else:
             return
-        elapse(potential)
+        accumulate_factor(potential)
         potential.factor[:] = factor
         state.model = state.model._replace(potential=potential)
 

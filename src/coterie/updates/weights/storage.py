@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie import spec
-from coterie._compiled.weights.sections import MANY, TABLES
+from coterie._compiled.weights.shared_tables import MANY, TABLES
 
 #: The maximum number of bytes of a dense table under "auto"; above it only updated weights are stored.
 DENSE_LIMIT = 2**28

@@ -1,4 +1,4 @@
-"""Shared tables: the weights of several learners next to each other in one table, each as a slice.
+"""Shared tables: the weights of several learners in one table, adjacent in memory for each feature.
 
 All numbers of a task's feature are then looked up once and are in the cache together, if learners process the same
 records. Compiled code uses the shared table; in Python each learner has a :class:`TableSlice`, which is read and saved
@@ -29,13 +29,13 @@ SPARSE = (Sparse, SparsePairs, SparseMany)
 
 @dataclass
 class SharedTable:
-    """The table shared by several learners; replaced when it grows."""
+    """A table shared by several learners; it is replaced by a larger one when it grows."""
 
     table: Any = None
 
 
 class TableSlice(Table):
-    """One learner's numbers in a shared table, ``numbers`` per weight from ``first`` on; the owner makes room."""
+    """A learner's part of a shared table: ``numbers`` numbers per weight, from number ``first`` on."""
 
     __slots__ = ("first", "numbers", "whole")
 
@@ -47,40 +47,40 @@ class TableSlice(Table):
 
     @property
     def nbytes(self) -> int:
-        """Return zero: the bytes count for the shared table."""
+        """Return 0: the memory is counted for the shared table."""
         return 0
 
     def clear_rows(self, rows: NDArray[np.int64]) -> TableSlice:
-        """Return this slice: the table's owner clears rows for all."""
+        """Do nothing: the ensemble clears the rows of the shared table."""
         return self
 
     def drop_rows(self, dropped: Dropped) -> TableSlice:
-        """Return this slice: the table's owner drops rows for all."""
+        """Do nothing: the ensemble drops the rows of the shared table."""
         return self
 
     def check(self, rows: int, features: int) -> None:
-        """Do nothing: slices are not loaded from files."""
+        """Do nothing: parts of shared tables are not loaded from files."""
 
     def read(self, rows: int, features: int, n: int) -> Weights:
         return np.asarray(self.whole.table.read(rows, features, self.first + n))
 
     def part(self, rows: int, features: int) -> Part:
-        """Select this many rows and features of a copy to save."""
+        """Return the part to save: this many rows and features, copied to a separate table."""
         kinds = TABLES.get(self.numbers, MANY)
         return Part(_copied([(self.whole.table, self.first, self.numbers)], kinds, rows, features, 4), rows, features)
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
-        """Raise an error: :meth:`part` is saved instead."""
+        """Raise an error: the result of :meth:`part` is saved instead."""
         raise TypeError("a slice of a table cannot be saved")
 
     @classmethod
     def blank(cls, numbers: int) -> TableSlice:
-        """Raise an error, as :meth:`to_saved` does."""
+        """Raise an error: the result of :meth:`part` is saved instead."""
         raise TypeError("a slice of a table cannot be saved")
 
 
 def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
-    """Copy tables into one, with their numbers in this order: sparse if any is, else dense.
+    """Copy tables into one shared table: sparse if one of them is sparse, else dense.
 
     Its type supports any number of numbers per weight, so that ensembles of all sizes share compiled code.
     """
@@ -95,7 +95,7 @@ def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
 
 
 def _copied(parts: Sequence[tuple[Any, int, int]], kinds: tuple[Any, Any], rows: int, features: int, spare: int) -> Any:
-    """Copy parts of tables, each given by its first number and its count, into a dense or sparse table."""
+    """Copy parts of tables (by first number and count) into one dense or sparse table."""
     dense, sparse = kinds
     numbers = sum(part[2] for part in parts)
     target = 0

@@ -1,4 +1,4 @@
-r"""Preprocessing of records: z-scores, a constant, unit length, and missing-value indicators.
+r"""Preprocessing of records in compiled code: z-scores, a constant, unit length, and missing-value indicators.
 
 The running scale of a feature is that of :mod:`coterie._compiled.core.moments`, over the records so far and the present
 one: a row of ``moments`` is a feature's :class:`~coterie._compiled.core.moments.Moments`, and a weight of -1 there says
@@ -33,7 +33,7 @@ RARE = 8.0
 
 
 class Preparing(NamedTuple):
-    """The preprocessing of records with named features.
+    """Arrays for the preprocessing of records with named features: moments, counts of absences, and options.
 
     ``before`` stores the moments that a record changes, and ``constant`` is the feature of the constant or -1. Records
     must have ``width`` entries, unless that is 0. Then names may be absent: ``records`` has the number of learned
@@ -52,7 +52,7 @@ class Preparing(NamedTuple):
 
 @no_refcount
 def prepare_columns(values, moments, missing, scaled, unit, update, out):
-    """Write the z-scores of columns into the first columns of ``out``; scale rows to unit length if asked.
+    """Standardise the columns of ``values``, write them to ``out``, and scale rows to unit length if ``unit``.
 
     NaN is missing: 0, and 1 in the column ``missing[j]`` of ``out`` unless that is -1.
     """
@@ -77,10 +77,10 @@ def prepare_columns(values, moments, missing, scaled, unit, update, out):
 
 @no_refcount
 def prepare_entries(preparing, values, features, n, behind, update):
-    """Preprocess the n entries of a record in place; return their new number.
+    """Preprocess the n entries of one record in place; return the new number of entries.
 
     The constant comes after them, before this many unscaled others. The entries of second columns come last, and need
-    room for n more. The previous moments are stored for :func:`take_back`. Returns -1, and changes nothing, for a
+    room for n more. The previous moments are stored for :func:`undo_record`. Returns -1, and changes nothing, for a
     record of another width, or if a feature needs a second column.
     """
     # all reasons to return -1 come before the first change
@@ -105,17 +105,17 @@ def prepare_entries(preparing, values, features, n, behind, update):
 
 @no_refcount
 def are_dictionaries(preparing):
-    """Return True if records are dictionaries of scaled numbers, which may omit names."""
+    """Return True if records are dictionaries with scaled numbers, in which names may be absent."""
     return preparing.scaled and preparing.width == 0
 
 
 @no_refcount
 def scale_entries(preparing, values, features, n, total, update):
-    """Scale the numbers among n entries; return the number of all entries, including second columns."""
+    """Scale the numbers among n entries of a record; return the number of entries, including second columns."""
     for k in range(n):
         j = np.uint64(features[np.uint64(k)])
         if preparing.moments[j, 0] >= 0.0:
-            # the row of before, from which take_back restores the moments
+            # the row of before, from which undo_record restores the moments
             if update:
                 for m in range(WIDTH):
                     preparing.before[k, m] = preparing.moments[j, m]
@@ -127,20 +127,20 @@ def scale_entries(preparing, values, features, n, total, update):
 
 @no_refcount
 def absences(preparing, j, records):
-    """Count the records without feature j, since its first appearance."""
+    """Return the number of records without feature j since its first appearance."""
     return records - preparing.columns[j, UNCOUNTED] - count(preparing.moments[j])
 
 
 @no_refcount
 def share_of_absences(preparing, j, records):
-    """Return 1 - rho of feature j, 0 before its first appearance."""
+    """Return the fraction of records without feature j (1 - rho); 0 before its first appearance."""
     present, absent = count(preparing.moments[j]), absences(preparing, j, records)
     return absent / (absent + present) if absent > 0.0 and present > 0.0 else 0.0
 
 
 @no_refcount
 def needs_second_column(preparing, j, x):
-    """Return True if feature j has no second column, and needs one to learn the value x."""
+    """Return True if feature j needs a second column to learn the value x, and does not have one."""
     j = np.uint64(j)
     row = preparing.moments[j]
     if row[0] < 0.0 or preparing.columns[j, SECOND] >= 0 or absences(preparing, j, preparing.records[0]) <= 0.0:
@@ -150,7 +150,7 @@ def needs_second_column(preparing, j, x):
 
 @no_refcount
 def split_presence(preparing, values, features, k, total):
-    """Split entry k, a z-score, into its value and its presence indicator; return the new number of entries.
+    """Split entry k, a z-score, into value and presence indicator; return the new number of entries.
 
     The entry for the second column is appended, or omitted if the feature has none.
     """
@@ -170,7 +170,7 @@ def split_presence(preparing, values, features, k, total):
 
 @no_refcount
 def scale_numbers(values, preparing, first, update, presences):
-    """Replace columns of numbers from feature ``first`` on, shape (k, n), by their values; write presence indicators.
+    """Scale the columns ``values``, shape (k, n), of k features from ``first`` on, and write presence indicators.
 
     NaN is missing and stays so; infinity is absent and becomes 0. Record t is learned if ``update[t]``.
     ``preparing.records`` is that before these records.
@@ -194,8 +194,8 @@ def scale_numbers(values, preparing, first, update, presences):
 
 
 @no_refcount
-def take_back(preparing, features, n):
-    """Restore the moments from before these n entries, which must be the latest ones."""
+def undo_record(preparing, features, n):
+    """Restore the moments before the latest record, which had these n entries."""
     if preparing.scaled:
         if are_dictionaries(preparing):
             preparing.records[0] -= 1
