@@ -22,6 +22,7 @@ from coterie.cli.failures import report_error
 from coterie.distributed import driver, ray_actors
 from coterie.distributed.shard import Shard
 from coterie.evaluation.stopping_signals import Stop, Stopped
+from faults import failing_once
 from slow import slow
 from terminal import WHO, refused, rows, run, run_json
 
@@ -235,6 +236,27 @@ def test_a_run_that_dies_anywhere_goes_on_to_the_same_bits(k, unkilled, tmp_path
     if is_killed(path, tmp_path / "m", k):
         assert not is_killed(path, tmp_path / "m")
     assert outcome_of(tmp_path / "m") == outcome
+
+
+@pytest.mark.parametrize(("call", "k"), [("unlink", 0), ("rename", 2), ("unlink", 3), ("rmdir", 1), ("unlink", 6)])
+def test_a_run_that_dies_while_it_is_removed_goes_on_too(call, k, unkilled, here, tmp_path, monkeypatch):
+    path, outcome = unkilled
+
+    def dying(run):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, failing_once(getattr(os, call), k)[0])
+            remove(run)
+
+    remove, driver._remove_run = driver._remove_run, dying
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            learn_two(path, tmp_path / "m")
+    finally:
+        driver._remove_run = remove
+    assert (tmp_path / "m" / "manifest.json").exists()
+    learn_two(path, tmp_path / "m")
+    assert outcome_of(tmp_path / "m") == outcome
+    assert not (tmp_path / "m" / "run").exists()
 
 
 def test_a_run_that_dies_again_and_again_ends(unkilled, tmp_path):

@@ -304,9 +304,18 @@ def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
         seconds.append(state.seconds)
     sums.base_rate = labels.base_rate(_positive_label(start.models[TOGETHER]))
     manifest = write_manifest(folder, names, split.records, start.records)
-    shutil.rmtree(run)
+    _remove_run(run)
     baselines = [name for name in sums.pairs if name != CONSTANT] if len(start.models) > 1 else []
     return ShardedOutcome(folder, manifest, sums, baselines, split.reading, seconds)
+
+
+def _remove_run(run: Path) -> None:
+    """Remove a finished run such that the same command can continue it if this process is killed meanwhile."""
+    (run / SPLIT).unlink()  # it names the files of records
+    for path in list(run.iterdir()):
+        if path.name != SETTINGS:
+            path.rename(run / f".{path.name}")  # :func:`_open_run` ignores it, whatever is left of it
+    shutil.rmtree(run)
 
 
 def _positive_label(model: Estimator) -> Hashable:
