@@ -13,6 +13,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -740,7 +741,7 @@ def test_a_service_that_failed_says_so(blocked_service, monkeypatch):
     assert client.get("/healthz").status_code == 200
 
 
-def test_the_newest_snapshot_is_told(client):
+def test_the_newest_snapshot_is_told(client, monkeypatch):
     offsets = []
     for price in (1.0, 2.0, 3.0):
         post(client, "/observe", {"task": "ann", "x": {"price": price}, "y": price > 1})
@@ -748,8 +749,12 @@ def test_the_newest_snapshot_is_told(client):
         answer = client.get("/snapshot")
         assert answer.headers["content-disposition"] == f'attachment; filename="snapshot-{offsets[-1]:020d}.coterie"'
     post(client, "/observe", {"task": "ann", "x": {"price": 4.0}, "y": True})
+    service = client.app.state.app.service
+    monkeypatch.setattr(service, "snapshots", Mock(side_effect=[[service.folder / "replaced"], service.snapshots()]))
     answer = client.get("/snapshot")  # the journal is ahead of it, and has the rest
     assert f"{offsets[-1]:020d}" in answer.headers["content-disposition"]
+    monkeypatch.undo()
+    assert answer.content == next(service.folder.glob(f"*{offsets[-1]}.coterie")).read_bytes()
 
 
 # -- a process that is killed ------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """Promises of a service that hold over snapshots and restarts, and starts that are refused."""
 
+import errno
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from coterie.server import service as services
 from coterie.server.app import make_app
 from coterie.server.service import Service
 from coterie.server.service_errors import ClosedError
+from faults import full_disk
 from test_serve import TestClient, labelled, make
 from test_serve_damage import contents, kill
 from test_serve_forgetting import GONE, holders, record, wait_until_gone
@@ -87,6 +90,25 @@ def test_a_snapshot_put_off_is_answered_when_the_service_ends(tmp_path, monkeypa
         else:
             assert later.result(60) >= offset
         closing.result(60)
+
+
+def test_a_snapshot_whose_journal_file_cannot_be_made_is_answered(tmp_path, monkeypatch):
+    """Or the failed process would wait for the answer and never end."""
+    with Service(tmp_path, make) as service:
+        service.observe([record(GONE), *labelled(5)])
+        service.forget([GONE])
+        monkeypatch.setattr(service.journal, "_create", full_disk)
+        errors = []
+
+        def ask():
+            with suppress(OSError):
+                service.snapshot()
+            errors.append(service.failure)
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(60)
+        assert [error.errno for error in errors] == [errno.ENOSPC]
 
 
 # -- what a start promises and refuses ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hmac
+import os
 import threading
 import time
 from collections import deque
@@ -13,16 +14,18 @@ from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from coterie import __version__
@@ -44,6 +47,8 @@ AT_ONCE, CHOSEN_AT_ONCE = 64, 8
 ALARMS = ("error", "silence", "snapshot", "folder")
 #: Seconds within which a body has to come.
 BODY_SECONDS = 30
+#: Bytes of a file that are sent at once.
+PIECE = 2**18
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -430,10 +435,19 @@ class App:
 
     async def model(self, request: Request) -> Response:
         """Handle /model: return the newest snapshot file."""
-        snapshots = self.service.snapshots()
-        if not snapshots:
-            raise HTTPException(404, "there is no snapshot yet; POST /snapshot writes one")
-        return FileResponse(snapshots[-1], filename=snapshots[-1].name)
+        file = await asyncio.to_thread(self._open_snapshot)
+        headers = {
+            "Content-Disposition": f'attachment; filename="{Path(file.name).name}"',
+            "Content-Length": str(os.fstat(file.fileno()).st_size),
+        }
+        pieces = iter(partial(file.read, PIECE), b"")
+        return StreamingResponse(pieces, 200, headers, "application/octet-stream", BackgroundTask(file.close))
+
+    def _open_snapshot(self) -> BinaryIO:
+        while snapshots := self.service.snapshots():
+            with suppress(FileNotFoundError):  # a newer one has replaced it
+                return snapshots[-1].open("rb")
+        raise HTTPException(404, "there is no snapshot yet; POST /snapshot writes one")
 
     # -- the process
 

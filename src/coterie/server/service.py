@@ -237,6 +237,8 @@ class Service:
                 self._read(make, segment)
             check(self.engine)
             refused.pop_all()
+            for part in self.folder.glob(f".{SNAPSHOT}*"):  # of snapshots during which a process was killed
+                part.unlink()
             forgotten = self.engine.forgotten  # older files hold records of forgotten tasks
             offsets = [self.journal.first, *map(offset_of, self.snapshots())]
             self._purged = -1 if min(offsets) < forgotten else forgotten
@@ -511,12 +513,14 @@ class Service:
             result, self._wanted = self._wanted or Future(), None
         try:
             self.require_folder()
-        except LostFolderError as error:
+            if self._must_purge:
+                self.journal.begin_file()
+                self._purge_from = time.monotonic()
+        except OSError as error:
             result.set_exception(error)
-            return
-        if self._must_purge:
-            self.journal.begin_file()
-            self._purge_from = time.monotonic()
+            if isinstance(error, LostFolderError):
+                return
+            raise
         copied = threading.Event()
         self._saved_at, self._since = time.monotonic(), 0
         self._saving = result
@@ -556,8 +560,6 @@ class Service:
                 old.unlink()
             self.journal.drop_before(min(map(offset_of, snapshots[-most:])))
             if purging:
-                for part in self.folder.glob(f".{SNAPSHOT}*"):  # of snapshots during which a process was killed
-                    part.unlink()
                 self._purged = offset
         except Exception as error:  # nothing is lost: the journal has all, and the next snapshot may succeed
             self.snapshot_error = str(error) or type(error).__name__
