@@ -34,7 +34,7 @@ def table(mark, name, heading, other):
 def chosen(name, heading, other):
     """The options of a table."""
     known = [] if other is None else [row(parameter) for parameter in COMMANDS[other].params]
-    headings = {heading, *(["Arguments"] if heading == "What to read" else [])}
+    headings = {heading, *(["Arguments"] if heading == "Input" else [])}
     for parameter in COMMANDS[name].params:
         hidden = getattr(parameter, "hidden", False)
         if not hidden and (heading is None or heading_of(parameter) in headings) and row(parameter) not in known:

@@ -246,7 +246,7 @@ def test_all_records_of_a_file_may_leave_out_a_key(tmp_path):
     reader = read(paths[2], encoder=models[0].encoder_, update=False)
     (block,) = reader
     np.testing.assert_array_equal(models[0].decision_function(block), expected[60:65])
-    assert reader.lacking == {}
+    assert reader.missing_columns == {}
     pd.DataFrame(X[60:65]).assign(user=task[60:65]).to_csv(tmp_path / "2.csv", index=False)
     (block,) = read(tmp_path / "2.csv", encoder=models[0].encoder_, update=False)
     missing = [x | dict.fromkeys(draw.keys() - {"tags"}) for x in X[60:65]]

@@ -220,7 +220,7 @@ def test_a_new_feature_of_an_action_adds_variance_unless_it_is_zero():
     bandit = ct.Bandit(ct.SecondOrderMultitaskRegressor(), "ucb")
     for n in range(20):
         bandit.learn({"hour": 1.0}, {"price": 1.0 + n % 3}, float(n % 2))
-    form = bandit._taught.input.form
+    form = bandit._inner_model.input.form
     offered = [{"price": 1.0}, {"price": 1.0, "new": 0.0}, {"price": 1.0, "new": -5.0}, {"price": 1.0, "kind": "x"}]
     unknown = form.rows_and_unseen({"hour": 1.0}, offered)[1]
     assert unknown[0] == unknown[1] == 0.0 < unknown[2] == unknown[3]

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import coterie as ct
-from coterie.bandits.log_evaluation import DONE, SAVED, SHARED, SINGLE, _Going, _prepared
+from coterie.bandits.log_evaluation import DONE, SAVED, SHARED, SINGLE, _LogPass, _prepared
 from coterie.bandits.off_policy import policy_value
 from coterie.data.bandit_logs import LogColumns, read_log
 from terminal import refused, run, run_json
@@ -179,7 +179,7 @@ def test_no_policy_knows_what_comes_after_a_row(log, tmp_path):
     columns = LogColumns(task="user", action="offer", reward="click", probability="p", features=("hour",))
     policies, predicted = [], []
     for path in (log, other):
-        going = _Going(_prepared(list(read_log(path, columns)), None, str(path)), None, None)
+        going = _LogPass(_prepared(list(read_log(path, columns)), None, str(path)), None, None)
         going.run()
         policies.append({name: np.array(chosen) for name, chosen in going.probabilities.items()})
         predicted.append(np.array(going.scores))

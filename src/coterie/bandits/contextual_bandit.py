@@ -260,7 +260,7 @@ class Bandit(Parameters):
         return model
 
     @property
-    def _taught(self) -> OnlineModel:
+    def _inner_model(self) -> OnlineModel:
         """The inner model of the estimator, with the current parameters."""
         estimator, values = self.__dict__.get("model_"), self._parameter_getter()(self)
         if estimator is None:
@@ -414,7 +414,7 @@ class Bandit(Parameters):
 
     def _predicted(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
         """Predict the reward of each action; return also members' predictions and, if needed, the covariance."""
-        model, K = self._taught, len(offered.actions)
+        model, K = self._inner_model, len(offered.actions)
         with model.lock:
             source: Any = model.input
             if not isinstance(x, Mapping):
@@ -512,7 +512,7 @@ class Bandit(Parameters):
 
     def _learn(self, shown: list[_Shown], one: bool) -> None:
         with self.lock:
-            model = self._taught
+            model = self._inner_model
             records, rewards = [], []
             for t, (x, action, reward, probability, _) in enumerate(shown):
                 where = "" if one else f" of row {t} (from 0)"
@@ -522,7 +522,7 @@ class Bandit(Parameters):
                 if isinstance(action, Choice) and probability not in (None, action.probability):
                     what = "it" if one else f"the action{where}"
                     raise ValueError(f"{what} was chosen with probability {action.probability!r}, not {probability!r}")
-                action = self._known_action(taken_of(action))
+                action = self._known_action(action_of(action))
                 if not isinstance(x, Mapping):
                     raise TypeError(f"a context must be a dictionary of features, got {type(x).__name__}")
                 records.append(Taken(x, action))
@@ -610,7 +610,7 @@ class Bandit(Parameters):
         For a classifier this is the log-odds of reward 1.
         """
         self._check_fitted()
-        action = self._known_action(taken_of(action))
+        action = self._known_action(action_of(action))
         with self.lock:
             record = Taken({} if x is None else x, action)
             explanation = self._estimator.explain(record, task)
@@ -620,7 +620,7 @@ class Bandit(Parameters):
     @property
     def _estimator(self) -> OnlineEstimator:
         """The estimator that learns, with the current parameters."""
-        self._taught  # noqa: B018 - brings it there
+        self._inner_model  # noqa: B018 - brings it there
         return self.model_
 
     @property
@@ -642,7 +642,7 @@ class Bandit(Parameters):
         self._check_fitted()
         with self.lock:
             self._estimator.forget_tasks(tasks)
-            self._extremes.keep(self._taught.population.tasks.numbers)
+            self._extremes.keep(self._inner_model.population.tasks.numbers)
         return self
 
     # -- files ----------------------------------------------------------------------------------------------------
@@ -655,7 +655,7 @@ class Bandit(Parameters):
         """Return the state as JSON data and named arrays."""
         if not self._fitted:
             return ({"choices": self._choices} if self._choices else {}), {}
-        data, arrays = self._taught.dump()
+        data, arrays = self._inner_model.dump()
         ends = msgspec.structs.asdict(copy.deepcopy(self._extremes))
         own = {"rewards": self.n_rewards_, "extremes": ends, "choices": self._choices}
         return own | {"model": data}, arrays
@@ -667,7 +667,7 @@ class Bandit(Parameters):
         self._choices = choices
         if "model" in data:
             content = msgspec.convert(data, _Saved)
-            self._taught.restore(content.model, arrays)
+            self._inner_model.restore(content.model, arrays)
             for pairs in (content.extremes.lowest, content.extremes.highest):
                 tasks = spec.labels_of([pair[0] for pair in pairs])
                 pairs[:] = [[task, float(pair[1])] for task, pair in zip(tasks, pairs, strict=True)]
@@ -684,7 +684,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, Decimal, np.floating, np.integer, np.bool_))
 
 
-def taken_of(value: Label) -> Label:
+def action_of(value: Label) -> Label:
     """Return the action of a :class:`Choice`; other values unchanged."""
     return value.action if isinstance(value, Choice) else value
 

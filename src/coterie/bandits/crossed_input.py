@@ -363,7 +363,7 @@ class CrossedFastPath:
         """Learn a record and return the label encoder; return None, and learn nothing, if anything may be new."""
         population = self._population
         # a new task changes tables too, so it is for the slow path
-        number = population.tasks.numbers.get(tabular.only_task(population.tasks) if task is None else task)
+        number = population.tasks.numbers.get(tabular.default_task(population.tasks) if task is None else task)
         row = None if number is None else self._form.known_row(x)
         if number is None or row is None:
             return None
@@ -396,7 +396,7 @@ class CrossedInput(Input):
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
         """Return a context with its action, and the task."""
-        return x, tabular.only_task(known) if task is None else tabular.one_task(task)
+        return x, tabular.default_task(known) if task is None else tabular.one_task(task)
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
         """Encode records to learn, and their labels."""
@@ -419,7 +419,7 @@ class CrossedInput(Input):
         return
 
     @property
-    def grows(self) -> bool:
+    def adds_columns(self) -> bool:
         """True: new products of features get new columns."""
         return True
 

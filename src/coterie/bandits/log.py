@@ -10,7 +10,7 @@ import numpy as np
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Flags, Floats, Ints, Label, Record
 from coterie.wording import counted, listed
 
-from .contextual_bandit import contexts_of, require_list, taken_of
+from .contextual_bandit import action_of, contexts_of, require_list
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -88,7 +88,7 @@ class BanditLog:
             raise ValueError(
                 f"a log needs the probability of the chosen action or the probabilities of all actions, got {had}"
             )
-        chosen = [taken_of(value) for value in _listed(action)]
+        chosen = [action_of(value) for value in _listed(action)]
         n = len(chosen)
         if not n:
             raise ValueError("the log is empty: expected at least one choice")

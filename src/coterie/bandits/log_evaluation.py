@@ -115,7 +115,7 @@ class BanditOutcome:
         """The headline and remarks, as sentences."""
         chosen = self.chosen
         gain, policy = self.gains[chosen][DONE], self.spoken(chosen)
-        against = f"{_told(gain)} against what was done{self._beside}."
+        against = f"{_gain_text(gain)} against what was done{self._beside}."
         if gain.low > 0.0:
             unless = ", unless it has learned from these rows" if self.saved else ""
             headline = f"Use {policy}{unless}: {against}"
@@ -135,7 +135,7 @@ class BanditOutcome:
         if not rivals:
             return ""
         nearest = max(rivals, key=lambda name: self.values[name].value)
-        return f", {_told(self.gains[self.chosen][nearest], short=True)} against {self.spoken(nearest)}"
+        return f", {_gain_text(self.gains[self.chosen][nearest], short=True)} against {self.spoken(nearest)}"
 
     @property
     def _reserves(self) -> Iterator[str]:
@@ -243,7 +243,7 @@ def evaluate(
     for row in log.rows:
         if not low <= (row.reward or 0.0) <= high:
             raise InputError(f"the reward {row.reward:g} lies outside the range {low:g} to {high:g}", *row.place)
-    going = _Going(log, model, policy)
+    going = _LogPass(log, model, policy)
     going.run()
     if on_learned is not None:
         on_learned(going.bandits[SHARED])
@@ -284,7 +284,7 @@ def _gains(
     return gains
 
 
-class _Going:
+class _LogPass:
     """A pass of bandits over a log: their probabilities in each row, and the best single action so far."""
 
     def __init__(self, log: LogRows, model: Estimator, policy: Bandit | None) -> None:
@@ -425,10 +425,10 @@ def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
 # -- words ----------------------------------------------------------------------------------------------------------
 
 
-def _told(gain: PolicyGain, short: bool = False) -> str:
+def _gain_text(gain: PolicyGain, short: bool = False) -> str:
     """Format a gain with its interval.
 
-    >>> _told(PolicyGain(0.0312, 0.012, 0.05))
+    >>> _gain_text(PolicyGain(0.0312, 0.012, 0.05))
     '+0.031 (95 % interval 0.012 to 0.050)'
     """
     value, interval = gain_cells(gain)

@@ -24,7 +24,7 @@ from coterie.tasks.index import Index, check_no_collisions, distinct_labels
 from coterie.tasks.relations.matrices import check_symmetric, labels_of, square
 from coterie.types import AnyRows, Array, Arrays, Codes, Json, Labels, Records, Tasks
 
-from .kernel_expansion import Asked, KernelExpansion
+from .kernel_expansion import KernelExpansion, PredictionTasks
 from .output_kernels import BatchRelation, relation_of
 from .target_codes import Classes, Numbers
 
@@ -184,7 +184,7 @@ class BatchEstimator(_Reading):
             return expansion.values(points, None)
         labels = tabular.task_labels(task, len(points.squares), expansion.tasks.numbers)
         distinct, places = distinct_labels(labels)
-        return expansion.values(points, Asked(distinct, self._unseen(distinct), places))
+        return expansion.values(points, PredictionTasks(distinct, self._unseen(distinct), places))
 
     def _unseen(self, distinct: Sequence[Hashable]) -> list[Hashable]:
         """Return the tasks without training data; raise ValueError if ``new_task='raise'``."""

@@ -29,7 +29,7 @@ from .output_kernels import BatchRelation, prior_rows
 from .products import by_tasks, gram_product, joint_product, quadratic
 
 
-class Asked(NamedTuple):
+class PredictionTasks(NamedTuple):
     """The distinct tasks of a prediction, the new ones among them, and the index of each record's task."""
 
     labels: Sequence[Hashable]
@@ -95,7 +95,7 @@ class KernelExpansion:
         """The coefficients c of the rows, shaped like y."""
         return self.C[:, 0] if self.flat else self.C
 
-    def values(self, X: Points, asked: Asked | None) -> Array:
+    def values(self, X: Points, asked: PredictionTasks | None) -> Array:
         """Return the outputs at each record, shape (m,) or (m, p); for all tasks, shape (m, T)."""
         if asked is None:
             return self.sums(X, self.C @ self.M)
@@ -105,7 +105,7 @@ class KernelExpansion:
         outputs = self.columns_at(X, rows, asked.places)
         return outputs[:, 0] if self.flat else outputs
 
-    def _rows_of(self, asked: Asked) -> Array:
+    def _rows_of(self, asked: PredictionTasks) -> Array:
         """Return the rows of M for these tasks; those of new tasks come from the relation's prior.
 
         Raises

@@ -93,7 +93,7 @@ def ask(model: Model, files: Files, options: AskOptions) -> None:
         format=options.format,
         on_error=options.on_error or "stop",
     )
-    wanted = _find_wanted(selective, reader)
+    wanted = _select_records(selective, reader)
     label = options.label or trained.encoder_.label
     with OutputWriter() as writer:
         with open_output(output) as file:
@@ -111,7 +111,7 @@ def ask(model: Model, files: Files, options: AskOptions) -> None:
         print_skipped(reader)
 
 
-def _summarize(wanted: _Wanted, output: Path, budget: int | None) -> str:
+def _summarize(wanted: _Selection, output: Path, budget: int | None) -> str:
     text = f"Of {wanted.examples:,} records, {wanted.labels:,} are worth a label: {output}."
     if wanted.is_spent and not wanted.labels:
         text += f" The budget of {budget:,} was spent in earlier runs: --budget begins a new one."
@@ -151,7 +151,7 @@ def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampl
     return selective
 
 
-class _Wanted(NamedTuple):
+class _Selection(NamedTuple):
     """The records to label: line or row numbers by file, in order.
 
     ``is_spent`` is True if a budget for all records is used up, so that records after the last one were not considered.
@@ -172,7 +172,7 @@ class _Wanted(NamedTuple):
         return [f"{path}:{places[-1]}" for path, places in self.places.items() if len(places)][-1]
 
 
-def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
+def _select_records(model: SelectiveSampling, reader: Reader) -> _Selection:
     """Select the records of a reader to label; this advances the model's query rounds."""
     import numpy as np
 
@@ -192,7 +192,7 @@ def _find_wanted(model: SelectiveSampling, reader: Reader) -> _Wanted:
             places.setdefault(reader.path, []).append(block.place[is_wanted])
             examples += len(block)
     joined = {path: np.concatenate(parts) for path, parts in places.items()}
-    return _Wanted(joined, examples, model.__stream_model__().spent)
+    return _Selection(joined, examples, model.__stream_model__().spent)
 
 
 def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
@@ -210,7 +210,7 @@ def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
             )
 
 
-def _write_records(file: IO[str], wanted: _Wanted, formats: Mapping[str, str], label: str, suffix: str) -> None:
+def _write_records(file: IO[str], wanted: _Selection, formats: Mapping[str, str], label: str, suffix: str) -> None:
     """Write the original records with their line numbers and empty labels."""
     rows = (row for path, places in wanted.places.items() for row in _read_rows(path, formats[path], places, label))
     if suffix == ".jsonl":

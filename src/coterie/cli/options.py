@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from coterie.types import Estimator, Json
 
 #: The headings of options in help pages.
-READING, LEARNING, OUTPUTS = "What to read", "How it learns", "What comes out"
+READING, LEARNING, OUTPUTS = "Input", "Learning", "Output"
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 

@@ -109,7 +109,7 @@ def predict(model: Model, file: File, options: PredictOptions) -> None:
         else:
             with open_output(path) as out:
                 write(blocks, out)
-    for name, columns in reader.lacking.items():
+    for name, columns in reader.missing_columns.items():
         words = listed(list(map(repr, columns)))
         print_message(f"warning: {name} has no column {words}, which the model has learned from: taken as missing")
     print_skipped(reader)

@@ -280,7 +280,7 @@ class Input:
             )
         column = self.options.task_column
         if column is None:
-            return x, tabular.only_task(known) if task is None else tabular.one_task(task)
+            return x, tabular.default_task(known) if task is None else tabular.one_task(task)
         if task is not None:
             raise ValueError(f"the task is given twice, as task= and as task_column={column!r}")
         if column not in x:
@@ -328,7 +328,7 @@ class Input:
             constant = -1 if self.form.preparation is None else self.form.length_column
         return InputShape(records.width, isinstance(records.rows, Dense), constant=constant)
 
-    def began(self, state: Any) -> None:
+    def on_state_created(self, state: Any) -> None:
         """Do nothing when a model has been created; a subclass may store the model's tasks."""
 
     # -- knowledge of the records ---------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class Input:
         return form.frame if form.width is None else Shape(form.width, form.names)
 
     @property
-    def grows(self) -> bool:
+    def adds_columns(self) -> bool:
         """True if new feature names get new columns, as for dictionaries."""
         return isinstance(self.form, DictEncoder)
 

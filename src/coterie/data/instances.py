@@ -57,7 +57,7 @@ class InstancesInput(Input):
         self._latest = ALONE  # feature spaces of the latest rounds
 
     @property
-    def grows(self) -> bool:
+    def adds_columns(self) -> bool:
         """False: all features get columns before a batch of rounds is learned."""
         return False
 
@@ -120,7 +120,7 @@ class InstancesInput(Input):
             owner = np.repeat(np.arange(len(spaces.tasks)), spaces.sizes)
         return InputShape(records.width, dense=True, owner=owner)
 
-    def began(self, state: Any) -> None:
+    def on_state_created(self, state: Any) -> None:
         """Store the tasks of a new model, and the number of features of each task if features are unnamed."""
         tasks = state.tasks.labels
         sizes = np.bincount(owner_of(state), minlength=len(tasks))
@@ -148,7 +148,7 @@ class InstancesInput(Input):
             )
             owner = self._owner(tasks, state.features)
             require(np.array_equal(owner, owner_of(state)), "a feature belongs to another task than its name says")
-        self.began(state)
+        self.on_state_created(state)
 
 
 def _read(X: AnyRecords, known: Spaces | None) -> InstanceRounds:

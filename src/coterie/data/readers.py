@@ -112,7 +112,7 @@ class Reader:
         The use of each column: ``"label"``, ``"task"``, or a kind of feature.
     dropped : dict of str to str
         The reason for each column that was not used.
-    lacking : dict of str to list of str
+    missing_columns : dict of str to list of str
         For each file, the columns of features that are missing because it does not have them; only if records are
         predicted and not learned.
     """
@@ -147,7 +147,7 @@ class Reader:
         self._profiler: ColumnProfiler | None = None
         self.columns: dict[str, str] = {}
         self.dropped: dict[str, str] = {}
-        self.lacking: dict[str, list[str]] = {}
+        self.missing_columns: dict[str, list[str]] = {}
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -297,16 +297,16 @@ class Reader:
         self.columns = dict(uses)
         for name in self._options.keep:
             require_column(name, table.names)
-        lacking = [name for name in features if name not in table.names]
-        if kind == "jsonl" and encoder.absences and len(lacking) < len(features):
-            lacking = []  # records may leave out a key, and all of a file as well
-        if lacking:
-            if self._update or len(lacking) == len(features):
-                require_column(lacking[0], table.names)
-            self.lacking[source.name] = lacking
-        wanted = {name: kinds_of_roles.get(use, use) for name, use in uses.items() if name not in lacking}
+        missing = [name for name in features if name not in table.names]
+        if kind == "jsonl" and encoder.absences and len(missing) < len(features):
+            missing = []  # records may leave out a key, and all of a file as well
+        if missing:
+            if self._update or len(missing) == len(features):
+                require_column(missing[0], table.names)
+            self.missing_columns[source.name] = missing
+        wanted = {name: kinds_of_roles.get(use, use) for name, use in uses.items() if name not in missing}
         for chunk in table.read_chunks(wanted, self._options.keep):
-            block = self._encode(encoder, chunk._replace(columns=with_missing(chunk.columns, lacking)), dict(roles))
+            block = self._encode(encoder, chunk._replace(columns=with_missing(chunk.columns, missing)), dict(roles))
             if block is not None:
                 yield block
 
@@ -533,7 +533,7 @@ def read(
         column must exist. Its label column is read if it exists; missing labels are None, unless ``label`` is passed.
     update : bool, default=True
         True to update running scales. With False they, and the names of features, do not change, and columns of
-        features without a column in a file are missing values (``reader.lacking``).
+        features without a column in a file are missing values (``reader.missing_columns``).
     skip : int, default=0
         The number of records to leave out at the beginning, such as those that the encoder has seen; they do not update
         scales. Bad records are not counted.

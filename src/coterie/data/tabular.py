@@ -18,7 +18,7 @@ from coterie._compiled.core.checks import MOST_FEATURES
 from coterie._compiled.core.records import Csr, Dense
 from coterie._compiled.core.text_fields import LARGEST_VALUE
 from coterie.models.multiview.vocabularies import usable_number
-from coterie.tasks.index import is_nothing
+from coterie.tasks.index import is_missing_label
 from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Record
 from coterie.wording import warn
 
@@ -518,7 +518,7 @@ def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Arr
         If the number of tasks is wrong, or they are missing and the known tasks have names.
     """
     if task is None:
-        return np.full(n, only_task(known), np.int64)
+        return np.full(n, default_task(known), np.int64)
     refuse_masked(task, "task")
     labels = task.to_pylist() if hasattr(task, "to_pylist") else task
     labels = objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
@@ -531,7 +531,7 @@ def task_labels(task: AnyTasks, n: int, known: Collection[Hashable] = ()) -> Arr
     return labels
 
 
-def only_task(known: Collection[Hashable]) -> int:
+def default_task(known: Collection[Hashable]) -> int:
     """Return the default task of records without a task; raise ValueError if the model's tasks have names."""
     if known and (len(known) > 1 or ONLY_TASK not in known):
         raise ValueError(
@@ -557,7 +557,7 @@ def one_task(task: Hashable) -> Hashable:
         hash(task)
     except TypeError:
         raise TypeError(f"task must be a label such as text, a number or a tuple of them, got {task!r}") from None
-    if is_nothing(task):
+    if is_missing_label(task):
         raise ValueError(f"the task of the record is missing: {task!r}")
     if isinstance(task, np.datetime64):
         # of nanoseconds, NumPy would make an integer

@@ -67,7 +67,7 @@ class FastPath:
         if type(x) is not dict or "" in x:
             return None
         try:
-            number: int | None = self._tasks.get(tabular.only_task(self._tasks) if task is None else task)
+            number: int | None = self._tasks.get(tabular.default_task(self._tasks) if task is None else task)
         except TypeError:  # an unhashable task
             return None
         return number

@@ -487,7 +487,7 @@ class OnlineModel:
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
             population, size = self.population, self.input.size(records)
-            if self.learner.traits.feature_changes_all and self.input.grows:
+            if self.learner.traits.feature_changes_all and self.input.adds_columns:
                 widths = widths_of(split_unseen(records.rows, UNSEEN)[0])
                 size = size._replace(features=int(widths.max(initial=self.state.features)))
             if not population.has_room(size):
@@ -519,7 +519,7 @@ class OnlineModel:
         is_fitted = population.state is not None
         if is_fitted and not len(new) and not len(tasks) and population.has_room(size):
             return codes, new
-        if self.learner.traits.feature_changes_all and self.input.grows and len(codes):
+        if self.learner.traits.feature_changes_all and self.input.adds_columns and len(codes):
             size = size._replace(features=population.state.features if is_fitted else 1)
         known = len(population.tasks)
         self._make_room(tasks, size, length, new)
@@ -534,7 +534,7 @@ class OnlineModel:
             population.require_savable([*tasks, *coming] if len(tasks) else coming)
             first = tasks if population.recency is not None else self.input.first_tasks(tasks, coming)
             population.begin(size, first, length, coming)
-            self.input.began(self.state)
+            self.input.on_state_created(self.state)
         elif population.recency is not None:
             population.validate_and_evict(coming)
         else:

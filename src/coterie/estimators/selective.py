@@ -386,41 +386,41 @@ class _AskingModel:
     """
 
     def __init__(self, sampler: SelectiveSampling) -> None:
-        self._sampler, self._taught = sampler, sampler._model
+        self._sampler, self._wrapped = sampler, sampler._model
         self._waiting: deque[_Waiting] = deque()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._taught, name)
+        return getattr(self._wrapped, name)
 
     @property
     def encoder(self) -> Any:
         """The encoder of the wrapped model."""
-        return self._taught.encoder
+        return self._wrapped.encoder
 
     @encoder.setter
     def encoder(self, encoder: Any) -> None:
-        own = self._taught.encoder
+        own = self._wrapped.encoder
         if encoder is None or own is None or encoder.source != "columns":  # else it learned from queried records
-            self._taught.encoder = encoder
+            self._wrapped.encoder = encoder
 
     def as_block(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, weights: ArrayLike | None = None
     ) -> Block:
         """Validate records of any form, and return them as a block for :meth:`learn`."""
-        taught = self._taught
-        with taught.lock:
-            own = taught.input
+        wrapped = self._wrapped
+        with wrapped.lock:
+            own = wrapped.input
             try:
-                taught.input = copy.deepcopy(own)
-                block = taught.as_block(X, y, task, weights)
+                wrapped.input = copy.deepcopy(own)
+                block = wrapped.as_block(X, y, task, weights)
             finally:
-                taught.input = own
-            if not taught.fitted:  # the first records determine the encoder
+                wrapped.input = own
+            if not wrapped.fitted:  # the first records determine the encoder
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they came with the block
-                    own.read(X, y, task, Purpose(labels=taught.settings.labels(None), first=True))
+                    own.read(X, y, task, Purpose(labels=wrapped.settings.labels(None), first=True))
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> BatchResult:
@@ -438,19 +438,19 @@ class _AskingModel:
         def query_strategy(n_tasks: int) -> Tree:
             return sampler._questions().query_strategy(sampler._chance(n_tasks), block.tasks, block.asked)
 
-        with self._taught.lock:
+        with self._wrapped.lock:
             if self._reads_raw(block):
                 return self._learn_raw(block, **options)
-            update: BatchResult = self._taught.learn(block, **options | {"asking": query_strategy})
+            update: BatchResult = self._wrapped.learn(block, **options | {"asking": query_strategy})
             return update
 
     def _reads_raw(self, block: Block) -> bool:
         """True if records are encoded one by one; without an encoder of its own, the model uses that of the files."""
-        taught, raw = self._taught, block.raw
-        if raw is None or (raw.encoder is not None and taught.fitted and taught.encoder is None):
+        wrapped, raw = self._wrapped, block.raw
+        if raw is None or (raw.encoder is not None and wrapped.fitted and wrapped.encoder is None):
             return False
-        if raw.encoder is not None and taught.encoder is None:
-            taught.encoder = raw.encoder.copy()
+        if raw.encoder is not None and wrapped.encoder is None:
+            wrapped.encoder = raw.encoder.copy()
         return True
 
     def _learn_raw(
@@ -462,7 +462,7 @@ class _AskingModel:
         predictions: Predictions | None = None,
     ) -> BatchResult:
         """Predict and learn a block record by record, because scales are updated from queried records only."""
-        taught, n, t = self._taught, len(block), len(self._waiting)
+        wrapped, n, t = self._wrapped, len(block), len(self._waiting)
         waited, raw = t, iter(() if block.raw is None else block.raw[t:])
         margin, asked = np.zeros(n), np.zeros(n, bool)
         moved, stored, evicted = np.zeros(n, bool), np.zeros(n, bool), np.full(n, -1)
@@ -476,10 +476,10 @@ class _AskingModel:
                 t += 1
             entry = self._waiting.popleft()
             if entry.block is None:
-                taught.skip_unlabelled()
+                wrapped.skip_unlabelled()
                 continue
             before = entry.predictions if late or s < waited else None
-            update = taught.learn(entry.block, tasks=tasks, length=length, predictions=before)
+            update = wrapped.learn(entry.block, tasks=tasks, length=length, predictions=before)
             tasks, moved[s] = (), update.updated[0]
             if update.stored is not None and update.evicted is not None:
                 has_support, stored[s], evicted[s] = True, update.stored[0], update.evicted[0]
@@ -489,29 +489,29 @@ class _AskingModel:
     def _check(self, block: Block) -> None:
         """Raise ValueError for invalid tasks and labels of a block; add new labels."""
         tasks, _ = distinct_labels(block.tasks)
-        for check in self._taught.population.checks():
+        for check in self._wrapped.population.checks():
             check(tasks)
-        self._taught.know_labels(block.y)
+        self._wrapped.know_labels(block.y)
 
     def _decide(self, block: Block, t: int, raw: Any, decided: Flags | None = None) -> tuple[float, bool]:
         """Predict record t and decide on its query; scales are updated if it is queried."""
-        taught, task = self._taught, block.tasks[t : t + 1]
-        population, source = taught.population, taught.input
+        wrapped, task = self._wrapped, block.tasks[t : t + 1]
+        population, source = wrapped.population, wrapped.input
         # a prediction changes no encoder, because the label may never be queried
         records = source.read_raw(raw, task, learning=False)
         predictions, margin = None, np.zeros(1)
-        if taught.fitted:
+        if wrapped.fitted:
             if not population.has_room(source.size(records)):
                 population.validate_and_register((), source.size(records))
-            present = ModelPredictions(taught, records)
+            present = ModelPredictions(wrapped, records)
             predictions = present.predictions
             margin = present.decode(predictions.margins)
         asked = bool(self._sampler._decided(task, margin, decided)[0])
         piece = None
         if asked and block.y is not None:
             y, weight = block.y[t : t + 1], None if block.weight is None else block.weight[t : t + 1]
-            taught.fast_path = None
-            if np.all(taught.learned_records(y, y, weight)):
+            wrapped.fast_path = None
+            if np.all(wrapped.learned_records(y, y, weight)):
                 records = source.read_raw(raw, task, learning=True)
                 piece = replace(source.as_block(records, y), weight=weight)
         self._waiting.append(_Waiting(piece, predictions))
@@ -523,19 +523,19 @@ class _AskingModel:
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
         """Predict dictionaries with delayed labels, and decide on their queries."""
-        with self._taught.lock:
+        with self._wrapped.lock:
             return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
 
     def _predict_one_waiting(self, x: Record, task: Sequence[Hashable] | None) -> WaitingRow:
         """Predict one record with a delayed label; scales are updated if it is queried."""
-        taught = self._taught
-        (row,) = taught.read_waiting([x], task, learning=False, predicted=True)
-        labels, predictions = taught.label_encoder, row.predictions
+        wrapped = self._wrapped
+        (row,) = wrapped.read_waiting([x], task, learning=False, predicted=True)
+        labels, predictions = wrapped.label_encoder, row.predictions
         margin = np.zeros(1) if predictions is None else predictions.restored().margins
-        whose = tabular.task_labels(task, 1, taught.population.tasks)
+        whose = tabular.task_labels(task, 1, wrapped.population.tasks)
         asked = bool(self._sampler._decided(whose, labels.shift + labels.factor * margin)[0])
         if asked and row.values is not None:
-            (row,) = taught.read_waiting([x], task)
+            (row,) = wrapped.read_waiting([x], task)
         row.predictions, row.asked = predictions, asked
         return row
 
@@ -543,21 +543,21 @@ class _AskingModel:
         self, waiting: Sequence[WaitingRow], y: Sequence[Hashable], tasks: Sequence[Hashable] | None
     ) -> Margins:
         """Learn the labels of records that :meth:`predict_waiting` predicted and queried."""
-        taught, margins = self._taught, []
-        with taught.lock:
-            taught.know_labels(y)
+        wrapped, margins = self._wrapped, []
+        with wrapped.lock:
+            wrapped.know_labels(y)
             for t, row in enumerate(waiting):
                 task = None if tasks is None else [tasks[t]]
                 if row.asked:
-                    margins.append(taught.learn_waiting([row], [y[t]], task))
+                    margins.append(wrapped.learn_waiting([row], [y[t]], task))
                 else:
-                    margins.append(taught.margins_waiting([row], task))
-                    taught.skip_unlabelled()
+                    margins.append(wrapped.margins_waiting([row], task))
+                    wrapped.skip_unlabelled()
         return np.concatenate(margins)
 
     def predict_pending(self, block: Block) -> BatchResult:
         """Predict a block with delayed labels, and decide on their queries."""
-        with self._taught.lock:
+        with self._wrapped.lock:
             if block.y is not None and self._reads_raw(block):
                 self._check(block)
                 decided = [self._decide(block, t, raw) for t, raw in enumerate(block.raw or ())]
@@ -565,12 +565,12 @@ class _AskingModel:
                     np.array([decision[k] for decision in decided], kind) for k, kind in ((0, float), (1, bool))
                 )
                 return BatchResult(margin, np.zeros(len(block), bool), asked)
-            met = self._taught.predict_pending(block)
+            met = self._wrapped.predict_pending(block)
             return replace(met, queried=self._sampler._decided(block.tasks, met.margin))
 
     def wants_block(self, block: Block) -> Flags:
         """Return a mask of the records of a block to label, as ``wants_labels`` does."""
-        with self._taught.lock:
+        with self._wrapped.lock:
             return self._sampler._ended(self.predict_pending(block).queried)
 
     @property

@@ -313,7 +313,7 @@ class BanditEngine(Engine):
         self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
 
     def _check_waiting(self) -> None:
-        self.model._taught.check_waiting([choice.row for choice in self.waiting.values()])
+        self.model._inner_model.check_waiting([choice.row for choice in self.waiting.values()])
 
     def _expire(self) -> None:
         if self.window is not None:

@@ -247,14 +247,14 @@ def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hasha
         raise TypeError(
             f"{role} of record {t} (from 0) is not a valid label; expected text, a number or a tuple, got {label!r}"
         ) from None
-    if not set(map(type, distinct)) <= {str, int, bool} and any(map(is_nothing, distinct)):
-        t, label = next((t, label) for t, label in enumerate(values) if is_nothing(label))
+    if not set(map(type, distinct)) <= {str, int, bool} and any(map(is_missing_label, distinct)):
+        t, label = next((t, label) for t, label in enumerate(values) if is_missing_label(label))
         raise ValueError(f"{role} of record {t} (from 0) is missing: {label!r}")
     numbers = dict(zip(distinct, range(len(distinct)), strict=True))
     return distinct, np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
 
 
-def is_nothing(label: object) -> bool:
+def is_missing_label(label: object) -> bool:
     """Return True for a missing label: None, NaN of any type, or pandas' NA."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
