@@ -1,5 +1,7 @@
 """All that a model is, so that two can be compared, and what becomes of one in a file."""
 
+import pickle
+
 import coterie as ct
 
 
@@ -20,6 +22,13 @@ def reloaded(model, path):
     """The model that its file gives back."""
     model.save(path)
     return ct.load(path)
+
+
+def unpickled(model):
+    """A copy out of a pickle whose arrays are read-only, as in shared memory (Ray) and mapped files (joblib)."""
+    buffers = []
+    data = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])  # noqa: S301
 
 
 def weights(model):

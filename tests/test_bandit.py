@@ -2,7 +2,6 @@
 
 import copy
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from coterie.bandits import Choice, exploration
 from reference import bandit as literal
 from reference.gob_lin import GobLin
 from slow import slow
-from states import digest
+from states import digest, unpickled
 
 ACTIONS = ["shoes", "hats", "coats"]
 FEATURED = [{"kind": "shoes", "price": 3.0}, {"kind": "hats", "price": 1.0}, {"kind": "coats", "new": True}]
@@ -261,7 +260,7 @@ def test_a_copy_goes_on_with_the_same_bits(tmp_path, actions, how):
         bandit.save(tmp_path / "bandit.coterie")
         other = ct.load(tmp_path / "bandit.coterie")
     else:
-        other = pickle.loads(pickle.dumps(bandit)) if how == "pickle" else copy.deepcopy(bandit)  # noqa: S301
+        other = unpickled(bandit) if how == "pickle" else copy.deepcopy(bandit)
     for ours, theirs in zip(run(bandit, 30, seed=1), run(other, 30, seed=1), strict=True):
         assert ours.action == theirs.action
         assert ours.probabilities.tobytes() == theirs.probabilities.tobytes()

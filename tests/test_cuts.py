@@ -5,7 +5,6 @@ rounding, with the same mistakes: there a product of matrices is summed in anoth
 """
 
 import copy
-import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +15,7 @@ import coterie as ct
 import raw
 from coterie.data.block import Block
 from slow import slow
-from states import digest, reloaded
+from states import digest, reloaded, unpickled
 from streams import CASES, FORMS, PLAIN_COVER, RULES, SAMPLE, K, Stream, linear_stream
 
 N = 60
@@ -50,7 +49,7 @@ def learned(model, X, y, task, ends, classes=(-1, 1), stop=None):
         predictions.append(model.__stream_model__().learn(part(X, a, b), y[a:b], whose, classes=classes).margin)
         if b == stop:
             with TemporaryDirectory() as folder:
-                model = pickle.loads(pickle.dumps(copy.deepcopy(reloaded(model, Path(folder) / "model"))))  # noqa: S301
+                model = unpickled(copy.deepcopy(reloaded(model, Path(folder) / "model")))
     return model, np.concatenate(predictions)
 
 

@@ -31,7 +31,7 @@ from coterie import persistence
 from coterie._compiled.weights.sparse import Sparse, SparsePairs
 from kinds import MODELS, QUICK, form_of, predictions, taught
 from slow import slow
-from states import content, digest, reloaded
+from states import content, digest, reloaded, unpickled
 from streams import linear_stream
 from terminal import fork
 
@@ -57,7 +57,7 @@ TO_ROUNDING = {"kernel-shared-projection", "kernel-projection-sparse-graph"}
 @pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in MODELS])
 def test_every_kind_of_model_goes_on_from_a_file_and_as_a_copy(name, path):
     through, form = kinds.learned(name), form_of(name)
-    others = [reloaded(through, path), copy.deepcopy(through), pickle.loads(pickle.dumps(through))]  # noqa: S301
+    others = [reloaded(through, path), copy.deepcopy(through), unpickled(through)]
     for model in (through, *others):
         if hasattr(model, "learn_one"):
             taught(model, form)

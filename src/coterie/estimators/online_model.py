@@ -200,12 +200,13 @@ class OnlineModel:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnlineModel:
         model = memo[id(self)] = OnlineModel.__new__(OnlineModel)
-        model.__setstate__(self.__getstate__())
+        model.__dict__.update(self.__getstate__(), lock=RLock(), fast_path=None)
         model.parameters = copy.deepcopy(self.parameters, memo)  # of a copied estimator they are the same objects
         return model
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state)
+        """Restore a state with its own arrays: those of shared memory (Ray) or a mapped file (joblib) are read-only."""
+        self.__dict__.update(copy.deepcopy(state, {id(state["parameters"]): state["parameters"]}))
         self.lock, self.fast_path = RLock(), None
 
     @changing
