@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from coterie import spec
 from coterie.settings import Setting
+from coterie.tasks import Clusters
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
 scalars |= st.dates() | st.datetimes(timezones=st.none() | st.just(datetime.UTC))
@@ -46,6 +47,13 @@ def of_same_types(one, other):
 @given(values)
 def test_values_come_back_as_they_were(value):
     assert of_same_types(there_and_back(value), value)
+
+
+def test_a_part_keeps_what_it_was_given():
+    groups = {"ann": "bakers"}
+    part = Clusters(groups)
+    groups |= {"ann": "smiths", "bob": "smiths"}
+    assert part.groups == {"ann": "bakers"}
 
 
 @given(st.lists(numbers, max_size=5), st.sampled_from(["float64", "float32", "int64", "bool", "uint8"]))

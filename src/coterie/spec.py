@@ -97,6 +97,9 @@ def part(cls: type[T]) -> type[T]:
 
 def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
     def __post_init__(self: Any) -> None:  # noqa: N807
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, list)):  # the caller's, who may go on filling it
+                object.__setattr__(self, name, value.copy())
         check_fields(self)
         if more is not None:
             more(self)
