@@ -235,7 +235,8 @@ def test_frames_lists_and_arrays_are_the_same_log():
     policy = pd.DataFrame({"a": [1.0, 0.5, 0.0], "b": [0.0, 0.5, 1.0]})
     first = ct.off_policy(one, policy)
     assert first == ct.off_policy(other, policy)
-    assert first == ct.off_policy(other, lambda x, actions, task: policy.loc[x["hour"] - 1, actions])
+    for row_of in (lambda row: row, lambda row: row[["b", "a"]], pd.Series.to_dict, pd.Series.to_list):
+        assert first == ct.off_policy(other, lambda x, _actions, _task, of=row_of: of(policy.loc[x["hour"] - 1]))
 
 
 def test_a_bandit_is_valued_and_learns_nothing():
@@ -296,6 +297,7 @@ REFUSED_POLICIES = {
     "the sum of the policy's probabilities: got 1.5 in row 0, expected 1": ([[1.0, 0.5]] * 3, {}),
     "the policy's probabilities: got [1.5, -0.5] in row 0": ([[1.5, -0.5]] * 3, {}),
     "the policy's probabilities of row 0: 1 number, expected one for each of 2 actions": (lambda *_: [1.0], {}),
+    "the policy's probabilities of row 0: got {1.0}, expected one number for each of": (lambda *_: {1.0}, {}),
     "row 1: the policy may choose 'b', which the log chooses with probability 0": ([[1, 0], [0.9, 0.1], [1, 0]], {}),
     "predicted rewards: got nan or inf in row 1": (
         HALVES[:1] + [[1, 0]] * 2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -142,12 +142,16 @@ def matrix(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) ->
     """Convert one number per action and row to an array, padded with 0.
 
     If all rows have the same actions, the columns of a frame are selected by their names.
+
+    >>> matrix("pi", [{"b": 0.2, "a": 0.8}], [["a", "b"]])
+    array([[0.8, 0.2]])
     """
     if hasattr(values, "columns") and all(row_actions is actions[0] for row_actions in actions):
         values = _by_label(name, values, actions[0])
-    rows = [_listed(row_actions) for row_actions in _listed(values)]
+    rows = _listed(values)
     _refuse_length(name, rows, len(actions))
-    for i, (row, among) in enumerate(zip(rows, actions, strict=True)):
+    for i, among in enumerate(actions):
+        rows[i] = row = _by_action(f"{name} of row {i}", rows[i], among)
         if len(row) != len(among):
             raise ValueError(
                 f"{name} of row {i}: {counted(len(row), 'number')}, expected one for each of {len(among)} actions"
@@ -213,6 +217,16 @@ def _by_label(name: str, frame: AnyRecords, actions: Sequence[Action]) -> list[l
     if set(names) != set(actions):
         raise ValueError(f"{name}: its columns are {listed(names)}, expected the actions {listed(actions)}")
     return list(map(list, zip(*(_listed(frame[action]) for action in actions), strict=True)))
+
+
+def _by_action(name: str, row: AnyLabels, actions: Sequence[Action]) -> list[Label]:
+    """Return the numbers of a row in the order of its actions; a dictionary or a pandas column has their labels."""
+    keys = list(row.keys()) if hasattr(row, "keys") else []
+    if len(keys) == len(actions) and all(action in keys for action in actions):
+        return [row[action] for action in actions]
+    if isinstance(row, (str, Mapping, Set)) or not hasattr(row, "__iter__"):
+        raise ValueError(f"{name}: got {row!r}, expected one number for each of the actions {listed(actions)}")
+    return _listed(row)
 
 
 def _listed(values: AnyLabels) -> list[Label]:
