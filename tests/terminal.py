@@ -115,7 +115,7 @@ def start(*arguments, before="", **options):
 def start_program(*arguments, **options):
     """Start a command as a program of its own, whose streams are buffered as they usually are."""
     unusual = ("COTERIE_DEBUG", "PYTHONUNBUFFERED")
-    plain = {name: value for name, value in os.environ.items() if name not in unusual}
+    plain = {name: value for name, value in os.environ.items() if name not in unusual} | {"PYTHONIOENCODING": "ascii"}
     return subprocess.Popen([*PROGRAM, *map(str, arguments)], env=plain, **options)
 
 

@@ -200,15 +200,15 @@ def test_progress_that_cannot_be_written_ends_no_run(folder, where):
 
 @pytest.mark.parametrize("descriptor", [slow(0), 1, slow(2)])
 def test_streams_that_are_closed_are_as_the_null_device(folder, descriptor):
-    command = ("learn", "good.csv", *WHO, *QUICK, "--output", "m.coterie")
+    command = ("learn", "good.csv", *WHO, *QUICK, "--output", "mö.coterie")
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     streams.pop(("stdin", "stdout", "stderr")[descriptor])
-    process = start_program(*command, **streams, text=True, preexec_fn=lambda: os.close(descriptor))
+    process = start_program(*command, **streams, encoding="utf-8", preexec_fn=lambda: os.close(descriptor))
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0
-    assert (out is None) if descriptor == 1 else ("Model: m.coterie" in out)
+    assert (out is None) if descriptor == 1 else ("Model: mö.coterie" in out)
     assert (err is None) if descriptor == 2 else ("error" not in err)
-    assert persistence.load("m.coterie").state_.rounds == 3
+    assert persistence.load("mö.coterie").state_.rounds == 3
 
 
 def test_an_interrupt_ends_with_130(folder):
