@@ -20,11 +20,11 @@ FRAME.loc[20:22, "z"] = np.nan
 MIXED = FRAME.assign(shop=rng.choice(["north", "south"], 60))
 LABELS = rng.choice(["no", "yes"], 60)
 TASKS = rng.choice(["a", "b"], 60)
-#: Records of weight 0, the first among them, are far from the others.
-WEIGHTS = np.where(np.arange(60) % 7 == 0, 0.0, 1.0)
-MIXED.loc[WEIGHTS == 0.0, "x"] = 1e4
-FRAME.loc[WEIGHTS == 0.0, "x"] = 1e4
-LEARNED = WEIGHTS > 0.0
+#: Records of weight 0 or next to it, the first among them, are far from the others.
+WEIGHTS = np.where(np.arange(60) % 7 == 0, [5e-324, 1e-13, 0.0] * 20, 1.0)
+MIXED.loc[WEIGHTS < 1.0, "x"] = 1e4
+FRAME.loc[WEIGHTS < 1.0, "x"] = 1e4
+LEARNED = WEIGHTS == 1.0
 
 
 def cut(X, rows):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from .record_encoders import RecordEncoder
 
+#: Smaller weights count as 0, because squares of them underflow, and labels far apart have no deviation with them.
+SMALLEST_WEIGHT = 1e-12
+
 
 @dataclass(frozen=True)
 class RawRecords:

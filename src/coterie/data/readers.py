@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.wording import listed
 
-from .block import Block, RawRecords
+from .block import SMALLEST_WEIGHT, Block, RawRecords
 from .errors import FieldError, InputError
 from .feature_names import Names
 from .invalid_records import Fault, Faults, require_column, require_distinct
@@ -369,6 +369,8 @@ class Reader:
             y = y.astype(object)
             y[unlabelled[good]] = None
         weight = arrow.numbers(values["weight"]).copy() if "weight" in roles else None
+        if weight is not None:
+            weight[weight < SMALLEST_WEIGHT] = 0.0
         update = self._update if weight is None else (weight > 0.0) & self._update
         X = TableRows(columns) if self._raw else encoder.encode_sound(columns, update)
         return Block(

@@ -237,7 +237,7 @@ class OnlineEstimator(Parameters):
             Their tasks, any hashable labels. Without it, and without ``task_column``, there is one task; the adaptive
             estimators warn then.
         sample_weight : array, shape (n,), optional
-            The weight of each record, from 0 (predicted and not learned) to a million; 1 by default. See
+            The weight of each record, to a million; 1 by default, and below 1e-12 0 (predicted and not learned). See
             :mod:`coterie.estimators.sample_weights` for its effect on each learner.
         n_passes : int or "auto"
             The number of passes over the records. For an ensemble, such as the default, it is a maximum: passes go over

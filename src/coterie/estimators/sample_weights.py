@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie._compiled.core.checks import require
 from coterie._compiled.core.records import LARGEST_WEIGHT
+from coterie.data.block import SMALLEST_WEIGHT
 from coterie.data.feature_keys import refuse_masked
 from coterie.data.label_encoders import LabelEncoder, as_floats
 from coterie.tasks.index import distinct_labels
@@ -59,6 +60,7 @@ def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False)
             f"sample_weight of record {wrong[0]} (from 0) must be a number from 0 to {LARGEST_WEIGHT:,.0f}, "
             f"got {float(weights[wrong[0]])!r}"
         )
+    weights[weights < SMALLEST_WEIGHT] = 0.0
     if whole and not weights.any():
         raise ValueError("sample_weight is zero for all records: nothing would be learned")
     return weights
