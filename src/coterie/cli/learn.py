@@ -104,9 +104,10 @@ def learn(
     learners = learning.parse_learners() if options.from_ is None else {}
     asking = next(iter(learners.values())).continued if learners else learning.read_query_strategy()
     if scaling.workers is not None:
-        several = [*learners] if len(learners) > 1 else None
         refused = {name: getattr(options, name) for name in ("from_", "new_task", "delay", "skip")}
-        refuse_options(refused | {"learner": asking or several, "report": outputs.report}, "with --workers")
+        refuse_options(refused | {"report": outputs.report}, "with --workers")
+        refuse_options({"learner": len(learners) > 1}, "more than once with --workers")
+        refuse_options({"learner": asking}, "with --workers if it asks for labels")
         learn_in_shards(files, columns, learners, scaling, outputs, alone=options.alone, save_every=options.save_every)
         return
     refuse_options({"address": scaling.address, "common_start": scaling.common_start is not None}, "without --workers")
