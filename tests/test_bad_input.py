@@ -5,11 +5,13 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
 import coterie as ct
+from coterie.data.readers import read
 from slow import slow
 from streams import D, linear_stream
 
@@ -206,6 +208,20 @@ def test_columns_that_do_not_hold_the_task():
     given_twice = {"f0": 1.0, "user": "ann"}
     refused(model, "the task is given twice", lambda model: model.learn_one(given_twice, True, task="bob"))
     refused(model, "the task of the record is missing", lambda model: model.learn_one({"user": None}, True))
+
+
+@pytest.mark.parametrize("column", [None, "user"])
+def test_what_has_no_length_is_not_a_table(column, tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("user,f0,label\nann,1,-1\nbob,2,1\n")
+    reader = read(path, label="label", task="user")
+    model = ct.MultitaskPerceptron(task_column=column)
+    for data in (reader, pl.scan_csv(path), iter(RECORDS)):
+        refused(
+            model, f"X cannot be a {type(data).__name__}: ", lambda model, data=data: model.partial_fit(data, [-1, 1])
+        )
+    with pytest.raises(ValueError, match="X cannot be a Block: "):  # its tasks would be lost
+        ct.batch.MultitaskKernelRidge().fit(next(iter(reader)), [-1.0, 1.0])
 
 
 def test_one_class_is_not_enough_for_fit():

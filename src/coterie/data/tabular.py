@@ -48,8 +48,9 @@ def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[
     Raises
     ------
     ValueError
-        If both a column and an argument name the tasks, or if there is no such column.
+        If X is no table; if both a column and an argument name the tasks; or if there is no such column.
     """
+    require_table(X)
     if column is None:
         return X, task
     if task is not None:
@@ -94,6 +95,16 @@ def warn_of_one_task(owner: str) -> None:
 def is_records(X: AnyRecords) -> bool:
     """Return True for a list of dictionaries."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def require_table(X: AnyRecords) -> None:
+    """Raise ValueError for a block, and for readers, lazy frames and generators, which have no length."""
+    kind = type(X)
+    if kind is Block or not (hasattr(kind, "__len__") or hasattr(kind, "__array__")):
+        raise ValueError(
+            f"X cannot be a {kind.__name__}: pass a frame, an array or a list of dictionaries; "
+            "progressive_validation and compare take readers"
+        )
 
 
 def require_records(X: AnyRecords) -> None:
