@@ -44,8 +44,8 @@ def explain(model: Model, options: ExplainOptions, record: Record = None) -> Non
 
     Without a record, these are the largest weights that all tasks share, and how the tasks share. With --task, these
     are the weights in which the task differs most from the shared ones, and its neighbours, the tasks that share most
-    with it. At most five values of one column are shown. For a record, it is the part of the margin that each feature
-    contributes; the parts add up to the margin.
+    with it. At most five categories of one column are shown. For a record, it is the part of the margin that each
+    feature contributes; the parts add up to the margin.
 
     For example:
 

@@ -82,9 +82,9 @@ def learn(
 
     The files are read once. Every record is predicted before it is learned, so the errors shown are errors of
     predictions. The baselines run at the same time: one model per task, one model for all tasks, one for all with a
-    constant per task, and the running rate of each task. The summary says whether learning together helps, and for
-    which tasks. If --learner is repeated, the summary is about the best of them, which is also the one that --output
-    saves.
+    constant per task, a mixed model, and guesses without features. The summary says whether learning together helps,
+    and for which tasks. If --learner is repeated, the summary is about the best of them, which is also the one that
+    --output saves.
 
     Ctrl-C, SIGTERM or SIGHUP ends the run as if there were no more records, and so does a bad record: the model is
     saved if --output was given, and a line tells the number of records and the command that continues.
