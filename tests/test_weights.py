@@ -214,7 +214,7 @@ def test_class_weights_of_what_is_no_label_are_refused(path):
 def test_learners_that_weigh_nothing_say_so():
     X, y, task = np.eye(3), [0, 1, 0], [0, 0, 0]
     with pytest.raises(ValueError, match="does not support sample_weight; leave it out"):
-        ct.HeterogeneousMultitaskPerceptron().fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
+        ct.HeterogeneousMultitaskPerceptron().fit([X, X], y, [0, 1, 0], sample_weight=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="class_weight of a member has no effect; set it on the ensemble"):
         raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y, task)
     with pytest.raises(ValueError, match="class_weight='balanced' needs all labels"):

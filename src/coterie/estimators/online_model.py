@@ -395,7 +395,9 @@ class OnlineModel:
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
             learned = np.array([class_weight.get(label, 1.0) > 0.0 for label in np.asarray(y, object).tolist()], bool)
-        own = None if weights is None else sample_weights(weights, tabular.count(X))
+        # a list of views is not counted as records: learners of views refuse weights later, in their own words
+        refused = weights is None or not self.learner.traits.weighs
+        own = None if refused else sample_weights(weights, tabular.count(X))
         return learned if own is None else learned & (own > 0.0)
 
     def know_labels(self, y: types.Labels | None) -> None:
