@@ -378,6 +378,10 @@ def test_refusals_of_options(here, more, sentence, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+LATER = "901,u1,0.5,0.5,north,red,yes,1,red,1\n"
+CHANGES = {"touched": os.utime, "longer": lambda path: path.write_text(path.read_text() + LATER)}
+
+
 def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_path):
     path, folder = write(tmp_path / "records.csv"), tmp_path / "m"
     assert is_killed(path, folder, 30)
@@ -386,12 +390,19 @@ def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_pat
     for sentence, changed in wrong.items():
         with pytest.raises(ValueError, match=sentence):
             distributed.learn(str(path), learner, output=folder, **RUNNING | changed)
-    with path.open("a") as file:
-        file.write("901,u1,0.5,0.5,north,red,yes,1,red,1\n")
+    CHANGES["longer"](path)
     with pytest.raises(ValueError, match=r"has changed since the run in .* began"):
         distributed.learn(str(path), learner, workers=2, output=folder, **RUNNING)
     with pytest.raises(ValueError, match="contains an unfinished run; repeat its command"):
         distributed.load(folder)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_file_that_changes_behind_the_common_start_is_refused(here, change, tmp_path, monkeypatch):
+    path, start = write(tmp_path / "records.csv"), driver._common_start
+    monkeypatch.setattr(driver, "_common_start", lambda *more: (start(*more), change(path))[0])
+    with pytest.raises(ValueError, match=r"has changed since the run in .* began"):
+        distributed.learn(str(path), ct.AdaptiveSharingClassifier(), output=tmp_path / "m", **RUNNING | {"workers": 1})
 
 
 def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, tmp_path):

@@ -46,7 +46,7 @@ from coterie.server.events import (
 from coterie.server.journal import HEAD, MARK, DamageError, Journal, write_flushed
 from coterie.server.live_comparison import Limits, LiveComparison
 from coterie.server.service import Service
-from coterie.server.service_errors import ClosedError, RefusedError
+from coterie.server.service_errors import ClosedError, RefusedError, UnknownError
 
 
 class TestClient(AnyClient):
@@ -205,7 +205,7 @@ def test_what_is_forgotten_ends_a_block():
         Event("observed", 1.0, [Record(id="again", task="ann", x={"a": 1.0}, y=False)]),
     ]
     predictions = one.apply(events)
-    assert [type(outcome) for outcome in predictions] == [Observed] * 4 + [RefusedError, Observed]
+    assert [type(outcome) for outcome in predictions] == [Observed] * 4 + [UnknownError, Observed]
     assert str(predictions[4]) == "task 'nobody' is unknown"
     assert one.waiting == {}
     assert "ann" in one.tasks

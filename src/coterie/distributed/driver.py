@@ -214,6 +214,7 @@ def learn(
             reader = read(paths, **reading, encoder=encoder, skip=start.records)
             models = start.models.values()
             split = split_records(run, reader, models, workers, kind, lambda n: report(Progress("split", n)))
+            _require_unchanged(settings, folder)  # the files were read twice
         _learn_shards(run, split, save_every, address, report)
         return _finish(folder, start, split)
 
@@ -258,8 +259,12 @@ def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
                 f"{folder} contains an unfinished run with {name}={expected.get(name)!r}; got "
                 f"{actual.get(name)!r}; repeat its command, or name a new folder"
             )
-    for (path, version), (_, present) in zip(before.files, now.files, strict=True):
-        if version != present:
+    _require_unchanged(before, folder)
+
+
+def _require_unchanged(before: RunSettings, folder: Path) -> None:
+    for path, version in before.files:
+        if version != fingerprint(path):
             raise ValueError(f"{path} has changed since the run in {folder} began; name a new folder")
 
 

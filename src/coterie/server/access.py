@@ -217,12 +217,12 @@ _TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"
 
 def require_same_site(headers: Headers, names: Collection[str]) -> None:
     """Reject a request (in a service without a token) with an unknown ``Host``, or from a page of another site."""
-    host, origin = headers.get("host"), headers.get("origin")
+    host = headers.get("host")
     if not is_known(host, names):
         name = "no Host" if host is None else f"the Host {host[:100]!r}"
         raise HTTPException(
             421,
             f"the request has {name}; a service without a token accepts only localhost and names of --allowed-host",
         )
-    if origin is not None and not is_same(origin, host):
+    if not all(is_same(origin, host) for origin in headers.getlist("origin")):
         raise HTTPException(403, "a service without a token does not accept requests from pages of other sites")

@@ -23,6 +23,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -500,6 +501,13 @@ def _read_whole(request: Request, name: str, default: int) -> int:
     return int(text)
 
 
+class TaskConvertor(PathConvertor):
+    """The rest of a path; without line breaks, ``ann`` and a line break would be the task ``ann``."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("task", TaskConvertor())
 #: The handler of each method and path.
 _ENDPOINTS: dict[tuple[str, str], Handler] = {
     ("POST", "/predict"): App.predict,
@@ -507,8 +515,8 @@ _ENDPOINTS: dict[tuple[str, str], Handler] = {
     ("POST", "/choose"): App.choose,
     ("POST", "/reward"): App.reward,
     ("GET", "/tasks"): App.tasks,
-    ("GET", "/tasks/{task:path}"): App.task,
-    ("DELETE", "/tasks/{task:path}"): App.forget,
+    ("GET", "/tasks/{task:task}"): App.task,
+    ("DELETE", "/tasks/{task:task}"): App.forget,
     ("GET", "/task"): App.task,
     ("DELETE", "/task"): App.forget,
     ("GET", "/verdict"): App.verdict,

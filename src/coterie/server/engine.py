@@ -418,12 +418,12 @@ class Engine(Parameters):
                 update.learned[name] = None
 
     def _add_forgotten(self, tasks: set[Hashable], update: _Update) -> None:
-        """Add tasks to forget to an update; raise ValueError for a task that is unknown and has no open records."""
+        """Add tasks to forget to an update; raise UnknownError for a task that is unknown and has no open records."""
         waiting = {name: named_task(record.task) for name, record in self.waiting.items()}
         update.waiting |= {name: None for name, task in waiting.items() if task in tasks}
         for task in tasks.difference(waiting.values()):
             if not self._knows(task):
-                raise ValueError(f"task {task!r} is unknown")
+                raise UnknownError(f"task {task!r} is unknown")
         update.forgotten += list(tasks)
 
     def _reset(self, at: float) -> None:
