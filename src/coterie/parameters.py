@@ -114,7 +114,7 @@ class Parameters:
         return self
 
     def _changed(self, params: Json, name: str, below: Json) -> Any:
-        """Return a copy of a nested model or part with changed parameters."""
+        """Return a copy of the parameter ``name``, a model or part, with the parameters ``below`` changed."""
         model = self._nested(name, params.get(name))
         if spec.is_part(model):
             spec.check_parameters(type(model), below)

@@ -103,7 +103,7 @@ class Classes:
         require_shape("codes of classes", codes, len(classes), outputs)
         require_finite("codes of classes", codes)
         distinct = len(np.unique(codes, axis=0)) == len(classes) >= 2
-        require(distinct, f"the codes of {len(classes)} classes are not different ones of two or more")
+        require(distinct, f"got {len(classes)} classes; expected two or more with different codes")
         return cls(classes, codes, middle)
 
 

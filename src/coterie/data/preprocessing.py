@@ -266,7 +266,10 @@ class Preparation:
         return [j for j, x in pairs if needs_second_column(self.compiled, j, x)]
 
     def set_second_column(self, feature: int, column: int) -> None:
-        """Set a feature's second column: for its value if the feature was constant so far, else for its presence."""
+        """Set a feature's second column: for its value if the feature was constant so far, else for its presence.
+
+        A feature that is missing in some records has two columns, its value and 1 where it is present.
+        """
         self.compiled.columns[feature, SECOND:] = column, is_constant(self.compiled.moments[feature])
 
     @property

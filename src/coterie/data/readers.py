@@ -311,7 +311,7 @@ class Reader:
                 yield block
 
     def _choose_encoder(self, kinds: Kinds, absences: bool) -> RecordEncoder:
-        """Choose the encoder by the columns of the first table and their kinds."""
+        """Choose the encoder by the columns of the first table and their kinds; ``absences``: rows may lack columns."""
         self.encoder, self.dropped = choose_encoder(kinds, self._options, absences)
         self._encoder_before = self.encoder.copy()
         self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}

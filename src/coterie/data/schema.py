@@ -133,7 +133,7 @@ class ReadOptions:
         self.make_encoder([])
 
     def make_encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> RecordEncoder:
-        """Return a new encoder for these columns."""
+        """Return a new encoder for these pairs of a column's name and kind; ``more`` are arguments of the encoder."""
         return RecordEncoder(columns, bits=self.bits, constant=self.constant, scale=self.scale, **more)
 
     @property

@@ -307,7 +307,9 @@ def _check_block(block: AnyRecords, name: Hashable) -> tuple[AnyRows, Flags] | N
 
     part = block if hasattr(block, "present") else PartialBlock(block, None)  # type: ignore[arg-type]
     if tabular.is_records(part.block):
-        raise TypeError(f"the block of view {name!r} has dictionaries; pass records as dictionaries of dictionaries")
+        raise TypeError(
+            f"the block of view {name!r} has dictionaries; pass records as [{{view: {{feature: value}}}}, ...]"
+        )
     array = np.column_stack(part.block.columns) if hasattr(part.block, "column_names") else part.block
     n = tabular.count(array)
     present = np.ones(n, bool) if part.present is None else np.asarray(part.present)

@@ -21,6 +21,7 @@ from .parameter_fields import LinearEstimator
 class MultitaskLogistic(LinearEstimator):
     """Online logistic regression for many tasks, with calibrated probabilities (AdaLog).
 
+    M = A⁻¹ is the matrix of the relation: a record of one task updates the vectors of the others by its entries.
     A task predicts by the sum of its own weights and those of its groups, f = (w_i + Σ_g w_g) · x. Every record updates
     each of these vectors by the gradient of the logistic loss. The rate decreases with the squared gradients of the
     weight so far, and is proportional to the vector's weight in M = A⁻¹ (with ``share=s``, s for the shared vector and

@@ -177,7 +177,7 @@ class Ensemble(MemberLearner):
         state.losses = state.losses._replace(tasks=enlarged(state.losses.tasks, tasks))
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove tasks with their losses, also from each member."""
+        """Remove the ``dropped`` tasks with their losses, also from each member."""
         super().drop(state, dropped, tasks)
         dropped.move(state.losses.tasks)
 
@@ -485,7 +485,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
             self._resize_tables(state)
 
     def drop(self, state: CompiledEnsembleState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove tasks with their losses, also from each member."""
+        """Remove the ``dropped`` tasks with their losses, also from each member."""
         self._set_rounds(state)
         super().drop(state, dropped, tasks)
         groups, own = state.shared["groups"], state.shared["tasks"]

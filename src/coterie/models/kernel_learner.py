@@ -145,7 +145,7 @@ class KernelLearner(BoundLearner):
         return points
 
     def _fetched(self, state: State, model: Expansion, i: int) -> Expansion:
-        """Return the model with column i of M computed."""
+        """Compute column i of the task matrix M in the state, and return the model with it."""
         state.sharing.fetch(i)
         state.model = state.model._replace(sharing=state.sharing.columns)
         return model._replace(sharing=state.sharing.columns)

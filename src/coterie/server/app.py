@@ -273,7 +273,10 @@ class App:
         return json_response(await self._learn(request, "reward", "rewarded", events.decode_rewards))
 
     async def _learn(self, request: Request, verb: str, kind: Kind, decode: Decode) -> Any:
-        """Submit the records of a request; return the response once they are on disk."""
+        """Submit the records of a request; return the response once they are on disk.
+
+        ``verb`` names the request in metrics, ``kind`` the event in the journal.
+        """
         began = time.perf_counter()
         records = await self._records(request, decode)
         outcome = await self._submit(kind, records)

@@ -1,4 +1,8 @@
-"""The parts of an update: rules, weights, support vector budgets, potentials and query strategies."""
+"""The parts of an update: rules, weights, support vector budgets, potentials and query strategies.
+
+They hold parameters and state; their arithmetic is in ``_compiled``: AROW in ``primal/confidence.py``, budgets in
+``dual/eviction.py``.
+"""
 
 import lazy_loader
 

@@ -277,7 +277,10 @@ def gather(s, support, shares, i, c, values, first, last, later):
 
 @generic_no_refcount
 def gathered(sharing, support, r, later):
-    """Return the part of f_i(x) that is due to updates after slot r was filled, for the slot's record x and task i."""
+    """Return the part of f_i(x) that is due to updates after slot r was filled, for the slot's record x and task i.
+
+    ``sharing`` has the entries of M, ``later`` the sums over later slots.
+    """
 
 
 @when(gather, Levels)

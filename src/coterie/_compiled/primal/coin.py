@@ -82,7 +82,10 @@ def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
 
 @no_refcount
 def _bet_row(table, row, wealth, alpha, largest, c, rows, t):
-    """Update a row of coin-betting weights by c times record t."""
+    """Update a row of coin-betting weights by c times record t.
+
+    ``wealth`` and ``alpha`` are settings of the algorithm; ``largest`` is the table of the largest gradient by feature.
+    """
     sums, gains, rewards = offset_of(table, SUM), offset_of(table, GAINED), offset_of(table, REWARD)
     for k in range(begin(rows, t), end(rows, t)):
         # without a gradient there is no bet, and the denominator could be zero

@@ -63,7 +63,7 @@ class SparseColumns(NamedTuple):
 
 
 def no_columns() -> Columns:
-    """Return columns without tasks, as saved with a model."""
+    """Return no columns of M: they are not saved, but computed again after loading."""
     return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
 
 

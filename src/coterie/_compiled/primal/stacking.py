@@ -320,7 +320,7 @@ def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, las
 def predict(model, foreseen, tasks, predictions, spreads):
     """Write the predictions of records and their standard deviations, without learning.
 
-    An unknown task has the number -1.
+    ``foreseen`` are the predictions of the members. An unknown task has the number -1.
     """
     work = allocate_work(model)
     for t in range(tasks.size):

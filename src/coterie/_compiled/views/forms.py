@@ -117,7 +117,7 @@ def plain_rows(rows: ViewRows, K: int, k: int) -> Rows:
 
 
 def points_of(rows: ViewRows, K: int, k: int, rounds: NDArray[np.int64], width: int) -> Points:
-    """Return view k of all records as `Points`, for kernels."""
+    """Return view k of all records as `Points`, for kernels; ``rounds`` are the records' numbers in the stream."""
     return points(plain_rows(rows, K, k), rounds, width)
 
 

@@ -94,7 +94,7 @@ class Spectral(Schatten):
     __slots__ = ()
 
     def shape(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> None:
-        """Recompute the factor F by the potential's gradient, for V with r singular values."""
+        """Set the factor F to :meth:`shaped`, by the potential's gradient, for V with r singular values."""
         self.factor[:] = self.shaped(gradient, r)
 
     def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> NDArray[np.float64]:

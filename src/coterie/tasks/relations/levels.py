@@ -344,6 +344,8 @@ class Clusters(ReadFromFile, _Grouped, _BOrShare):
 class Hierarchy(ReadFromFile, LevelRelation):
     """Tasks shrink to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
 
+    Learning penalises tr(W A W'), with one column of W a task, and spreads updates over the tasks by M = A⁻¹.
+
     P_l averages over the tasks with the same ancestor at level l, counted from the root. M is then diagonal plus one
     block per level. A task with fewer ancestors than others is its own group at the missing levels.
 
