@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -81,6 +82,10 @@ class Questions:
         self.tasks = Index()
         self.clock = np.zeros(1, np.int64)
         self.limits = budget.limits()
+
+    def __setstate__(self, state: Json) -> None:
+        """Restore a pickled state with writeable arrays."""
+        self.__dict__.update(copy.deepcopy(state))
 
     @property
     def spent(self) -> bool:
