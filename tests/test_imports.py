@@ -11,6 +11,16 @@ import coterie as ct
 
 PACKAGE = Path(ct.__file__).parent
 
+PUBLIC = [
+    "AdaptiveSharingClassifier", "AdaptiveSharingRegressor", "Bandit", "Clusters", "HalfUpdate",
+    "HeterogeneousMultitaskPerceptron", "Hierarchy", "Independent", "LogDet", "MeanRegularized", "Member",
+    "MultitaskAROW", "MultitaskKernelPerceptron", "MultitaskLogistic", "MultitaskMixedEffectsClassifier",
+    "MultitaskMixedEffectsRegressor", "MultitaskPerceptron", "MultitaskRegressor", "OneVsRest",
+    "PNormMultitaskPerceptron", "Pooled", "PotentialMultitaskPerceptron", "SecondOrderMultitaskPerceptron",
+    "SecondOrderMultitaskRegressor", "SelectiveSampling", "TaskGraph", "bandits", "batch", "compare", "data",
+    "datasets", "distributed", "evaluation", "kernels", "load", "off_policy", "progressive_validation", "read",
+    "tasks", "updates", "views",
+]  # fmt: skip
 HEAVY = [
     "sklearn", "pyarrow", "pandas", "polars", "plotly", "matplotlib", "river", "scipy.sparse.linalg", "safetensors",
 ]  # fmt: skip
@@ -37,6 +47,7 @@ def test_the_other_packages_are_light_too():
 
 
 def test_public_names():
+    assert ct.__all__ == PUBLIC
     assert ct.__all__ == sorted(ct.__all__)
     for name in ct.__all__:
         assert getattr(ct, name).__doc__, f"{name} says nothing of itself"
