@@ -247,12 +247,11 @@ def test_a_run_that_dies_while_it_is_removed_goes_on_too(call, k, unkilled, here
             patch.setattr(os, call, failing_once(getattr(os, call), k)[0])
             remove(run)
 
-    remove, driver._remove_run = driver._remove_run, dying
-    try:
-        with pytest.raises(OSError, match="No space left"):
-            learn_two(path, tmp_path / "m")
-    finally:
-        driver._remove_run = remove
+    remove = driver._remove_run
+    monkeypatch.setattr(driver, "_remove_run", dying)
+    with pytest.raises(OSError, match="No space left"):
+        learn_two(path, tmp_path / "m")
+    monkeypatch.setattr(driver, "_remove_run", remove)
     assert (tmp_path / "m" / "manifest.json").exists()
     learn_two(path, tmp_path / "m")
     assert outcome_of(tmp_path / "m") == outcome

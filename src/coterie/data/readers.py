@@ -59,7 +59,7 @@ _EXPECTED = {
 
 
 def detect_format(path: str, name: str | None) -> str:
-    """Return the format of a file: ``name`` if given, else by the file extension.
+    """Return the format of a file: ``name`` unless it is None, else by the file extension.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -13,7 +13,7 @@ from typing import Any
 
 from coterie.data.errors import FieldError, InputError
 from coterie.data.readers import TABLES, detect_format, read
-from coterie.data.sources import STDIN, find_paths, fingerprint
+from coterie.data.sources import STDIN, Fingerprint, find_paths, fingerprint
 from coterie.estimators.selective import base_model
 from coterie.evaluation.baselines import CONSTANT, LabelBaselines, LabelCounts
 from coterie.evaluation.learning import TOGETHER
@@ -198,9 +198,10 @@ def learn(
     kind = _kind(paths, reading.get("format"))
     report = on_progress or (lambda progress: None)
     options = {"learner": choice.text, "alone": alone, "common_start": common_start, **reading}
+    inputs = [*paths, *choice.files]
     settings = RunSettings(
         workers,
-        [(path, fingerprint(path)) for path in [*paths, *choice.files]],
+        _versions(inputs),
         json.loads(json.dumps(options, default=repr, sort_keys=True)),
     )
     with _open_run(folder, settings) as run:
@@ -214,7 +215,7 @@ def learn(
             reader = read(paths, **reading, encoder=encoder, skip=start.records)
             models = start.models.values()
             split = split_records(run, reader, models, workers, kind, lambda n: report(Progress("split", n)))
-            _require_unchanged(settings, folder)  # the files were read twice
+            _require_unchanged(settings.files, _versions(inputs), folder)  # the files were read twice
         _learn_shards(run, split, save_every, address, report)
         return _finish(folder, start, split)
 
@@ -259,12 +260,19 @@ def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
                 f"{folder} contains an unfinished run with {name}={expected.get(name)!r}; got "
                 f"{actual.get(name)!r}; repeat its command, or name a new folder"
             )
-    _require_unchanged(before, folder)
+    _require_unchanged(before.files, now.files, folder)
 
 
-def _require_unchanged(before: RunSettings, folder: Path) -> None:
-    for path, version in before.files:
-        if version != fingerprint(path):
+def _versions(paths: Sequence[str]) -> list[tuple[str, Fingerprint]]:
+    """Return each path with the present size and time of its file."""
+    return [(path, fingerprint(path)) for path in paths]
+
+
+def _require_unchanged(
+    before: Sequence[tuple[str, Fingerprint]], now: Sequence[tuple[str, Fingerprint]], folder: Path
+) -> None:
+    for (path, version), (_, present) in zip(before, now, strict=True):
+        if version != present:
             raise ValueError(f"{path} has changed since the run in {folder} began; name a new folder")
 
 

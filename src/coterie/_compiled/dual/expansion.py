@@ -248,7 +248,7 @@ when(has_column, object)(lambda sharing, i: sharing.slot[i] >= 0)
 
 
 @when(store_groups, Levels)
-def _note_groups(sharing, support, slot, i):
+def _store_groups(sharing, support, slot, i):
     for level in range(sharing.paths.shape[1]):
         support.groups[level, slot] = sharing.paths[i, level]
 

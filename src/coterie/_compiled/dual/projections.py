@@ -553,7 +553,7 @@ def _costs_by_groups(memory, sharing, n, out):
 
 
 @when(distribute_coefficients, SharedByGroups, Levels)
-def _hand_over_by_groups(memory, sharing, n, r, along, last, i, y):
+def _distribute_by_groups(memory, sharing, n, r, along, last, i, y):
     # all rows change, so this is the place to sum the squares without rounding of the past
     memory.squares[:n] = 0.0
     for row_number in range(memory.taken[0]):
@@ -600,7 +600,7 @@ def _costs_by_tasks(memory, sharing, n, out):
 
 
 @when(distribute_coefficients, SharedByTasks)
-def _hand_over_by_tasks(memory, sharing, n, r, along, last, i, y):
+def _distribute_by_tasks(memory, sharing, n, r, along, last, i, y):
     # without the factor A⁻¹ of line 14 of CC12 Algorithm 2: beta contains it already
     for task in range(memory.beta.shape[0]):
         _passed_on(memory.beta[task], n, r, along, last)

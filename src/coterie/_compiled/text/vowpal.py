@@ -187,7 +187,7 @@ def _read_unusual(data, i, stop, state, scale, unnamed):
 
 
 @no_refcount
-def _read_namespace(data, i, stop, at, mask, names, noting, out):
+def _read_namespace(data, i, stop, at, mask, names, collecting, out):
     """Parse the features of a namespace; return an error code, the end of entries, and the invalid word."""
     end, colon = _word_end(data, i, stop)
     space, space_end = i, colon
@@ -210,7 +210,7 @@ def _read_namespace(data, i, stop, at, mask, names, noting, out):
         if not usable(value):
             return (NO_NAME if end == i + 1 else NOT_A_NUMBER), at, i, end
         hashed = mix(state)
-        if noting and name_end > i:
+        if collecting and name_end > i:
             store_name(names, hashed, mask, i, name_end, space, space_end)
         indices[np.uint64(at)], values[np.uint64(at)] = np.int32(hashed & mask), value
         at += 1
@@ -238,7 +238,7 @@ def _read_row(data, start, stop, task, mask, names, row, at, out):
         return BLANK, at, start, stop
     if bar == stop:
         return NO_BAR, at, start, stop
-    noting = collects_names(names, row)
+    collecting = collects_names(names, row)
     code, first, end = _read_header(data, start, bar, row, out)
     i = bar
     while code == GOOD and i < stop:
@@ -246,7 +246,7 @@ def _read_row(data, start, stop, task, mask, names, row, at, out):
         if len(task) > 0 and _same(data, i + 1, colon, task):
             i = _read_task(data, i + 1, stop, row, out)
         else:
-            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, names, noting, out)
+            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, names, collecting, out)
             i = first
     # both places are equal unless a task was read
     if code == GOOD and len(task) > 0 and out.task[row, 0] == out.task[row, 1]:

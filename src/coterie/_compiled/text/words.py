@@ -92,7 +92,7 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
     seen = np.empty(len(indices), dtype=np.uint64)
     at, begun = 0, 0
     for row in range(len(counts)):
-        first, noting = at, collects_names(names, row)
+        first, collecting = at, collects_names(names, row)
         size = _table_size((offsets[row + 1] - offsets[row]) // 2 + 1)
         state = prefix
         inside = False
@@ -108,7 +108,7 @@ def hash_texts(prefix, data, offsets, mask, names, counts, indices, values):
                 if position == at:
                     hashed = mix(state)
                     indices[at] = np.int32(hashed & mask)
-                    if noting:
+                    if collecting:
                         store_name(names, hashed, mask, begun, i, 0, 0)
                     values[at] = 0.0
                     at += 1

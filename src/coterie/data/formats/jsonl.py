@@ -104,14 +104,14 @@ class JsonTable:
         return {name: (kinds.get(kind), reasons.get(kind, "")) for name, kind in self._first_types.items()}
 
     def _type_for(self, name: str, use: str) -> str:
-        """Return the type of a column: the type for this ``use``, or the type found in the first rows."""
+        """Return the type of a column: the type for this ``use``, or that of its first values."""
         if use in ("numeric", "items", "text", "date"):
             return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
         first = self._first_types.get(name, "null")
         return first if first in _TYPES and first != "list" else "str"
 
     def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Yield chunks of the wanted columns; labels and tasks have the type found in the first 4 MiB."""
+        """Yield chunks of the wanted columns; labels and tasks have the type of their values in the first 4 MiB."""
         types = {name: self._type_for(name, use) for name, use in wanted.items()}
         marked = {name for name, use in wanted.items() if use in ("categorical", "date")}
         decode = _column_decoder(types, marked)
