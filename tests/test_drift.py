@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from itertools import product
+from itertools import product, starmap
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def assert_same(margins, expected):
 
 @pytest.mark.parametrize(
     ("name", "storage"),
-    [("Perceptron", "dense"), ("logistic", "dense"), slow("logistic", "sparse"), slow("AROW", "dense")],
+    [("Perceptron", "dense"), *starmap(slow, [("logistic", "dense"), ("logistic", "sparse"), ("AROW", "dense")])],
 )
 def test_the_lazy_form_equals_the_literal_one(name, storage):
     model, form = clone(MODELS[name]).set_params(storage=storage), "dense" if storage == "dense" else "csr"

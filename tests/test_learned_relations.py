@@ -204,7 +204,7 @@ def test_symmetric_and_positive_definite_over_many_updates(relation):
 # -- the stream -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, AVERAGED], ids=str)
+@pytest.mark.parametrize("options", [{}, slow(AVERAGED)], ids=str)
 def test_tasks_that_come_while_primed_were_known_from_the_start(options):
     X, y, task = stream(35, n=200)
     X = np.round(4 * X)  # whole numbers, whose sums are exact: zero margins are zero in both

@@ -27,8 +27,8 @@ def test_features_that_no_record_had_count_with_the_prior_variance(name):
     model, prior = MODELS[name]
     model = model.__sklearn_clone__()
     for n in range(6):
-        model.learn_one({"a": 1.0 + n, "b": 0.5}, n % 2 == 0 if "Regressor" not in repr(model) else 1.0 * n, task="ann")
-        model.learn_one({"a": 2.0}, n % 2 == 1 if "Regressor" not in repr(model) else 1.0, task="bob")
+        labels = [1.0 * n, 1.0] if "Regressor" in repr(model) else [n % 2 == 0, n % 2 == 1]
+        model.partial_fit([{"a": 1.0 + n, "b": 0.5}, {"a": 2.0}], labels, task=["ann", "bob"])
     task = ["ann"] * 3 + ["bob"] * 3
     X = [{"a": 2.0, "new": 3.0, "other": 1.0}, {"a": 2.0}, {"new": 3.0, "other": 1.0}] * 2
     known = dict(model._model.input.form.vocabulary.numbers)
@@ -41,16 +41,14 @@ def test_features_that_no_record_had_count_with_the_prior_variance(name):
         np.testing.assert_allclose(q[2::3], 10.0 * np.array(prior))
     if prior is None:
         wide = model.__sklearn_clone__()
-        wide.learn_one({"new": 0.0, "other": 0.0, "a": 1.0}, True, task="ann")
-        wide.learn_one({"new": 0.0, "other": 0.0, "a": 1.0}, False, task="bob")
+        wide.partial_fit([{"new": 0.0, "other": 0.0, "a": 1.0}] * 2, [True, False], task=["ann", "bob"])
         np.testing.assert_allclose(q[2::3], wide.margin_variance(X[2::3], task=task[2::3]))
 
 
 @pytest.mark.parametrize("model", [ct.MultitaskAROW(), ct.SecondOrderMultitaskPerceptron()], ids=str)
 def test_of_tasks_nobody_has_seen_too(model):
     model = model.__sklearn_clone__()
-    model.learn_one({"a": 1.0}, True, task="ann")
-    model.learn_one({"a": 2.0}, False, task="bob")
+    model.partial_fit([{"a": 1.0}, {"a": 2.0}], [True, False], task=["ann", "bob"])
     both, old, new = model.margin_variance([{"a": 2.0, "new": 3.0}, {"a": 2.0}, {"new": 3.0}], task=["eve"] * 3)
     none = model.margin_variance([{}], task=["eve"])[0]  # of the constant alone
     np.testing.assert_allclose(both - old, new - none)
